@@ -1,0 +1,157 @@
+"""One tree of errors for everything a person can meet.
+
+What a user did wrong is a `UserError`, what the world did is a `TransientError`; our own bugs are
+plain `AssertionError`s. Each carries a code that `docs/errors.md` explains, and renders with a
+caret under the SQL it is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of SQL text: offsets are 0-based and end-exclusive, `line` and `column` 1-based."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+    file: str | None = None
+    source: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the piece itself, or an empty string when the source is unknown."""
+        return self.source[self.start : self.end] if self.source is not None else ""
+
+    @classmethod
+    def at(cls, source: str, start: int, end: int, file: str | None = None) -> Span:
+        """Make a span from offsets.
+
+        >>> Span.at("SELECT 1\\nFROM t", 14, 15).line
+        2
+        """
+        before = source[:start]
+        return cls(
+            start=start,
+            end=max(end, start),
+            line=before.count("\n") + 1,
+            column=start - (before.rfind("\n") + 1) + 1,
+            file=file,
+            source=source,
+        )
+
+
+class FloodmarkError(Exception):
+    """The root of all errors that are shown to a person."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        span: Span | None = None,
+        hint: str | None = None,
+        detail: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.span = span
+        self.hint = hint
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (
+            type(self), self.code, self.message, self.span, self.hint, self.detail,
+        )
+
+    def with_span(self, span: Span | None) -> FloodmarkError:
+        """Return this error with a position, unless it has one already."""
+        if self.span is None:
+            self.span = span
+        return self
+
+    def render(self) -> str:
+        """Return the text form: headline, place with caret, detail, help."""
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.span is not None:
+            lines += _caret_lines(self.span)
+        if self.detail:
+            lines += self.detail.rstrip("\n").split("\n")
+        if self.hint:
+            lines.append(f"help: {self.hint}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        span = self.span
+        return {
+            "code": self.code,
+            "kind": type(self).__name__,
+            "message": self.message,
+            "hint": self.hint,
+            "detail": self.detail,
+            "span": span
+            and {
+                "file": span.file,
+                "line": span.line,
+                "column": span.column,
+                "start": span.start,
+                "end": span.end,
+            },
+        }
+
+
+class UserError(FloodmarkError):
+    """The SQL, an option or the data is wrong: doing the same again fails again."""
+
+
+class SqlSyntaxError(UserError):
+    """The text is not a statement (codes E01xx)."""
+
+
+class BindError(UserError):
+    """A name or type does not fit the catalog (codes E02xx)."""
+
+
+class NotSupported(UserError):
+    """The statement is understood and refused (codes E03xx)."""
+
+
+class DataError(UserError):
+    """Data at rest or from outside breaks a rule (codes E04xx)."""
+
+
+class TransientError(FloodmarkError):
+    """The world is in the way (codes E05xx): the same call can succeed later."""
+
+
+def _rebuild(
+    kind: type[FloodmarkError], code: str, message: str, span: Span | None, hint: str | None,
+    detail: str | None,
+) -> FloodmarkError:
+    return kind(code, message, span=span, hint=hint, detail=detail)
+
+
+def _caret_lines(span: Span) -> list[str]:
+    place = f"{span.file or '<sql>'}:{span.line}:{span.column}"
+    if span.source is None:
+        return [f"  {place}"]
+    source_lines = span.source.split("\n")
+    line = source_lines[span.line - 1] if span.line <= len(source_lines) else ""
+    gutter = len(str(span.line))
+    width = max(1, min(span.end, span.start + len(line) - span.column + 1) - span.start)
+    pad = "".join("\t" if c == "\t" else " " for c in line[: span.column - 1])
+    return [
+        f"  {place}",
+        f"{' ' * gutter} |",
+        f"{span.line} | {line}",
+        f"{' ' * gutter} | {pad}{'^' * width}",
+    ]

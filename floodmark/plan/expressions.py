@@ -1,0 +1,139 @@
+"""Typed scalar expressions: what the binder makes of SQL text.
+
+Every node knows its SQL type. A node is a value: no engine, no session, no clock. The Spark form
+is printed by `floodmark.spark.expressions`, the Python form evaluated by
+`floodmark.reference.expressions`; both look functions up in `floodmark.catalog.functions` by the
+name in `Call.function`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from floodmark.catalog.types import BOOLEAN, SqlType
+from floodmark.errors import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A typed expression; `span` is where it stands in the SQL and takes no part in equality."""
+
+    type: SqlType
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """Return the direct sub-expressions, in order."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef(Expr):
+    """A column of the input relation, by its unique name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A constant.
+
+    `value` is the Python form of the type: bool, int, Decimal, float, str, bytes, date, datetime
+    (naive for TIMESTAMP, UTC-aware for TIMESTAMPTZ), `(months, days, micros)` for INTERVAL, int
+    microseconds for TIME, canonical str for JSONB and UUID, tuple for LIST and STRUCT, None.
+    """
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A call of a registered scalar function or operator, arguments already coerced."""
+
+    function: str
+    args: tuple[Expr, ...]
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expr):
+    """A conversion to `type`, explicit or inserted by the binder."""
+
+    operand: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True)
+class BoolOp(Expr):
+    """AND or OR over two or more operands; never depends on evaluation order."""
+
+    op: str  # "and" | "or"
+    args: tuple[Expr, ...]
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expr):
+    """A searched CASE: the first TRUE condition chooses; a simple CASE is bound to this."""
+
+    whens: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr | None
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        pairs = tuple(e for when in self.whens for e in when)
+        return pairs if self.otherwise is None else (*pairs, self.otherwise)
+
+
+@dataclass(frozen=True, slots=True)
+class Now(Expr):
+    """The epoch's logged time (`now()`, `mz_now()`, `current_timestamp`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AggCall:
+    """A call of a registered aggregate function.
+
+    `filter` is the FILTER (WHERE ...) condition, `order_by` pairs of (expression, descending,
+    nulls_first).
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    type: SqlType
+    distinct: bool = False
+    filter: Expr | None = None
+    order_by: tuple[tuple[Expr, bool, bool], ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """Return all scalar expressions inside."""
+        tail = () if self.filter is None else (self.filter,)
+        return (*self.args, *tail, *(e for e, _, _ in self.order_by))
+
+
+TRUE = Literal(BOOLEAN, True)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Yield the expression and everything below it, depth first."""
+    yield expr
+    for child in expr.children:
+        yield from walk(child)
+
+
+def columns_of(expr: Expr) -> frozenset[str]:
+    """Return the names of the columns that the expression reads."""
+    return frozenset(e.name for e in walk(expr) if isinstance(e, ColumnRef))

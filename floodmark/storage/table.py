@@ -1,0 +1,125 @@
+"""The storage contract: tables as versions of file lists, committed with an application transaction.
+
+It knows files and their statistics, never DataFrames. Two implementations pass one contract suite:
+`delta.py` (delta-rs on a disk or object store) and `memory.py` (the log in memory, the Parquet on
+disk).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from floodmark.catalog.types import Schema
+from floodmark.errors import TransientError
+
+Scalar = Any
+"""A file statistic: bool, int, float, Decimal, str, date or naive/UTC datetime."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file of a table.
+
+    `path` is relative to the table's root. `low` and `high` bound every non-NULL value of a column
+    (a column without an entry is unbounded); `nulls` counts NULLs.
+    """
+
+    path: str
+    size: int
+    rows: int
+    low: Mapping[str, Scalar] = field(default_factory=dict)
+    high: Mapping[str, Scalar] = field(default_factory=dict)
+    nulls: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A table at one version: what a reader needs and what a commit starts from.
+
+    `transactions` maps application ids to the last epoch that they recorded. `token` belongs to
+    the implementation.
+    """
+
+    table: str
+    version: int
+    schema: Schema
+    files: tuple[DataFile, ...]
+    transactions: Mapping[str, int]
+    token: Any = field(default=None, compare=False, repr=False)
+
+    def transaction(self, app: str) -> int | None:
+        """Return the last epoch that `app` recorded, or None."""
+        return self.transactions.get(app)
+
+
+class Conflict(TransientError):
+    """Somebody else committed between open and commit (code E0501)."""
+
+
+class AlreadyRecorded(TransientError):
+    """The application transaction of this epoch is in the table already (code E0502)."""
+
+
+class Store(Protocol):
+    """The tables of one warehouse; names are paths such as `public/orders/_changes`."""
+
+    def exists(self, table: str) -> bool:
+        """Tell whether the table has been created."""
+
+    def create(self, table: str, schema: Schema, *, properties: Mapping[str, str] | None = None) -> Handle:
+        """Create an empty table; one that exists with the same schema is opened instead."""
+
+    def open(self, table: str, version: int | None = None) -> Handle:
+        """Open the newest or a pinned version; a missing one is a `DataError` E0402."""
+
+    def refresh(self, handle: Handle) -> Handle:
+        """Return the newest version, reading only the commits after the handle's."""
+
+    def stage(self, table: str, epoch: int, attempt: int) -> str:
+        """Return the absolute folder (or URL) for the files of one attempt; not yet created."""
+
+    def staged(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
+        """Read the footers of the Parquet files below a stage folder; empty files are left out."""
+
+    def adopt(self, table: str, folder: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
+        """Move the Parquet files of `folder` (absolute) into the table's stage folder."""
+
+    def commit(
+        self,
+        handle: Handle,
+        *,
+        adds: Sequence[DataFile] = (),
+        removes: Sequence[DataFile] = (),
+        app: str | None = None,
+        epoch: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        data_change: bool = True,
+    ) -> Handle:
+        """Commit once, on exactly the handle's version.
+
+        Raises `AlreadyRecorded` when `app` has recorded `epoch` or a later one, `Conflict` when the
+        table has moved on. Never rebases.
+        """
+
+    def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:
+        """Return absolute paths that Spark can read, for all files of the handle or those given."""
+
+    def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
+        """Return the commit infos of the versions after `after`, oldest first.
+
+        Each has `version`, `operation`, `metadata` (what `commit` was given) and `data_change`.
+        """
+
+    def version_at(self, table: str, app: str, epoch: int) -> int | None:
+        """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
+
+    def checkpoint(self, table: str) -> None:
+        """Write a log checkpoint; contents do not change."""
+
+    def vacuum(self, table: str, *, retain_versions_from: int, retention_hours: float) -> int:
+        """Delete orphans and files no version from the given one on needs; return how many."""
+
+    def drop(self, table: str) -> None:
+        """Remove the table, its folder included."""
