@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,15 +46,74 @@ class Split:
         return cls(**data)
 
 
+class Discovery:
+    """What a source has logged of its files: a cache of the log, fed with every logged split.
+
+    Files arrive with names in any order, so that no single position says which are new. The runtime
+    keeps one value per source, calls `add` with the splits it logs (and, once after a start, with
+    those it reads back) and hands the value to `offer`. A split that names a `file` in its payload
+    counts; with `rest: true` more of that file is still to come. Membership costs O(1), a
+    name about 100 bytes.
+    """
+
+    def __init__(self, splits: Iterable[Split] = ()) -> None:
+        self._files: set[str] = set()
+        self._unfinished: dict[int, Split] = {}
+        self.add(splits)
+
+    def __contains__(self, file: str) -> bool:
+        return file in self._files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def add(self, splits: Iterable[Split]) -> None:
+        """Take in splits in the order in which they were logged."""
+        for split in splits:
+            file = split.payload.get("file")
+            if file is None:
+                continue
+            self._files.add(file)
+            if split.payload.get("rest"):
+                self._unfinished[split.partition] = split
+            else:
+                self._unfinished.pop(split.partition, None)
+
+    def unfinished(self, partition: int) -> Split | None:
+        """Return the last split of a file that was cut and has rows left."""
+        return self._unfinished.get(partition)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON form: a checkpoint that saves reading old splits back."""
+        return {
+            "files": sorted(self._files),
+            "unfinished": [split.as_json() for split in self._unfinished.values()],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Discovery:
+        """Read the JSON form back."""
+        discovery = cls(Split.from_json(split) for split in data["unfinished"])
+        discovery._files.update(data["files"])
+        return discovery
+
+
 class Connector(Protocol):
     """Rows from outside; made from a source's WITH options and schema."""
 
-    def offer(self, taken: Mapping[int, int], limit: int) -> tuple[Split, ...]:
+    @property
+    def reads_text(self) -> bool:
+        """Tell whether `read` must get the text-ingest session (one split per file)."""
+
+    def offer(
+        self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
+    ) -> tuple[Split, ...]:
         """List what comes next, in order, without Spark.
 
-        `taken` maps partitions to the end offsets of earlier epochs; at most about `limit` rows
-        are offered, at least one split when there is anything new. Raises `DataError` for a
-        missing or unreadable folder, a file that changed after it was logged.
+        `taken` maps partitions to the end offsets of earlier epochs, `discovery` says which files
+        they held (None: none; connectors without files ignore it). At most about `limit` rows are
+        offered, at least one split when there is anything new. Raises `DataError` for a missing or
+        unreadable folder, a file that changed after it was logged, a changed schema.
         """
 
     def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
@@ -62,15 +121,17 @@ class Connector(Protocol):
 
         The frame has the source's schema (physical columns) and, hidden, `__partition` INT,
         `__offset` BIGINT (unique and increasing within the partition), `__corrupt` STRING (the raw
-        text of a row that does not parse, else NULL), `__place` STRING (file and line, for dead
-        letters; may be NULL for good rows), plus one column per requested metadata name.
+        text of a row that does not parse, else NULL; its other columns hold what could be read),
+        `__place` STRING (file and line, for dead letters; may be NULL for good rows), plus one
+        column per requested metadata name. Raises `DataError` for a logged file that is gone or
+        has changed.
         """
 
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
-        """Return (low, high) of a column over the splits where file statistics say so, else None."""
+        """Return (low, high) of a column over the splits if statistics say so, else None."""
 
     def head(self) -> Any:
-        """Return a cheap JSON value that changes whenever there is something new (for the sensor)."""
+        """Return a cheap JSON value that changes whenever there is something new."""
 
 
 @dataclass(frozen=True, slots=True)

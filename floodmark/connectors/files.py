@@ -1,0 +1,304 @@
+"""A folder that grows: Parquet, CSV or JSON lines, each file taken in once.
+
+Order is the discovery log (names sorted within a listing), then the row. Offsets count rows in
+Parquet files and bytes in text files, where the offset of a row is the file's first byte plus the
+row's number: unique and ordered without counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+from floodmark.connectors import files_parquet, files_text
+from floodmark.connectors.base import Discovery, SourceSpec, Split
+from floodmark.connectors.files_discovery import (
+    PARTITION,
+    FileFacts,
+    FoundFile,
+    check_pinned,
+    head_of,
+    list_new,
+    offer_files,
+)
+from floodmark.connectors.options import Options, nearest
+from floodmark.connectors.physical import literal, quoted, spark_type
+from floodmark.errors import DataError, UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OPTIONS = (
+    "path",
+    "match_pattern",
+    "csv.header",
+    "csv.delimiter",
+    "csv.quote",
+    "csv.escape",
+    "csv.null",
+)
+METADATA = {
+    "file_name": "STRING",
+    "file_path": "STRING",
+    "file_modified_at": "TIMESTAMP",
+    "row_number": "BIGINT",
+}
+"""Metadata columns and their Spark types; `row_number` is 1-based, in a text file the line."""
+_FORMATS = ("parquet", "csv", "json")
+_ROW_IN_PARTITION = 8_589_934_591
+"""The low 33 bits of `monotonically_increasing_id`."""
+_MAP_LIMIT = 8
+"""Up to so many files their offsets go into the plan as a map, beyond it into a broadcast join."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesConnector:
+    """The `files` connector; made by `make_files`."""
+
+    spec: SourceSpec
+    folder: Path
+    pattern: str
+    encode: str
+    dialect: files_text.CsvDialect | None
+    dead_letters: bool
+
+    @property
+    def reads_text(self) -> bool:
+        """Tell whether `read` must get the text-ingest session (one split per file)."""
+        return self.encode != "parquet"
+
+    def offer(
+        self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
+    ) -> tuple[Split, ...]:
+        """List the files that are new and cut them into splits of about `limit` rows."""
+        discovery = discovery if discovery is not None else Discovery()
+        rest = discovery.unfinished(PARTITION)
+        if rest is not None:
+            check_pinned(self.folder, rest)
+        return offer_files(
+            list_new(self.folder, self.pattern, discovery),
+            self._inspect,
+            taken.get(PARTITION, 0),
+            limit,
+            rest,
+        )
+
+    def _inspect(self, found: FoundFile) -> FileFacts:
+        if self.encode == "parquet":
+            facts = files_parquet.inspect_parquet(found, self.spec.schema)
+        else:
+            facts = files_text.inspect_text(found, self.spec.schema, self.dialect)
+        if facts.bad is not None and not self.dead_letters:
+            raise DataError(
+                "E0477",
+                f"{found.path} is not {self.encode}: {facts.bad}",
+                hint="remove or repair the file; on_error = 'dead_letter' puts it aside instead",
+            )
+        return facts
+
+    def head(self) -> Any:
+        """Return the number of files and the folder's newest change."""
+        return head_of(self.folder, self.pattern)
+
+    def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
+        """Return the column's range from Parquet footers; text has none."""
+        if self.encode != "parquet":
+            return None
+        return files_parquet.bounds_of(self.folder, splits, column)
+
+    def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
+        """Read splits: one scan per form of file, plus one row for each file that is none."""
+        for split in splits:
+            check_pinned(self.folder, split)
+        good = sorted((s for s in splits if "bad" not in s.payload and s.start < s.end), key=_form)
+        parts = [self._scan(spark, list(group)) for _, group in groupby(good, key=_form)]
+        bad = [s for s in splits if "bad" in s.payload]
+        if bad or not parts:
+            parts.append(self._bad_files(spark, bad))
+        return reduce(lambda left, right: left.unionAll(right), parts)
+
+    def _scan(self, spark: SparkSession, splits: list[Split]) -> DataFrame:
+        paths = sorted({str(self.folder / s.payload["file"]) for s in splits})
+        if self.encode == "parquet":
+            rows = self._scan_parquet(spark, paths, splits[0].payload.get("types", {}))
+        else:
+            rows = self._scan_text(spark, paths, splits[0].payload.get("columns"))
+        with_offsets = _with_offsets(spark, rows, splits)
+        ranges = _cut_ranges(splits)
+        return (
+            with_offsets.selectExpr(*self._output()).where(ranges)
+            if ranges
+            else (with_offsets.selectExpr(*self._output()))
+        )
+
+    def _scan_parquet(
+        self, spark: SparkSession, paths: list[str], types: Mapping[str, str | None]
+    ) -> DataFrame:
+        stored = [
+            f"{quoted(c.name)} {types.get(c.name, spark_type(c.type))}"
+            for c in self.spec.schema
+            if types.get(c.name, "") is not None
+        ]
+        scan = spark.read.schema(", ".join(stored)).parquet(*paths)
+        return scan.selectExpr(
+            *files_parquet.column_expressions(self.spec.schema, types),
+            "CAST(NULL AS STRING) AS __corrupt",
+            "_metadata.file_name AS __file",
+            "_metadata.row_index AS __row",
+            *self._file_metadata(),
+        )
+
+    def _scan_text(
+        self, spark: SparkSession, paths: list[str], columns: Sequence[str] | None
+    ) -> DataFrame:
+        schema, dialect = self.spec.schema, self.dialect
+        lines = spark.read.text(paths).selectExpr(
+            "value",
+            "_metadata.file_name AS __file",
+            f"monotonically_increasing_id() & {_ROW_IN_PARTITION} AS __row",
+            *self._file_metadata(),
+        )
+        kept = lines.where("trim(value) <> ''")
+        if dialect is None:
+            parse, cells = files_text.json_cells(schema), files_text.cell_names(schema, None)
+        else:
+            header = columns if columns is not None else [c.name for c in schema]
+            parse = files_text.csv_cells(header, dialect)
+            cells = files_text.cell_names(schema, header)
+            kept = kept.where("__row > 0") if dialect.header else kept
+        carried = ("__file", "__row", *(f"__{m}" for m in self._wanted_file_metadata()))
+        return kept.selectExpr("value", parse, *carried).selectExpr(
+            *files_text.row_expressions(schema, cells, dialect), *carried
+        )
+
+    def _wanted_file_metadata(self) -> list[str]:
+        return [m for m in self.spec.metadata if m in ("file_path", "file_modified_at")]
+
+    def _file_metadata(self) -> list[str]:
+        fields = {"file_path": "file_path", "file_modified_at": "file_modification_time"}
+        return [f"_metadata.{fields[m]} AS __{m}" for m in self._wanted_file_metadata()]
+
+    def _output(self) -> list[str]:
+        """Return the Spark text of the contract's columns over rows with `__base`."""
+        sources = {"file_name": "__file", "row_number": "__row + 1"}
+        return [
+            *(quoted(c.name) for c in self.spec.schema),
+            f"{PARTITION} AS __partition",
+            "__base + __row AS __offset",
+            "__corrupt",
+            "CASE WHEN __corrupt IS NOT NULL "
+            "THEN concat(__file, ':', CAST(__row + 1 AS STRING)) END AS __place",
+            *(f"{sources.get(m, f'__{m}')} AS {m}" for m in self.spec.metadata),
+        ]
+
+    def _bad_files(self, spark: SparkSession, splits: list[Split]) -> DataFrame:
+        """Make one corrupt row of each file that cannot be read."""
+        rows = [
+            (s.start, f"unreadable file: {s.payload['bad']}", s.payload["file"]) for s in splits
+        ]
+        frame = spark.createDataFrame(rows, "__offset BIGINT, __corrupt STRING, __place STRING")
+        nulls = [
+            f"CAST(NULL AS {spark_type(c.type)}) AS {quoted(c.name)}" for c in self.spec.schema
+        ]
+        metadata = [
+            "__place AS file_name" if m == "file_name" else f"CAST(NULL AS {METADATA[m]}) AS {m}"
+            for m in self.spec.metadata
+        ]
+        hidden = [f"{PARTITION} AS __partition", "__offset", "__corrupt", "__place"]
+        return frame.selectExpr(*nulls, *hidden, *metadata)
+
+
+def _form(split: Split) -> str:
+    """Return what files must share to be read by one scan."""
+    return dumps([split.payload.get("types"), split.payload.get("columns")])
+
+
+def _base(split: Split) -> int:
+    """Return the offset of the file's row 0."""
+    return split.start - int(split.payload.get("row", 0))
+
+
+def _with_offsets(spark: SparkSession, rows: DataFrame, splits: Sequence[Split]) -> DataFrame:
+    """Add `__base`, the first offset of a row's file."""
+    bases = {str(s.payload["file"]): _base(s) for s in splits}
+    if len(bases) == 1:
+        return rows.selectExpr("*", f"CAST({next(iter(bases.values()))} AS BIGINT) AS __base")
+    if len(bases) <= _MAP_LIMIT:
+        pairs = ", ".join(f"{literal(f)}, CAST({b} AS BIGINT)" for f, b in bases.items())
+        return rows.selectExpr("*", f"element_at(map({pairs}), __file) AS __base")
+    from pyspark.sql.functions import broadcast
+
+    table = spark.createDataFrame(list(bases.items()), "__file STRING, __base BIGINT")
+    return rows.join(broadcast(table), "__file")
+
+
+def _cut_ranges(splits: Sequence[Split]) -> str:
+    """Return a condition on `__offset` where a split is a piece of its file, else an empty text."""
+    if not any(s.payload.get("row", 0) or s.payload.get("rest") for s in splits):
+        return ""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted((s.start, s.end) for s in splits):
+        if merged and merged[-1][1] == start:
+            merged[-1] = (merged[-1][0], end)
+        else:
+            merged.append((start, end))
+    return " OR ".join(f"(__offset >= {start} AND __offset < {end})" for start, end in merged)
+
+
+def make_files(spec: SourceSpec) -> FilesConnector:
+    """Make the connector from a source's options; no file is touched."""
+    options = Options(spec.name, spec.options)
+    options.check_names(OPTIONS)
+    encode = (spec.encode or options.text("format", options.text("encode", ""))).lower()
+    if encode not in _FORMATS:
+        raise UserError(
+            "E0482",
+            f"source {spec.name}: the files connector does not read format {encode!r}",
+            hint=f"FORMAT PLAIN ENCODE {{{' | '.join(f.upper() for f in _FORMATS)}}}",
+        )
+    for name in spec.metadata:
+        if name not in METADATA:
+            raise UserError(
+                "E0474",
+                f"source {spec.name}: the files connector has no metadata {name!r}",
+                hint=nearest(name, METADATA),
+            )
+    if encode != "parquet":
+        files_text.check_text_types(spec.name, spec.schema)
+    return FilesConnector(
+        spec=spec,
+        folder=_folder(options),
+        pattern=options.text("match_pattern", "*"),
+        encode=encode,
+        dialect=_dialect(options) if encode == "csv" else None,
+        dead_letters=options.choice("on_error", ("dead_letter", "fail", "null"), "dead_letter")
+        != "fail",
+    )
+
+
+def _folder(options: Options) -> Path:
+    text = options.text("path")
+    url = urlparse(text)
+    if url.scheme not in ("", "file"):
+        raise options.wrong("path", "a local folder or a file:// URL")
+    return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
+
+
+def _dialect(options: Options) -> files_text.CsvDialect:
+    plain = files_text.CsvDialect()
+    delimiter = options.text("csv.delimiter", plain.delimiter).replace("\\t", "\t")
+    if len(delimiter) != 1:
+        raise options.wrong("csv.delimiter", "one character")
+    return files_text.CsvDialect(
+        header=options.flag("csv.header", plain.header),
+        delimiter=delimiter,
+        quote=options.text("csv.quote", plain.quote),
+        escape=options.text("csv.escape", plain.escape),
+        null=options.text("csv.null", plain.null),
+    )

@@ -1,0 +1,187 @@
+"""Which files of a folder come next: listing, pinning, and cutting them into splits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from floodmark.connectors.base import Discovery, Split
+from floodmark.errors import DataError
+
+PARTITION = 0
+"""A folder is one partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file as a listing saw it: bytes and modification time in nanoseconds."""
+
+    path: Path
+    size: int
+    mtime: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a look into a file says.
+
+    `span` is the number of offsets the file takes, `rows` the (expected) number of rows, `exact`
+    whether a cut inside the file is possible because offsets are rows, `extra` goes into the
+    payload, `bad` is the reason why the file cannot be read at all.
+    """
+
+    span: int
+    rows: int
+    exact: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    bad: str | None = None
+
+
+Inspect = Callable[[FoundFile], FileFacts]
+
+
+def offer_files(
+    files: Iterator[FoundFile],
+    inspect: Inspect,
+    position: int,
+    limit: int,
+    rest_of: Split | None = None,
+) -> tuple[Split, ...]:
+    """Cut files into splits of about `limit` rows in all, the first one whatever its size.
+
+    `position` is the next free offset; `rest_of` is the logged split of a file with rows left.
+    """
+    splits: list[Split] = []
+    room = max(limit, 1)
+    if rest_of is not None:
+        splits.append(_rest(rest_of, room))
+        room, position = room - splits[0].estimate, splits[0].end
+    for found in files:
+        split = _split(found, inspect, position, room, first=not splits) if room > 0 else None
+        if split is None:
+            return tuple(replace(s, partition_end=False) for s in splits)
+        splits.append(split)
+        room, position = room - split.estimate, split.end
+    more = bool(splits) and bool(splits[-1].payload.get("rest"))
+    return tuple(replace(s, partition_end=not more) for s in splits)
+
+
+def _split(
+    found: FoundFile, inspect: Inspect, position: int, room: int, *, first: bool
+) -> Split | None:
+    """Make the split of a new file, or None when it has to wait for the next epoch."""
+    facts = inspect(found)
+    pinned = {"file": found.path.name, "size": found.size, "mtime": found.mtime}
+    if facts.bad is not None:
+        return Split(PARTITION, position, position + 1, 1, {**pinned, "bad": facts.bad})
+    if facts.exact and facts.rows > room:
+        # A small remainder of room is not worth a second look at the file.
+        if not first and room < facts.rows // 10:
+            return None
+        payload = {**pinned, **facts.extra, "row": 0, "rows": facts.rows, "rest": True}
+        return Split(PARTITION, position, position + room, room, payload)
+    if not first and facts.rows > room:
+        return None
+    exact = {"row": 0, "rows": facts.rows} if facts.exact else {}
+    return Split(
+        PARTITION,
+        position,
+        position + facts.span,
+        facts.rows,
+        {**pinned, **facts.extra, **exact},
+    )
+
+
+def _rest(split: Split, room: int) -> Split:
+    """Continue a file after a logged split of it."""
+    row = split.payload["row"] + split.end - split.start
+    rows = min(split.payload["rows"] - row, room)
+    payload = {key: value for key, value in split.payload.items() if key != "rest"}
+    payload["row"] = row
+    if row + rows < split.payload["rows"]:
+        payload["rest"] = True
+    return Split(split.partition, split.end, split.end + rows, rows, payload)
+
+
+def list_new(folder: Path, pattern: str, discovery: Discovery) -> Iterator[FoundFile]:
+    """Yield the files that are not logged yet, by name; only these are looked at.
+
+    Hidden and temporary names (`_*`, `.*`, `*.tmp`) and empty files are passed over: they are
+    being written.
+    """
+    for name in sorted(_names(folder, pattern, discovery)):
+        found = stat_file(folder / name)
+        if found is not None and found.size > 0:
+            yield found
+
+
+def _names(folder: Path, pattern: str, discovery: Discovery) -> Iterator[str]:
+    with _scan(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name in discovery or _is_temporary(name) or not fnmatchcase(name, pattern):
+                continue
+            if entry.is_file():
+                yield name
+
+
+def head_of(folder: Path, pattern: str) -> dict[str, int]:
+    """Return the number of files and the newest change of the folder, in nanoseconds."""
+    with _scan(folder) as entries:
+        count = sum(
+            not _is_temporary(entry.name) and fnmatchcase(entry.name, pattern) for entry in entries
+        )
+    return {"files": count, "changed": folder.stat().st_mtime_ns}
+
+
+def _scan(folder: Path) -> Any:
+    try:
+        return os.scandir(folder)
+    except OSError as error:
+        raise DataError(
+            "E0475",
+            f"the folder {folder} cannot be listed: {error.strerror}",
+            hint="check the source's path option and the permissions of the folder",
+        ) from error
+
+
+def _is_temporary(name: str) -> bool:
+    return name.startswith((".", "_")) or name.endswith(".tmp")
+
+
+def stat_file(path: Path) -> FoundFile | None:
+    """Return the file's size and time, or None when it is gone."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return FoundFile(path, status.st_size, status.st_mtime_ns)
+
+
+def check_pinned(folder: Path, split: Split) -> None:
+    """Refuse a file that is gone or is not the one that was logged."""
+    payload = split.payload
+    if "bad" in payload:
+        # Nothing of the file is read again: its dead letter is in the log.
+        return
+    path = folder / payload["file"]
+    found = stat_file(path)
+    if found is not None and (found.size, found.mtime) == (payload["size"], payload["mtime"]):
+        return
+    what = "is gone" if found is None else _difference(found, payload)
+    raise DataError(
+        "E0476",
+        f"{path} {what}, but epochs refer to it as it was",
+        hint="put the file back as it was, deliver changes under a new name, "
+        "or give the consumers a source that is stored",
+    )
+
+
+def _difference(found: FoundFile, payload: Mapping[str, Any]) -> str:
+    if found.size != payload["size"]:
+        return f"has changed: {found.size} bytes instead of {payload['size']}"
+    return "has changed: its modification time is another"

@@ -1,0 +1,186 @@
+"""Parquet files: what a footer says, and how the rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from floodmark.catalog.types import Field, Kind, Schema, SqlType
+from floodmark.connectors.base import Split
+from floodmark.connectors.files_discovery import FileFacts, FoundFile
+from floodmark.connectors.physical import quoted, spark_type
+from floodmark.errors import DataError
+
+_INTEGERS = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
+_INTEGER_DIGITS = {"SMALLINT": 5, "INT": 10, "BIGINT": 19}
+_WIDTH = {"SMALLINT": 0, "INT": 1, "BIGINT": 2}
+
+
+def inspect_parquet(found: FoundFile, schema: Schema) -> FileFacts:
+    """Read a footer: the rows, and per column what differs from the declared type.
+
+    `extra["types"]` maps a column to the Spark type that is in the file, or to None when the file
+    lacks it. Raises `DataError` when a column cannot be read as declared.
+    """
+    try:
+        footer = pq.read_metadata(found.path)
+        arrow = footer.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).strip().split("\n")[0]
+        return FileFacts(1, 1, bad=f"not a Parquet file: {reason}")
+    int96 = _int96_columns(footer)
+    types: dict[str, str | None] = {}
+    for column in schema:
+        stored = _stored_type(found.path, column, arrow, int96)
+        if stored != spark_type(column.type):
+            types[column.name] = stored
+    extra = {"types": types} if types else {}
+    return FileFacts(footer.num_rows, footer.num_rows, exact=True, extra=extra)
+
+
+def _int96_columns(footer: Any) -> frozenset[str]:
+    columns = (footer.schema.column(i) for i in range(len(footer.schema)))
+    return frozenset(c.path for c in columns if c.physical_type == "INT96")
+
+
+def _stored_type(path: Path, column: Field, arrow: pa.Schema, int96: frozenset[str]) -> str | None:
+    name = find_name(column.name, arrow.names)
+    if name is None:
+        return None
+    type_ = arrow.field(name).type
+    stored = "TIMESTAMP" if name in int96 else stored_as(type_, column.type)
+    if stored is None or not _readable(stored, column.type):
+        nanos = pa.types.is_timestamp(type_) and type_.unit == "ns"
+        raise DataError(
+            "E0478",
+            f"{path}: column {column.name} is declared {column.type}, the file has {type_}",
+            hint="write timestamps in microseconds (coerce_timestamps='us')"
+            if nanos
+            else "declare the column with the file's type, or deliver files of one schema",
+        )
+    return stored
+
+
+def find_name(name: str, names: Iterable[str]) -> str | None:
+    """Return the name itself if it is there, else the only one that differs in case."""
+    if name in (all_names := list(names)):
+        return name
+    close = [other for other in all_names if other.lower() == name.lower()]
+    return close[0] if len(close) == 1 else None
+
+
+def stored_as(type_: pa.DataType, declared: SqlType) -> str | None:
+    """Return the Spark type of a Parquet column, None when Spark does not read it.
+
+    >>> stored_as(pa.int32(), SqlType(Kind.BIGINT))
+    'INT'
+    """
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    for test, stored in _SCALARS:
+        if test(type_):
+            return stored
+    if pa.types.is_decimal(type_):
+        return f"DECIMAL({type_.precision},{type_.scale})"
+    if pa.types.is_timestamp(type_) and type_.unit != "ns":
+        return "TIMESTAMP" if type_.tz is not None else "TIMESTAMP_NTZ"
+    # A nested column is read with its declared type, which has to be the stored one.
+    nested = {Kind.LIST: pa.types.is_list, Kind.STRUCT: pa.types.is_struct}
+    test = nested.get(declared.kind, pa.types.is_map if declared.kind is Kind.MAP else None)
+    if declared.kind is Kind.INTERVAL:
+        test = pa.types.is_struct
+    return spark_type(declared) if test is not None and test(type_) else None
+
+
+_SCALARS = (
+    (pa.types.is_boolean, "BOOLEAN"),
+    (lambda t: pa.types.is_int8(t) or pa.types.is_int16(t) or pa.types.is_uint8(t), "SMALLINT"),
+    (lambda t: pa.types.is_int32(t) or pa.types.is_uint16(t), "INT"),
+    (lambda t: pa.types.is_int64(t) or pa.types.is_uint32(t), "BIGINT"),
+    (pa.types.is_uint64, "DECIMAL(20,0)"),
+    (lambda t: pa.types.is_float32(t), "FLOAT"),
+    (pa.types.is_float64, "DOUBLE"),
+    (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), "STRING"),
+    (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), "BINARY"),
+    (pa.types.is_date32, "DATE"),
+)
+
+
+def _readable(stored: str, declared: SqlType) -> bool:
+    """Tell whether every stored value has one equal value of the declared type."""
+    kind, target = declared.kind, spark_type(declared)
+    if stored == target:
+        return True
+    match stored:
+        case "SMALLINT" | "INT" | "BIGINT" if kind in _INTEGERS:
+            return _WIDTH[stored] <= _WIDTH[target]
+        case "SMALLINT" | "INT" | "BIGINT" if kind is Kind.NUMERIC:
+            return (declared.precision or 0) - (declared.scale or 0) >= _INTEGER_DIGITS[stored]
+        case "SMALLINT" | "INT":
+            return kind is Kind.DOUBLE
+        case "FLOAT":
+            return kind is Kind.DOUBLE
+        case "DATE":
+            return kind is Kind.TIMESTAMP
+        case "TIMESTAMP" | "TIMESTAMP_NTZ":
+            # Both are instants in UTC here, and the session's time zone is UTC.
+            return declared.is_timestamp
+        case _ if stored.startswith("DECIMAL(") and kind is Kind.NUMERIC:
+            precision, scale = (int(n) for n in stored[8:-1].split(","))
+            wider = (declared.precision or 0) - (declared.scale or 0) >= precision - scale
+            return wider and (declared.scale or 0) >= scale
+        case _:
+            return False
+
+
+def bounds_of(folder: Path, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
+    """Return (low, high) of a column from the statistics of the row groups that splits touch."""
+    low: Any = None
+    high: Any = None
+    for split in splits:
+        if "bad" in split.payload:
+            continue
+        for statistics in _statistics(folder, split, column):
+            if statistics is None or not statistics.has_min_max:
+                if statistics is not None and statistics.num_values == 0:
+                    continue
+                return None
+            low = statistics.min if low is None else min(low, statistics.min)
+            high = statistics.max if high is None else max(high, statistics.max)
+    return None if low is None else (low, high)
+
+
+def _statistics(folder: Path, split: Split, column: str) -> list[Any]:
+    footer = pq.read_metadata(folder / split.payload["file"])
+    first = split.payload["row"]
+    last = first + split.end - split.start
+    name = find_name(column, footer.schema.to_arrow_schema().names)
+    if name is None:
+        return []
+    index = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == name), -1)
+    if index < 0:
+        return [None]
+    found, row = [], 0
+    for group in (footer.row_group(i) for i in range(footer.num_row_groups)):
+        if row < last and row + group.num_rows > first and group.num_rows:
+            found.append(group.column(index).statistics)
+        row += group.num_rows
+    return found
+
+
+def column_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[str]:
+    """Return per declared column the Spark text that makes it from the columns of the file."""
+    texts = []
+    for column in schema:
+        name, target = quoted(column.name), spark_type(column.type)
+        if column.name not in types:
+            texts.append(name)
+        elif types[column.name] is None:
+            texts.append(f"CAST(NULL AS {target}) AS {name}")
+        else:
+            texts.append(f"CAST({name} AS {target}) AS {name}")
+    return texts

@@ -1,0 +1,231 @@
+"""CSV and JSON lines: what the first lines of a file say, and how a line becomes a row.
+
+A line is parsed into text cells first and every cell is then converted on its own, so that a value
+that does not fit its type makes its row corrupt and nothing raises.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from floodmark.catalog.types import Kind, Schema, SqlType
+from floodmark.connectors.files_discovery import FileFacts, FoundFile
+from floodmark.connectors.physical import literal, quoted, spark_type
+from floodmark.errors import UserError
+
+BYTES_PER_ROW = 100
+"""The estimate where rows are not counted."""
+_SNIFF = 65_536
+_GZIP_MAGIC = b"\x1f\x8b"
+_COMPRESSED = (".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz", ".zip")
+_NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
+_PARSED = "__parsed"
+_UNPARSED = "__unparsed"
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    """How cells are written; `null` is the text of a NULL beside the empty cell."""
+
+    header: bool = True
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str = '"'
+    null: str = ""
+
+
+def check_text_types(source: str, schema: Schema) -> None:
+    """Refuse column types that have no text form here."""
+    for column in schema:
+        if column.type.kind is Kind.INTERVAL:
+            raise UserError(
+                "E0479",
+                f"source {source}: column {column.name} of type {column.type} "
+                "cannot be read from text",
+                hint="read it as VARCHAR and cast it in the query",
+            )
+
+
+def inspect_text(found: FoundFile, schema: Schema, dialect: CsvDialect | None) -> FileFacts:
+    """Look at the first 64 KiB; a CSV header (`dialect` given) goes into `extra["columns"]`.
+
+    A `.gz` file is unpacked once, because only its unpacked length bounds its rows.
+    """
+    try:
+        start, length = _unpacked(found) if found.path.suffix == ".gz" else _plain(found)
+    except (OSError, EOFError, zlib.error) as error:
+        return FileFacts(1, 1, bad=f"cannot be read: {error}")
+    bad = _not_text(found, start)
+    if bad is None and dialect is None:
+        bad = _not_json_lines(start)
+    rows = max(1, length // BYTES_PER_ROW)
+    if bad is not None:
+        return FileFacts(1, 1, bad=bad)
+    if dialect is None or not dialect.header:
+        return FileFacts(length, rows)
+    return _with_header(start, length, rows, schema, dialect)
+
+
+def _plain(found: FoundFile) -> tuple[bytes, int]:
+    with found.path.open("rb") as file:
+        return file.read(_SNIFF), found.size
+
+
+def _unpacked(found: FoundFile) -> tuple[bytes, int]:
+    with gzip.open(found.path) as file:
+        start = file.read(_SNIFF)
+        length = len(start)
+        while chunk := file.read(1 << 20):
+            length += len(chunk)
+    return start, max(length, 1)
+
+
+def _not_text(found: FoundFile, start: bytes) -> str | None:
+    if found.path.suffix in _COMPRESSED:
+        return f"compression {found.path.suffix} is not read; .gz is"
+    if start.startswith(b"PAR1"):
+        return "a Parquet file under another name"
+    if start.startswith(_GZIP_MAGIC):
+        return "a gzip file without .gz in its name"
+    if b"\0" in start:
+        return "not text: it holds NUL bytes"
+    # Bad bytes in single lines make those rows corrupt; a file of another encoding has them early.
+    line = start.split(b"\n", 1)[0]
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        if len(line) < _SNIFF:
+            return f"not UTF-8: {error.reason} at byte {error.start} of the first line"
+    return None
+
+
+def _not_json_lines(start: bytes) -> str | None:
+    lines = [line.strip() for line in start.removeprefix(b"\xef\xbb\xbf").splitlines()]
+    if any(line.startswith(b"{") for line in lines) or not any(lines):
+        return None
+    first = next(line for line in lines if line)
+    if first.startswith(b"["):
+        return "a JSON array, where one object a line is needed"
+    return "not JSON lines: no line starts with {"
+
+
+def _with_header(
+    start: bytes, length: int, rows: int, schema: Schema, dialect: CsvDialect
+) -> FileFacts:
+    line = start.decode(errors="replace").removeprefix("\ufeff").split("\n", 1)[0].rstrip("\r")
+    reader = csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
+    cells = [cell.strip() for cell in next(reader, [])]
+    wanted = [column.name for column in schema]
+    by_lower = {name.lower(): name for name in wanted}
+    names = [c if c in wanted else by_lower.get(c.lower(), c) for c in cells]
+    if not set(names) & set(wanted):
+        shown = ", ".join(cells[:8])
+        return FileFacts(
+            1, 1, bad=f"the header has none of the declared columns, it has: {shown[:200]}"
+        )
+    if duplicates := sorted({n for n in names if names.count(n) > 1 and n in wanted}):
+        return FileFacts(1, 1, bad=f"the header has {duplicates[0]} twice")
+    return FileFacts(length, rows, extra={} if names == wanted else {"columns": names})
+
+
+def json_cells(schema: Schema) -> str:
+    """Return the Spark text that parses the column `value` into a struct of cells."""
+    types = {c.name: spark_type(c.type) for c in schema if c.type.kind in _NESTED}
+    cells = ", ".join(f"{quoted(c.name)} {types.get(c.name, 'STRING')}" for c in schema)
+    ddl = literal(f"{cells}, {quoted(_UNPARSED)} STRING")
+    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}')"
+    return f"from_json(value, {ddl}, {options}) AS {_PARSED}"
+
+
+def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
+    """Return the Spark text that parses the column `value`; cells are called c0, c1, …"""
+    cells = ", ".join(f"c{i} STRING" for i in range(len(columns)))
+    ddl = literal(f"{cells}, {quoted(_UNPARSED)} STRING")
+    settings = {
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": _UNPARSED,
+        "sep": dialect.delimiter,
+        "quote": dialect.quote,
+        "escape": dialect.escape,
+        "nullValue": dialect.null,
+        "maxCharsPerColumn": "-1",
+    }
+    pairs = ", ".join(f"{literal(k)}, {literal(v)}" for k, v in settings.items())
+    return f"from_csv(value, {ddl}, map({pairs})) AS {_PARSED}"
+
+
+def cell_names(schema: Schema, columns: Sequence[str] | None) -> dict[str, str | None]:
+    """Return for each declared column the cell that holds it; `columns` is a CSV header.
+
+    >>> from floodmark.catalog.types import INT, Field
+    >>> cell_names((Field("a", INT), Field("b", INT)), ["b", "x"])
+    {'a': None, 'b': 'c0'}
+    """
+    if columns is None:
+        return {c.name: quoted(c.name) for c in schema}
+    places = {name: f"c{i}" for i, name in enumerate(columns)}
+    return {c.name: places.get(c.name) for c in schema}
+
+
+def row_expressions(
+    schema: Schema, cells: dict[str, str | None], dialect: CsvDialect | None
+) -> list[str]:
+    """Return the Spark text of the declared columns and of `__corrupt`."""
+    texts, bad = [], [f"{_PARSED} IS NULL", f"{_PARSED}.{_UNPARSED} IS NOT NULL"]
+    bad.append("NOT is_valid_utf8(value)")
+    if dialect is not None:
+        # An odd number of quotes: the quoted cell goes on in the next line, or is broken.
+        quote = literal(dialect.quote)
+        bad.append(f"(length(value) - length(replace(value, {quote}, ''))) % 2 = 1")
+    for column in schema:
+        cell = cells[column.name]
+        name, target = quoted(column.name), spark_type(column.type)
+        if cell is None:
+            texts.append(f"CAST(NULL AS {target}) AS {name}")
+            continue
+        raw = f"{_PARSED}.{cell}"
+        value = convert(raw, column.type, nested_as_text=dialect is not None)
+        texts.append(f"{value} AS {name}")
+        if value != raw:
+            bad.append(f"({raw} IS NOT NULL AND {value} IS NULL)")
+    texts.append(f"CASE WHEN {' OR '.join(bad)} THEN make_valid_utf8(value) END AS __corrupt")
+    return texts
+
+
+def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
+    """Return the Spark text that turns a text cell into a value, or into NULL if it is none.
+
+    A timestamp's offset is applied: without one the text is taken as UTC.
+    """
+    match type_.kind:
+        case Kind.VARCHAR:
+            return raw
+        case Kind.DATE:
+            return f"CASE WHEN substr(trim({raw}), 5, 1) = '-' THEN try_cast({raw} AS DATE) END"
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            # A time alone would become a moment of today.
+            moment = (
+                f"CASE WHEN substr(trim({raw}), 5, 1) = '-' THEN try_cast({raw} AS TIMESTAMP) END"
+            )
+            zoned = type_.kind is Kind.TIMESTAMPTZ
+            return moment if zoned else f"CAST({moment} AS TIMESTAMP_NTZ)"
+        case Kind.TIME:
+            moment = f"try_cast(concat('1970-01-01 ', trim({raw})) AS TIMESTAMP)"
+            return f"CASE WHEN trim({raw}) RLIKE '^[0-9]' THEN unix_micros({moment}) END"
+        case Kind.BYTEA:
+            return f"try_to_binary(regexp_replace({raw}, '^\\\\\\\\x', ''), 'hex')"
+        case Kind.JSONB:
+            return f"to_json(try_parse_json({raw}))"
+        case Kind.UUID:
+            form = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+            return f"CASE WHEN lower({raw}) RLIKE '{form}' THEN lower({raw}) END"
+        case kind if kind in _NESTED:
+            if not nested_as_text:
+                return raw
+            return f"from_json({raw}, {literal(spark_type(type_))}, map('mode', 'PERMISSIVE'))"
+        case _:
+            return f"try_cast({raw} AS {spark_type(type_)})"

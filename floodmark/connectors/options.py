@@ -1,0 +1,101 @@
+"""WITH options of a connector: read once, checked, with nearest names in the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from floodmark.errors import UserError
+
+COMMON = frozenset(
+    {
+        "connector",
+        "format",
+        "encode",
+        "on_error",
+        "max_rows_per_epoch",
+        "watermark.idle_after",
+        "watermark.advance",
+        "watermark.max_ahead",
+    }
+)
+"""Options that every source takes and that the runtime reads."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names what may have been meant.
+
+    >>> nearest("pth", ["path", "seed"])
+    'did you mean path? known: path, seed'
+    """
+    names = sorted(known)
+    close = get_close_matches(name, names, n=2, cutoff=0.5)
+    meant = f"did you mean {' or '.join(close)}? " if close else ""
+    return f"{meant}known: {', '.join(names)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one source, with typed readers."""
+
+    source: str
+    values: Mapping[str, str]
+
+    def check_names(self, known: Iterable[str]) -> None:
+        """Refuse an option that the connector does not know."""
+        allowed = COMMON.union(known)
+        for name in self.values:
+            if name not in allowed:
+                raise UserError(
+                    "E0471",
+                    f"source {self.source}: unknown option {name!r}",
+                    hint=nearest(name, allowed),
+                )
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return an option's text; without a default it must be there."""
+        value = self.values.get(name, default)
+        if value is None:
+            raise UserError(
+                "E0472",
+                f"source {self.source}: option {name!r} is missing",
+                hint=f"add {name} = '…' to WITH (…)",
+            )
+        return value
+
+    def choice(self, name: str, choices: Iterable[str], default: str | None = None) -> str:
+        """Return an option that is one of a few words, in lower case."""
+        value = self.text(name, default).lower()
+        if value not in (allowed := sorted(choices)):
+            raise self.wrong(name, f"one of {', '.join(allowed)}")
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        """Return a true/false option."""
+        return self.choice(name, ("true", "false"), str(default).lower()) == "true"
+
+    def integer(self, name: str, default: int | None = None, *, least: int | None = None) -> int:
+        """Return a whole-number option."""
+        value = self.text(name, None if default is None else str(default)).replace("_", "")
+        try:
+            number = int(value)
+        except ValueError:
+            raise self.wrong(name, "a whole number") from None
+        if least is not None and number < least:
+            raise self.wrong(name, f"at least {least}")
+        return number
+
+    def number(self, name: str, default: float) -> float:
+        """Return a number option."""
+        try:
+            return float(self.text(name, str(default)))
+        except ValueError:
+            raise self.wrong(name, "a number") from None
+
+    def wrong(self, name: str, expected: str) -> UserError:
+        """Make the error for a value that an option does not take."""
+        return UserError(
+            "E0473",
+            f"source {self.source}: option {name} = {self.values.get(name)!r} is not {expected}",
+        )
