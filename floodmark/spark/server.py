@@ -1,0 +1,217 @@
+"""One warm local Connect server per user and configuration.
+
+A JVM costs seconds to start, attaching to a warm one a fraction of a second. So the first process
+that needs Spark starts a server that outlives it; the next ones, of any warehouse, attach to it;
+a watchdog stops it when nobody has been attached for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+import floodmark
+from floodmark.errors import TransientError
+from floodmark.spark.cache import cache_folder
+from floodmark.spark.confs import SparkConfig
+from floodmark.spark.java import find_java
+from floodmark.spark.launch import (
+    archive_options,
+    archive_path,
+    resolve_jars,
+    server_command,
+    server_environment,
+)
+from floodmark.spark.locks import SharedLock, exclusive
+from floodmark.spark.record import ServerHome, ServerRecord
+
+START_SECONDS = 180.0
+STOP_SECONDS = 15.0
+# Writing the class archive at the first clean stop takes a while.
+ARCHIVING_STOP_SECONDS = 90.0
+
+_STARTED = re.compile(r"Spark Connect server started at: \S*?:(\d+)\s")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """What `floodmark server status` shows; pid, url and memory are None unless it runs.
+
+    `uptime_seconds` and `resident_bytes` are of the server's process.
+    """
+
+    running: bool
+    folder: Path
+    log: Path
+    pid: int | None = None
+    url: str | None = None
+    uptime_seconds: float | None = None
+    resident_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A hold on a running server: as long as it is held, the watchdog lets the server live."""
+
+    url: str
+    token: str
+    nonce: str
+    lock: SharedLock
+
+
+def server_home(config: SparkConfig) -> ServerHome:
+    """Return the files of the server for this configuration and the installed versions."""
+    digest = config.digest(version("pyspark"), version("delta-spark"), str(find_java().executable))
+    folder = cache_folder() / "servers" / digest
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return ServerHome(folder)
+
+
+def attach(config: SparkConfig) -> Attachment:
+    """Return a hold on the running server for `config`, after starting one if there is none.
+
+    Two processes that call it at once end with one server. Raises TransientError E0510 (jars),
+    E0512 (start failed) or E0514 (no Java).
+    """
+    home = server_home(config)
+    lock = SharedLock(home.attached_lock)
+    try:
+        with exclusive(home.start_lock):
+            token = home.token()
+            record = home.read()
+            if record is None or record.port == 0 or record.process() is None:
+                # Port 0: its starter died before it listened.
+                _end(home, record)
+                record = _start(config, home, token)
+        return Attachment(record.url, token, record.nonce, lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def status(config: SparkConfig) -> ServerStatus:
+    """Return whether the server for `config` runs, without starting it."""
+    home = server_home(config)
+    record = home.read()
+    process = record.process() if record else None
+    if record is None or process is None:
+        return ServerStatus(False, home.folder, home.log)
+    return ServerStatus(
+        True,
+        home.folder,
+        home.log,
+        pid=record.pid,
+        url=record.url if record.port else None,
+        uptime_seconds=time.time() - record.started,
+        resident_bytes=process.memory_info().rss,
+    )
+
+
+def stop(config: SparkConfig) -> bool:
+    """Stop the server for `config`; return whether one ran. Attached clients lose it."""
+    return stop_home(server_home(config))
+
+
+def stop_home(home: ServerHome) -> bool:
+    """Stop the server of these files; return whether one ran."""
+    with exclusive(home.start_lock):
+        return _end(home, home.read())
+
+
+def _end(home: ServerHome, record: ServerRecord | None) -> bool:
+    process = record.process() if record else None
+    if record is not None and process is not None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(ARCHIVING_STOP_SECONDS if record.archive else STOP_SECONDS)
+            _keep_archive(record.archive)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if record is not None and record.archive:
+        Path(record.archive).unlink(missing_ok=True)
+    home.forget()
+    return process is not None
+
+
+def _keep_archive(fresh: str | None) -> None:
+    if fresh is not None and Path(fresh).is_file():
+        Path(fresh).replace(Path(fresh).with_suffix(".jsa"))
+
+
+def _start(config: SparkConfig, home: ServerHome, token: str) -> ServerRecord:
+    cache, java, nonce = cache_folder(), find_java(), secrets.token_hex(8)
+    jars = resolve_jars(cache, java)
+    options, fresh = archive_options(archive_path(cache, java), nonce)
+    command = server_command(config, java, jars, home.folder, nonce, options)
+    if home.log.exists():
+        home.log.replace(home.log.with_suffix(".previous.log"))
+    with home.log.open("wb") as log:
+        # A session of its own: what kills the client, such as Ctrl-C, leaves the server alone.
+        server = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=home.folder,
+            env=server_environment(token),
+            start_new_session=True,
+        )
+    started = psutil.Process(server.pid).create_time()
+    home.write(ServerRecord(server.pid, started, 0, nonce, fresh))
+    record = ServerRecord(server.pid, started, _await_port(server, home), nonce, fresh)
+    home.write(record)
+    _start_watchdog(home, config.idle_minutes)
+    return record
+
+
+def _await_port(server: subprocess.Popen[bytes], home: ServerHome) -> int:
+    """Return the port that the server says it listens on."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        found = _STARTED.search(home.log.read_text(errors="replace"))
+        if found:
+            return int(found.group(1))
+        time.sleep(0.05)
+    code = server.poll()
+    if code is None:
+        server.kill()
+    home.forget()
+    raise TransientError(
+        "E0512",
+        "the Spark server "
+        + (
+            f"ended with code {code}" if code is not None else f"did not start in {START_SECONDS} s"
+        ),
+        detail="\n".join(home.log.read_text(errors="replace").splitlines()[-15:]),
+        hint=f"the whole log is in {home.log}",
+    )
+
+
+def _start_watchdog(home: ServerHome, idle_minutes: float) -> None:
+    package_root = str(Path(floodmark.__file__).parent.parent)
+    subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "floodmark.spark.watchdog",
+            str(home.folder),
+            str(idle_minutes * 60),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=home.folder,
+        env={**os.environ, "PYTHONPATH": package_root},
+        start_new_session=True,
+    )

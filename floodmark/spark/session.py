@@ -1,0 +1,154 @@
+"""Sessions on a server: one for the engine, one for reading text files.
+
+Nothing but what Connect sessions and classic ones share is used on them; at run time no temporary
+views and no confs are set on them, because threads share them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from floodmark.errors import TransientError
+from floodmark.spark import server
+from floodmark.spark.confs import SEMANTIC, SparkConfig
+from floodmark.spark.failures import translate
+from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Spark never cuts a text file into splits and never packs two into one, so that row numbers
+# within a file are dense and ordered.
+_INGEST: Mapping[str, str] = {
+    "spark.sql.files.maxPartitionBytes": str(2**40),
+    "spark.sql.files.openCostInBytes": str(2**40),
+}
+
+
+class Sessions:
+    """The sessions of one process on one server; close them, or use them in a `with` block.
+
+    `main` is for everything; `ingest` reads text files in whole, its own session because its
+    split confs must not reach the others.
+    """
+
+    def __init__(
+        self,
+        main: SparkSession,
+        make_ingest: Callable[[], SparkSession],
+        release: Callable[[], None],
+    ) -> None:
+        self.main = main
+        self._make_ingest = make_ingest
+        self._release = release
+        self._ingest: SparkSession | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def ingest(self) -> SparkSession:
+        """Return the session for text files, made at first use."""
+        with self._lock:
+            if self._ingest is None:
+                self._ingest = self._make_ingest()
+            return self._ingest
+
+    def interrupt_all(self) -> None:
+        """Interrupt every query of these sessions; Ctrl-C alone reaches only the main thread."""
+        for session in (self.main, self._ingest):
+            if session is not None:
+                session.interruptAll()
+
+    def close(self) -> None:
+        """End the sessions; the server stays. A dead server is no error here."""
+        for session in (self._ingest, self.main):
+            if session is not None:
+                session.stop()
+        self._release()
+
+    def __enter__(self) -> Sessions:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def open_sessions(config: SparkConfig) -> Sessions:
+    """Open the sessions for `config`, starting its local server if it does not run.
+
+    Raises TransientError E0510 to E0515 if no session can be had, E0513 if the server's confs are
+    not those the engine relies on.
+    """
+    _silence()
+    if config.remote is not None:
+        return _open(config, config.remote, SEMANTIC, config.asserted, lambda: None)
+    hold = server.attach(config)
+    os.environ[TOKEN_VARIABLE] = hold.token
+    try:
+        expected = {**config.asserted, NONCE_CONF: hold.nonce}
+        return _open(config, hold.url, {}, expected, hold.lock.release)
+    except BaseException:
+        hold.lock.release()
+        raise
+
+
+def _open(
+    config: SparkConfig,
+    url: str,
+    confs: Mapping[str, str],
+    expected: Mapping[str, str],
+    release: Callable[[], None],
+) -> Sessions:
+    try:
+        main = _create(url, confs)
+        _assert_confs(main, expected)
+    except TransientError:
+        raise
+    except Exception as error:
+        raise translate(error) from error
+    return Sessions(main, lambda: _create(url, {**confs, **_INGEST}), release)
+
+
+def _create(url: str, confs: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    # `getOrCreate` would silently return a session of another server.
+    builder: Any = SparkSession.builder
+    session: SparkSession = builder.remote(url).config(map=dict(confs)).create()
+    _retry_briefly(session)
+    return session
+
+
+def _retry_briefly(session: SparkSession) -> None:
+    """Let calls to a dead server fail in seconds; pyspark's own policy waits ten minutes."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    policy = DefaultPolicy(max_retries=6, max_backoff=1000, jitter=100)
+    session.client.set_retry_policies([policy])
+
+
+def _assert_confs(session: SparkSession, expected: Mapping[str, str]) -> None:
+    """Compare confs in one round trip."""
+    keys = [(key, "") for key in expected]
+    found = session.client.get_config_with_defaults(*keys)
+    different = [
+        f"{key}: {actual or 'not set'}, expected {wanted}"
+        for (key, wanted), actual in zip(expected.items(), found, strict=True)
+        if actual is None or actual.lower() != wanted.lower()
+    ]
+    if different:
+        raise TransientError(
+            "E0513",
+            "the Spark server runs with other settings than Floodmark relies on",
+            detail="\n".join(f"  {line}" for line in different),
+            hint="stop it with `floodmark server stop`; for a remote server, change its settings",
+        )
+
+
+def _silence() -> None:
+    """Keep pyspark from printing each failed query as JSON; the error itself says it."""
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logging.getLogger(name).disabled = True

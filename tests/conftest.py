@@ -1,0 +1,43 @@
+"""What all tests share: one Spark server and its sessions for the whole run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from floodmark.spark.confs import SparkConfig, default_config
+from floodmark.spark.session import Sessions, open_sessions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark_config() -> SparkConfig:
+    """Return the configuration of the tests: this machine's, with two shuffle partitions."""
+    return dataclasses.replace(default_config(), shuffle_partitions=2)
+
+
+@pytest.fixture(scope="session")
+def sessions(spark_config: SparkConfig) -> Iterator[Sessions]:
+    """Yield sessions on the server of the run, which stays for the next one."""
+    with open_sessions(spark_config) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def spark(sessions: Sessions) -> SparkSession:
+    """Return the main session."""
+    return sessions.main
+
+
+@pytest.fixture
+def tmp_warehouse(tmp_path: Path) -> Path:
+    """Return an empty folder for a warehouse, one that the server sees too."""
+    folder = tmp_path / "warehouse"
+    folder.mkdir()
+    return folder
