@@ -152,7 +152,7 @@ class FormatEncode:
 
 @dataclass(frozen=True, slots=True)
 class IncludeColumn:
-    """`INCLUDE kind [AS name]`: kind is `INGESTION TIMESTAMP`, `KEY`, `OFFSET`, ... in upper case."""
+    """`INCLUDE kind [AS name]`: kind is in upper case, `INGESTION TIMESTAMP` or `KEY`."""
 
     kind: str
     name: str

@@ -1,0 +1,139 @@
+"""ALTER and DROP statements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from floodmark.sql.function_parser import FunctionParser
+from floodmark.sql.statements import (
+    AlterAddColumn,
+    AlterConflict,
+    AlterDropColumn,
+    AlterQuery,
+    AlterRebase,
+    AlterRename,
+    AlterRenameColumn,
+    AlterResume,
+    AlterSet,
+    AlterToTable,
+    AlterWatermark,
+    Drop,
+    ObjectKind,
+    Statement,
+)
+
+_ACTIONS = "ADD COLUMN, DROP COLUMN, RENAME, ALTER WATERMARK, ON CONFLICT, SET, AS, RESUME"
+
+
+class AlterParser(FunctionParser):
+    """Parses changes of definitions."""
+
+    def object_kind(self) -> ObjectKind | None:
+        """Parse a kind word such as MATERIALIZED VIEW when it comes next."""
+        for kind in ObjectKind:
+            words = kind.value.lower().split()
+            if self.at(*words) and self.peek(len(words)).value not in ("resume", "rebase"):
+                self.accept(*words)
+                return kind
+        return None
+
+    def alter(self, start: int) -> Statement:
+        """Parse what follows ALTER."""
+        kind = self.object_kind()
+        head: dict[str, Any] = {"kind": kind, "name": self.object_name()}
+        match True:
+            case _ if self.accept("resume"):
+                return AlterResume(**head, span=self.span_from(start))
+            case _ if self.accept("rebase"):
+                return AlterRebase(**head, span=self.span_from(start))
+            case _ if self.accept("rename"):
+                return self._rename(start, head)
+            case _ if self.accept("set"):
+                options = self.options()
+                return AlterSet(**head, options=options, span=self.span_from(start))
+        match kind:
+            case ObjectKind.TABLE | ObjectKind.SOURCE:
+                return self._alter_table(start, head)
+            case ObjectKind.SINK | ObjectKind.MATERIALIZED_VIEW | ObjectKind.VIEW:
+                return self._alter_query(start, head)
+        self.fail(_ACTIONS)
+
+    def _rename(self, start: int, head: dict[str, Any]) -> Statement:
+        if self.accept("to"):
+            new_name = self.name("a new name")
+            return AlterRename(**head, new_name=new_name, span=self.span_from(start))
+        self.accept("column")
+        column = self.name("a column name")
+        self.expect("to")
+        new_name = self.name("a new name")
+        return AlterRenameColumn(
+            **head, column=column, new_name=new_name, span=self.span_from(start)
+        )
+
+    def _alter_table(self, start: int, head: dict[str, Any]) -> Statement:
+        if self.accept("add"):
+            return self._add_column(start, head)
+        if self.accept("drop"):
+            self.accept("column")
+            if_exists = self.accept("if", "exists")
+            column = self.name("a column name")
+            cascade = self.accept_any("cascade", "restrict") == "cascade"
+            return AlterDropColumn(
+                **head,
+                column=column,
+                cascade=cascade,
+                if_exists=if_exists,
+                span=self.span_from(start),
+            )
+        if self.at("alter", "watermark"):
+            self.accept("alter")
+            watermark = self.watermark()
+            return AlterWatermark(**head, watermark=watermark, span=self.span_from(start))
+        if self.at("on", "conflict"):
+            conflict = self.conflict()
+            return AlterConflict(**head, conflict=conflict, span=self.span_from(start))
+        self.fail(_ACTIONS)
+
+    def _add_column(self, start: int, head: dict[str, Any]) -> AlterAddColumn:
+        self.accept("column")
+        if_not_exists = self.accept("if", "not", "exists")
+        column = self.column_def()
+        conflict = self.conflict() if self.at("on", "conflict") else None
+        return AlterAddColumn(
+            **head,
+            column=column,
+            conflict=conflict,
+            if_not_exists=if_not_exists,
+            span=self.span_from(start),
+        )
+
+    def _alter_query(self, start: int, head: dict[str, Any]) -> Statement:
+        is_materialized = head["kind"] is ObjectKind.MATERIALIZED_VIEW
+        if is_materialized and self.accept("to", "table"):
+            return AlterToTable(**head, span=self.span_from(start))
+        if not self.at("as"):
+            self.fail("AS, RENAME TO, SET or RESUME")
+        self._as_query(head["kind"].value)
+        query = self.query()
+        tail = self.view_tail()
+        return AlterQuery(**head, **tail, query=query, span=self.span_from(start))
+
+    def drop(self, start: int) -> Drop:
+        """Parse what follows DROP."""
+        kind = self.object_kind()
+        if kind is None:
+            self.fail("what kind of object to drop", hint="write DROP TABLE t, DROP SINK k, …")
+        if_exists = self.accept("if", "exists")
+        name = self.object_name()
+        if kind in (ObjectKind.FUNCTION, ObjectKind.AGGREGATE) and self.at("("):
+            self._parameters()
+        with_rows = kind is ObjectKind.SINK and self.accept("with", "rows")
+        cascade = self.accept_any("cascade", "restrict") == "cascade"
+        return Drop(
+            kind=kind,
+            name=name,
+            if_exists=if_exists,
+            cascade=cascade,
+            with_rows=with_rows,
+            span=self.span_from(start),
+        )

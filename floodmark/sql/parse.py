@@ -1,0 +1,86 @@
+"""The door of the package: text in, statements out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlglot import exp
+
+from floodmark.errors import Span, SqlSyntaxError
+from floodmark.sql.statement_parser import StatementParser
+from floodmark.sql.statements import Statement, TypeName
+from floodmark.sql.validate import validate
+
+T = TypeVar("T")
+
+
+def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
+    """Parse all statements of a text; an empty text has none.
+
+    Offsets of every span count from the start of `text`. Raises SqlSyntaxError (E01xx) or
+    NotSupported (E039x) with the place of the first mistake.
+
+    >>> [type(s).__name__ for s in parse_script("CREATE TABLE t (k INT); SELECT 1")]
+    ['CreateTable', 'Select']
+    """
+    return _parse(text, file, lambda parser: _checked(parser.script()))
+
+
+def parse_statement(text: str, file: str | None = None) -> Statement:
+    """Parse a text that holds exactly one statement."""
+    statements = parse_script(text, file)
+    if len(statements) == 1:
+        return statements[0]
+    second = statements[1].span if statements else Span.at(text, 0, len(text), file)
+    raise SqlSyntaxError(
+        "E0122",
+        f"expected one statement, found {len(statements)}",
+        span=second,
+        hint="execute them one at a time",
+    )
+
+
+def parse_query(text: str, file: str | None = None) -> exp.Expression:
+    """Parse a query on its own."""
+    return _parse(text, file, lambda parser: _whole(parser, parser.query))
+
+
+def parse_expression(text: str, file: str | None = None) -> exp.Expression:
+    """Parse a scalar expression on its own.
+
+    >>> parse_expression("a + 1").key
+    'add'
+    """
+    return _parse(text, file, lambda parser: _whole(parser, parser.expression))
+
+
+def parse_type(text: str, file: str | None = None) -> TypeName:
+    """Parse a type on its own."""
+    return _parse(text, file, lambda parser: _whole(parser, parser.type_name))
+
+
+def _checked(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    for statement in statements:
+        validate(statement)
+    return statements
+
+
+def _whole(parser: StatementParser, parse: Callable[[], T]) -> T:
+    result = parse()
+    parser.accept(";")
+    if not parser.at_end():
+        parser.fail("the end")
+    return result
+
+
+def _parse(text: str, file: str | None, parse: Callable[[StatementParser], T]) -> T:
+    try:
+        return parse(StatementParser(text, file))
+    except RecursionError:
+        raise SqlSyntaxError(
+            "E0123",
+            "the statement is nested too deeply for this call stack",
+            span=Span.at(text, 0, min(len(text), 1), file),
+            hint="split the query into views or common table expressions",
+        ) from None

@@ -1,0 +1,326 @@
+"""The statement level: which statement it is, and all that are neither CREATE, ALTER nor DROP."""
+
+from __future__ import annotations
+
+import difflib
+from typing import NoReturn
+
+from sqlglot import exp
+
+from floodmark.errors import NotSupported, SqlSyntaxError
+from floodmark.sql.alter_parser import AlterParser
+from floodmark.sql.lexer import TokenKind
+from floodmark.sql.statements import (
+    Begin,
+    Commit,
+    Copy,
+    Delete,
+    Describe,
+    Explain,
+    ExplainFormat,
+    Flush,
+    Insert,
+    ObjectName,
+    Rollback,
+    Select,
+    SetOption,
+    Show,
+    Statement,
+    Update,
+)
+
+_FIRST_WORDS = (
+    "alter", "begin", "commit", "copy", "create", "delete", "describe", "drop", "explain",
+    "flush", "insert", "rollback", "select", "set", "show", "update", "values", "with",
+)  # fmt: skip
+_REFUSED = {
+    "merge": "write INSERT INTO a table with ON CONFLICT, or a sink INTO it",
+    "truncate": "write DELETE FROM t",
+    "grant": "there are no users and rights; the folder's rights decide",
+    "revoke": "there are no users and rights; the folder's rights decide",
+    "vacuum": "old files are removed by the warehouse's retention",
+    "comment": "write comments as -- in the pipeline file",
+}
+_SHOWN = frozenset(
+    [
+        "tables",
+        "sources",
+        "sinks",
+        "views",
+        "functions",
+        "aggregates",
+        "indexes",
+        "schemas",
+        "columns",
+        "objects",
+        "epochs",
+        "watermarks",
+        "jobs",
+        "parameters",
+        "all",
+    ]
+) | {"materialized views"}
+
+
+class StatementParser(AlterParser):
+    """Parses one statement or a whole script."""
+
+    def script(self) -> tuple[Statement, ...]:
+        """Parse statements between semicolons; only the last semicolon may be missing."""
+        statements = []
+        while self.current.kind is not TokenKind.END:
+            if self.at(";"):
+                self._empty_statement()
+            statements.append(self.statement())
+            if not self.at_end():
+                self._stray()
+            self.accept(";")
+        return tuple(statements)
+
+    def _empty_statement(self) -> NoReturn:
+        raise SqlSyntaxError(
+            "E0105",
+            "an empty statement",
+            span=self.place(self.current),
+            hint="remove the semicolon",
+        )
+
+    def _stray(self) -> NoReturn:
+        token = self.current
+        hint = None
+        if token.kind is TokenKind.WORD and token.value in _FIRST_WORDS:
+            hint = "is a semicolon missing in front of it?"
+        self.fail("the end of the statement", hint=hint)
+
+    def statement(self) -> Statement:
+        """Parse one statement up to its semicolon."""
+        start, token = self.index, self.current
+        if token.kind is not TokenKind.WORD:
+            if self.at_query():
+                return Select(query=self.query(), span=self.span_from(start))
+            self.fail("a statement")
+        if self.at_query():
+            return self._query_statement(start)
+        if token.value not in _FIRST_WORDS:
+            self._unknown()
+        self.advance()
+        match token.value:
+            case "create":
+                return self.create(start)
+            case "alter":
+                return self.alter(start)
+            case "drop":
+                return self.drop(start)
+            case "insert" | "update" | "delete" | "copy":
+                return self._write(start, token.value)
+            case "explain":
+                return self._explain(start)
+            case "show":
+                return self._show(start)
+            case "set":
+                return self._set(start)
+        return self._short(start, token.value)
+
+    def _query_statement(self, start: int) -> Statement:
+        query = self.query()
+        if self.at("emit", "on"):
+            self.fail(
+                "the end of the statement",
+                hint="EMIT ON WINDOW CLOSE belongs to a materialized view or sink",
+            )
+        return Select(query=query, span=self.span_from(start))
+
+    def _unknown(self) -> NoReturn:
+        token = self.current
+        if token.value in _REFUSED:
+            raise NotSupported(
+                "E0394",
+                f"{token.value.upper()} is not part of this language",
+                span=self.place(token),
+                hint=_REFUSED[token.value],
+            )
+        near = difflib.get_close_matches(token.value, _FIRST_WORDS, n=1, cutoff=0.6)
+        raise SqlSyntaxError(
+            "E0121",
+            f'no statement starts with "{self.raw(token)}"',
+            span=self.place(token),
+            hint=f"did you mean {near[0].upper()}?" if near else None,
+        )
+
+    def _short(self, start: int, word: str) -> Statement:
+        match word:
+            case "begin":
+                self.accept_any("transaction", "work")
+                return Begin(span=self.span_from(start))
+            case "commit":
+                self.accept_any("transaction", "work")
+                return Commit(span=self.span_from(start))
+            case "rollback":
+                self.accept_any("transaction", "work")
+                return Rollback(span=self.span_from(start))
+            case "flush":
+                return Flush(span=self.span_from(start))
+        self.object_kind()
+        name = self.object_name()
+        return Describe(name=name, span=self.span_from(start))
+
+    def _write(self, start: int, word: str) -> Statement:
+        match word:
+            case "insert":
+                return self._insert(start)
+            case "update":
+                return self._update(start)
+            case "delete":
+                return self._delete(start)
+        return self._copy(start)
+
+    def _insert(self, start: int) -> Insert:
+        self.expect("into")
+        table = self.object_name("a table name")
+        columns = () if self.at_query() else self.names()
+        at = self.index
+        if self.accept("default", "values"):
+            row = exp.Tuple(expressions=[])
+            query: exp.Expression = self.node(at, exp.Values(expressions=[row]))
+        elif self.at_query():
+            query = self.query()
+        else:
+            self.fail("VALUES or a query")
+        if self.at("on", "conflict"):
+            raise NotSupported(
+                "E0395",
+                "ON CONFLICT belongs to the table, not to one INSERT",
+                span=self.place(self.current),
+                hint="ALTER TABLE t ON CONFLICT …",
+            )
+        returning = self._returning()
+        return Insert(
+            table=table,
+            columns=columns,
+            query=query,
+            returning=returning,
+            span=self.span_from(start),
+        )
+
+    def _returning(self) -> tuple[exp.Expression, ...]:
+        return tuple(self.comma_list(self.projection)) if self.accept("returning") else ()
+
+    def _target(self) -> tuple[ObjectName, str | None]:
+        table = self.object_name("a table name")
+        if self.accept("as") or (self.at_name() and not self.at("set")):
+            return table, self.name("an alias")
+        return table, None
+
+    def _relations(self) -> exp.Select:
+        """Parse the relations of UPDATE … FROM and DELETE … USING as a SELECT without columns."""
+        at = self.index - 1
+        from_, joins = self.from_list(at)
+        select = exp.Select(expressions=[], from_=from_)
+        if joins:
+            select.set("joins", joins)
+        return self.node(at, select)
+
+    def _update(self, start: int) -> Update:
+        table, alias = self._target()
+        self.expect("set", hint="write UPDATE t SET column = value WHERE …")
+        assignments = tuple(self.comma_list(self.assignment))
+        from_ = self._relations() if self.accept("from") else None
+        where = self.expression() if self.accept("where") else None
+        returning = self._returning()
+        return Update(
+            table=table,
+            alias=alias,
+            assignments=assignments,
+            from_=from_,
+            where=where,
+            returning=returning,
+            span=self.span_from(start),
+        )
+
+    def _delete(self, start: int) -> Delete:
+        self.expect("from", hint="write DELETE FROM t WHERE …")
+        table, alias = self._target()
+        using = self._relations() if self.accept("using") else None
+        where = self.expression() if self.accept("where") else None
+        returning = self._returning()
+        return Delete(
+            table=table,
+            alias=alias,
+            using=using,
+            where=where,
+            returning=returning,
+            span=self.span_from(start),
+        )
+
+    def _copy(self, start: int) -> Copy:
+        table = self.object_name("a table name")
+        columns = self.names()
+        direction = self.accept_any("from", "to")
+        if direction is None:
+            self.fail("FROM or TO")
+        path = self.expect_string("a path")
+        options = self.with_options() or ()
+        return Copy(
+            table=table,
+            path=path,
+            is_import=direction == "from",
+            columns=columns,
+            options=options,
+            span=self.span_from(start),
+        )
+
+    def _explain(self, start: int) -> Explain:
+        format_, flags = ExplainFormat.TEXT, {"state": False, "changelog": False}
+        if self.at("(") and not self.at_query():
+            self.expect("(")
+            while not self.accept(")"):
+                word = self.accept_any("format", *flags)
+                if word is None:
+                    self.fail("FORMAT, STATE or CHANGELOG")
+                if word == "format":
+                    format_ = self._explain_format()
+                else:
+                    flags[word] = True
+                if not self.at(")"):
+                    self.expect(",")
+        token = self.current
+        if token.kind is TokenKind.WORD and token.value in _FIRST_WORDS:
+            inner: Statement | None = self.statement()
+            name = None
+        else:
+            self.object_kind()
+            inner, name = None, self.object_name("a statement or a name")
+        return Explain(
+            statement=inner, name=name, format=format_, **flags, span=self.span_from(start)
+        )
+
+    def _explain_format(self) -> ExplainFormat:
+        word = self.accept_any("text", "json", "html")
+        if word is None:
+            self.fail("TEXT, JSON or HTML")
+        return ExplainFormat[word.upper()]
+
+    def _show(self, start: int) -> Show:
+        if self.accept("create"):
+            kind = self.object_kind()
+            name = self.object_name()
+            return Show(what="CREATE", kind=kind, name=name, span=self.span_from(start))
+        what = self.name("what to show", any_word=True)
+        if what == "materialized":
+            self.expect("views")
+            what = "materialized views"
+        if what not in _SHOWN:
+            return Show(what=what, is_setting=True, span=self.span_from(start))
+        name = self.object_name() if self.accept_any("from", "in") else None
+        like = self.expect_string("a pattern") if self.accept("like") else None
+        return Show(what=what.upper(), name=name, like=like, span=self.span_from(start))
+
+    def _set(self, start: int) -> SetOption:
+        self.accept_any("session", "local")
+        name = self._option_name()
+        if self.accept_any("=", "to") is None:
+            self.fail("= or TO", hint="write SET name = value")
+        if self.accept("default"):
+            return SetOption(name=name, value=None, span=self.span_from(start))
+        value = self._option_value()
+        return SetOption(name=name, value=value, span=self.span_from(start))

@@ -1,0 +1,187 @@
+"""A cursor over tokens with the few moves that every part of the parser uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from sqlglot import exp
+
+from floodmark.errors import Span, SqlSyntaxError
+from floodmark.sql.lexer import Token, TokenKind, tokenize
+from floodmark.sql.words import RESERVED, reserved_hint, slip_hint
+
+T = TypeVar("T")
+_MAX_DEPTH = 60
+
+
+class TokenStream:
+    """The tokens of a text and the place of the next one."""
+
+    def __init__(self, text: str, file: str | None = None) -> None:
+        self.text = text
+        self.file = file
+        self.tokens = tokenize(text, file)
+        self.index = 0
+        self._depth = 0
+
+    @property
+    def current(self) -> Token:
+        """Return the next token, not yet taken."""
+        return self.tokens[self.index]
+
+    @property
+    def previous(self) -> Token:
+        """Return the token that was taken last."""
+        return self.tokens[max(self.index - 1, 0)]
+
+    def peek(self, ahead: int = 1) -> Token:
+        """Return a later token, END beyond the last one."""
+        return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
+
+    def advance(self) -> Token:
+        """Take the next token."""
+        token = self.current
+        if token.kind is not TokenKind.END:
+            self.index += 1
+        return token
+
+    def at(self, *words: str) -> bool:
+        """Tell whether exactly these words or operators (lower case) come next."""
+        return all(
+            self.peek(i).value == word and self.peek(i).kind in (TokenKind.WORD, TokenKind.OPERATOR)
+            for i, word in enumerate(words)
+        )
+
+    def at_any(self, *words: str) -> bool:
+        """Tell whether one of these words or operators comes next."""
+        return any(self.at(word) for word in words)
+
+    def at_end(self) -> bool:
+        """Tell whether the statement is over."""
+        return self.current.kind is TokenKind.END or self.at(";")
+
+    def accept(self, *words: str) -> bool:
+        """Take these words when all of them come next."""
+        if not self.at(*words):
+            return False
+        for _ in words:
+            self.advance()
+        return True
+
+    def accept_any(self, *words: str) -> str | None:
+        """Take one of these words and return it."""
+        return next((word for word in words if self.accept(word)), None)
+
+    def expect(self, *words: str, hint: str | None = None) -> None:
+        """Take these words, or fail saying what was expected."""
+        for word in words:
+            if not self.accept(word):
+                self.fail(word.upper(), hint=hint)
+
+    def expect_string(self, what: str) -> str:
+        """Take a string literal and return its value."""
+        if self.current.kind is not TokenKind.STRING:
+            self.fail(f"{what} in single quotes")
+        return self.advance().value
+
+    def fail(self, expected: str, *, hint: str | None = None) -> NoReturn:
+        """Raise that something else stands where `expected` should."""
+        token = self.current
+        found = "the end of the statement" if self.at_end() else f'"{self.raw(token)}"'
+        raise SqlSyntaxError(
+            "E0101",
+            f"expected {expected}, found {found}",
+            span=self.place(token),
+            hint=hint or slip_hint(self.previous, token, self.peek()),
+        )
+
+    def raw(self, token: Token) -> str:
+        """Return a token's text, cut to what fits a message."""
+        text = self.text[token.start : token.end]
+        return text if len(text) <= 40 else text[:37] + "..."
+
+    def place(self, token: Token) -> Span:
+        """Return the span of a token; the end of the text points behind the last token."""
+        if token.kind is TokenKind.END and self.index > 0:
+            last = self.previous
+            return Span.at(self.text, last.end, last.end, self.file)
+        return Span.at(self.text, token.start, token.end, self.file)
+
+    def span_from(self, start: int) -> Span:
+        """Return the span from the token at index `start` to the last one taken."""
+        last = self.tokens[max(self.index - 1, start)]
+        return Span.at(self.text, self.tokens[start].start, last.end, self.file)
+
+    def node(self, start: int, expression: T) -> T:
+        """Record on a sqlglot node that it reaches from token `start` to the last one taken."""
+        assert isinstance(expression, exp.Expr)
+        last = self.tokens[max(self.index - 1, start)]
+        expression.meta["start"] = self.tokens[start].start
+        expression.meta["end"] = last.end - 1
+        return expression
+
+    def comma_list(self, item: Callable[[], T], *, trailing: tuple[str, ...] = ()) -> list[T]:
+        """Parse items between commas; before one of the words `trailing` a last comma may stand."""
+        items = [item()]
+        while self.accept(","):
+            if trailing and (self.at_any(*trailing) or self.at_end()):
+                break
+            items.append(item())
+        return items
+
+    def parenthesised(self, item: Callable[[], T]) -> list[T]:
+        """Parse `( item, … )` with at least one item."""
+        self.expect("(")
+        items = self.comma_list(item)
+        self.expect(")")
+        return items
+
+    def nested(self, parse: Callable[[], T]) -> T:
+        """Parse one level deeper; too many levels are the user's error, not a crash."""
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise SqlSyntaxError(
+                "E0111",
+                f"more than {_MAX_DEPTH} levels of nesting",
+                span=self.place(self.current),
+                hint="split the query into views or common table expressions",
+            )
+        try:
+            return parse()
+        finally:
+            self._depth -= 1
+
+    def identifier(self, what: str = "a name", *, any_word: bool = False) -> exp.Identifier:
+        """Take a name; a reserved word counts only with `any_word` (after a dot or AS)."""
+        start, token = self.index, self.current
+        if token.kind is TokenKind.QUOTED:
+            self.advance()
+            self._check_quoted(token)
+            return self.node(start, exp.Identifier(this=token.value, quoted=True))
+        if token.kind is not TokenKind.WORD:
+            self.fail(what)
+        if token.value in RESERVED and not any_word:
+            self.fail(what, hint=reserved_hint(self.raw(token)))
+        self.advance()
+        return self.node(start, exp.Identifier(this=token.value, quoted=False))
+
+    def name(self, what: str = "a name", *, any_word: bool = False) -> str:
+        """Take a name and return its folded text."""
+        return str(self.identifier(what, any_word=any_word).this)
+
+    def at_name(self) -> bool:
+        """Tell whether a name comes next that needs no quotes."""
+        token = self.current
+        if token.kind is TokenKind.WORD:
+            return token.value not in RESERVED
+        return token.kind is TokenKind.QUOTED
+
+    def _check_quoted(self, token: Token) -> None:
+        if not token.value:
+            raise SqlSyntaxError(
+                "E0108",
+                "a name has no characters",
+                span=self.place(token),
+                hint="strings stand in single quotes, names in double quotes",
+            )

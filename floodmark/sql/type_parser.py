@@ -1,0 +1,133 @@
+"""Type names: every spelling that PostgreSQL users write, to a sqlglot DataType."""
+
+from __future__ import annotations
+
+import difflib
+
+from sqlglot import exp
+
+from floodmark.errors import SqlSyntaxError
+from floodmark.sql.lexer import Token, TokenKind
+from floodmark.sql.statements import TypeName
+from floodmark.sql.stream import TokenStream
+
+_D = exp.DataType.Type
+TYPES = {
+    "boolean": _D.BOOLEAN, "bool": _D.BOOLEAN,
+    "smallint": _D.SMALLINT, "int2": _D.SMALLINT,
+    "integer": _D.INT, "int": _D.INT, "int4": _D.INT,
+    "bigint": _D.BIGINT, "int8": _D.BIGINT,
+    "numeric": _D.DECIMAL, "decimal": _D.DECIMAL, "dec": _D.DECIMAL,
+    "real": _D.FLOAT, "float4": _D.FLOAT,
+    "double": _D.DOUBLE, "float8": _D.DOUBLE, "float": _D.DOUBLE,
+    "varchar": _D.VARCHAR, "text": _D.TEXT, "string": _D.TEXT, "bpchar": _D.VARCHAR,
+    "char": _D.CHAR, "character": _D.CHAR,
+    "bytea": _D.VARBINARY, "date": _D.DATE, "time": _D.TIME, "timestamp": _D.TIMESTAMP,
+    "timestamptz": _D.TIMESTAMPTZ, "interval": _D.INTERVAL, "jsonb": _D.JSONB, "json": _D.JSON,
+    "uuid": _D.UUID, "struct": _D.STRUCT, "map": _D.MAP,
+}  # fmt: skip
+_WITH_LENGTH = frozenset({_D.DECIMAL, _D.VARCHAR, _D.CHAR, _D.TIME, _D.TIMESTAMP, _D.TIMESTAMPTZ})
+
+
+class TypeParser(TokenStream):
+    """Parses type names."""
+
+    def type_name(self) -> TypeName:
+        """Parse a type with its array brackets."""
+        start = self.index
+        type_ = self.data_type()
+        span = self.span_from(start)
+        return TypeName(text=span.text, type=type_, span=span)
+
+    def data_type(self) -> exp.DataType:
+        """Parse a type to its sqlglot form."""
+        return self.nested(self._array_type)
+
+    def _array_type(self) -> exp.DataType:
+        start = self.index
+        result = self._plain_type()
+        while (self.at("[") and self.peek().value in ("]",)) or self.at("array"):
+            if not self.accept("array"):
+                self.advance()
+                self.expect("]")
+            result = self.node(
+                start, exp.DataType(this=_D.ARRAY, expressions=[result], nested=True)
+            )
+        return result
+
+    def _plain_type(self) -> exp.DataType:
+        start, token = self.index, self.current
+        if token.kind is not TokenKind.WORD:
+            self.fail("a type")
+        kind = TYPES.get(token.value)
+        if kind is None:
+            raise unknown_type(self, token)
+        self.advance()
+        match token.value:
+            case "struct":
+                return self._struct(start)
+            case "map":
+                return self._map(start)
+            case "double":
+                self.accept("precision")
+            case "char" | "character" if self.accept("varying"):
+                kind = _D.VARCHAR
+            case "float" if self.at("("):
+                kind = _D.FLOAT if int(self._lengths()[0].name) <= 24 else _D.DOUBLE
+        lengths = self._lengths() if kind in _WITH_LENGTH and self.at("(") else []
+        if kind is _D.TIMESTAMP and self.accept("with", "time", "zone"):
+            kind = _D.TIMESTAMPTZ
+        elif kind in (_D.TIMESTAMP, _D.TIME):
+            self.accept("without", "time", "zone")
+        return self.node(start, exp.DataType(this=kind, expressions=lengths, nested=False))
+
+    def _lengths(self) -> list[exp.DataTypeParam]:
+        return self.parenthesised(self._length)
+
+    def _length(self) -> exp.DataTypeParam:
+        start, token = self.index, self.current
+        if token.kind is not TokenKind.NUMBER or not token.value.isdigit():
+            self.fail("a whole number")
+        self.advance()
+        literal = self.node(start, exp.Literal.number(token.value))
+        return self.node(start, exp.DataTypeParam(this=literal))
+
+    def _struct(self, start: int) -> exp.DataType:
+        self.expect("<", hint="a struct type is written struct<a int, b text>")
+        fields = self.comma_list(self._field)
+        self._close_angle()
+        return self.node(start, exp.DataType(this=_D.STRUCT, expressions=fields, nested=True))
+
+    def _field(self) -> exp.ColumnDef:
+        start = self.index
+        name = self.identifier("a field name", any_word=True)
+        return self.node(start, exp.ColumnDef(this=name, kind=self.data_type()))
+
+    def _close_angle(self) -> None:
+        token = self.current
+        if token.value == ">>" and token.kind is TokenKind.OPERATOR:
+            middle = token.start + 1
+            self.tokens[self.index : self.index + 1] = [
+                Token(TokenKind.OPERATOR, ">", token.start, middle),
+                Token(TokenKind.OPERATOR, ">", middle, token.end),
+            ]
+        self.expect(">")
+
+    def _map(self, start: int) -> exp.DataType:
+        self.expect("(", hint="a map type is written map(text, int)")
+        key = self.data_type()
+        self.expect(",")
+        value = self.data_type()
+        self.expect(")")
+        return self.node(start, exp.DataType(this=_D.MAP, expressions=[key, value], nested=True))
+
+
+def unknown_type(stream: TokenStream, token: Token) -> SqlSyntaxError:
+    """Return the error for a word that is no type, with the nearest ones."""
+    near = difflib.get_close_matches(token.value, TYPES, n=2, cutoff=0.6)
+    return SqlSyntaxError(
+        "E0113",
+        f'there is no type "{stream.raw(token)}"',
+        span=stream.place(token),
+        hint=f"did you mean {' or '.join(near)}?" if near else "see the list of types in the docs",
+    )
