@@ -1,0 +1,88 @@
+"""A whole pipeline over plain Python rows, epoch by epoch.
+
+`advance` is a function from the states of all objects and one epoch's input to new states and what
+each object emitted. Nothing is incremental: a view's changes are its new rows less its old ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from floodmark.changelog import RowKind
+from floodmark.plan.nodes import Node
+from floodmark.reference.changes import Change, changes_between
+from floodmark.reference.ingest import gather
+from floodmark.reference.interpreter import evaluate
+from floodmark.reference.moment import Closing, DeadLetter
+from floodmark.reference.pipeline import (
+    Aside,
+    EpochInput,
+    ObjectResult,
+    ObjectState,
+    ReferenceObject,
+    States,
+)
+from floodmark.reference.rows import ascending, freeze, ordered, thaw
+from floodmark.reference.watermarks import propagate
+
+
+def advance(
+    objects: Sequence[ReferenceObject], states: States, epoch: EpochInput
+) -> tuple[dict[str, ObjectState], dict[str, ObjectResult]]:
+    """Return all states and results after one epoch.
+
+    `objects` come in dependency order: what a plan scans, and the sinks into a table, first.
+    """
+    after, results = dict(states), dict[str, ObjectResult]()
+    for item in objects:
+        old = states.get(item.name, ObjectState())
+        if item.plan is None:
+            sinks = (o for o in objects if o.target == item.name)
+            brought = [(sink, results[sink.name].changes) for sink in sinks]
+            new, result = gather(item, old, epoch, brought)
+        else:
+            new, result = _query(item, item.plan, old, states, after, epoch)
+        after[item.name], results[item.name] = new, result
+    return after, results
+
+
+def _query(
+    item: ReferenceObject,
+    plan: Node,
+    old: ObjectState,
+    before: States,
+    after: States,
+    epoch: EpochInput,
+) -> tuple[ObjectState, ObjectResult]:
+    """Return a view's or a sink's state and changes: its query now less what it was."""
+    dead: list[DeadLetter] = []
+    current = {name: state.watermark for name, state in after.items()}
+    fresh = item.name not in before
+    previous = {} if fresh else {name: state.watermark for name, state in before.items()}
+    closing = Closing(previous, current) if item.emits_on_close else None
+    inputs = {name: state.rows for name, state in after.items()}
+    rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing)
+    letters = Counter((d.node, d.code, freeze(d.row)) for d in dead)
+    if item.emits_on_close:
+        by_key = ordered(rows, ascending(item.stream_key))
+        changes: list[Change] = [(RowKind.INSERT, row) for row in by_key]
+        rows = [*old.rows, *rows]
+        letters |= old.dead
+    else:
+        changes = changes_between(rows, old.rows, item.stream_key)
+    watermark = propagate(plan, current, epoch.now)
+    state = replace(old, rows=tuple(rows), dead=letters, watermark=watermark)
+    return state, ObjectResult(changes=tuple(changes), dead=_moved(letters, old.dead))
+
+
+def _moved(new: Counter[Any], old: Counter[Any]) -> tuple[Aside, ...]:
+    out: list[Aside] = []
+    for letter in [*new, *(letter for letter in old if letter not in new)]:
+        count = new[letter] - old[letter]
+        kind = RowKind.INSERT if count > 0 else RowKind.DELETE
+        _, code, row = letter
+        out += [Aside(kind, f"E{code:04d}", thaw(row))] * abs(count)
+    return tuple(out)

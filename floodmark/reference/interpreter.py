@@ -1,0 +1,244 @@
+"""The batch meaning of every plan node over plain Python rows: the executable specification.
+
+Nothing here is incremental. What an epoch emits is the difference of two evaluations; every
+operator of the engine is compared with that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from floodmark.analysis import stream_key
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import Call, Expr
+from floodmark.reference import grouping, joins, windows
+from floodmark.reference.intervals import shift
+from floodmark.reference.moment import Closing, DeadLetter, Moment
+from floodmark.reference.over import over_window
+from floodmark.reference.rows import Row, ascending, ordered, sort_value
+from floodmark.reference.watermarks import propagate
+
+Inputs = Mapping[str, Sequence[Row]]
+
+
+def evaluate(
+    node: n.Node,
+    inputs: Inputs,
+    now: datetime,
+    *,
+    dead: list[DeadLetter] | None = None,
+    closing: Closing | None = None,
+) -> list[Row]:
+    """Return the rows of a node over the rows of the objects that it scans.
+
+    Args:
+        node: a plan whose nodes keep their stream keys.
+        inputs: the current rows of every scanned object, hidden columns included.
+        now: the epoch's time.
+        dead: takes the rows that have no value, with operator and code.
+        closing: the watermarks between which emit-on-close operators release; None: all windows.
+    """
+    moment = Moment(now, closing, [] if dead is None else dead)
+    return list(_Evaluation(inputs, moment).rows(node))
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    inputs: Inputs
+    moment: Moment
+    known: dict[n.Node, Sequence[Row]] = field(default_factory=dict)
+
+    def rows(self, node: n.Node) -> Sequence[Row]:
+        # Equal subplans are one operator: its dead letters count once.
+        if node not in self.known:
+            self.known[node] = self._fresh(node)
+        return self.known[node]
+
+    def _fresh(self, node: n.Node) -> Sequence[Row]:
+        moment = self.moment
+        children = [self.rows(child) for child in node.inputs]
+        match node:
+            case n.Scan():
+                return [{c: row[c] for c in node.names} for row in self.inputs[node.object]]
+            case n.Values():
+                return values(node, moment)
+            case n.Project() | n.MaterializeProject():
+                return project(node, children[0], moment)
+            case n.Filter():
+                return filtered(node, children[0], moment)
+            case n.UnionAll():
+                return union_all(node, children)
+            case n.Join() | n.LookupJoin():
+                return joins.join(node, children[0], children[1], moment)
+            case n.SetOperation():
+                return joins.set_operation(node, children[0], children[1])
+            case n.Aggregate():
+                return grouping.aggregate(node, children[0], key_of(node.input), moment)
+            case n.CloseAggregate():
+                released = closes(node.input, node.window, moment)
+                return grouping.aggregate(node, children[0], key_of(node.input), moment, released)
+            case n.SortBuffer():
+                released = closes(node.input, node.column, moment)
+                by = ascending((node.column, *key_of(node.input)))
+                return ordered(filter(released, children[0]), by)
+            case _:
+                return self._shaped(node, children[0])
+
+    def _shaped(self, node: n.Node, rows: Sequence[Row]) -> Sequence[Row]:
+        moment = self.moment
+        match node:
+            case n.Tumble():
+                return windows.tumble(node, rows)
+            case n.Hop():
+                return windows.hop(node, rows)
+            case n.Session():
+                return windows.session(node, rows)
+            case n.TopN():
+                return grouping.top_n(node, rows, key_of(node.input))
+            case n.OverWindow():
+                return over_window(node, rows, key_of(node.input), moment)
+            case n.ProjectSet():
+                return project_set(node, rows, moment)
+            case n.TemporalFilter():
+                return temporal_filter(node, rows, moment)
+            case _:
+                raise AssertionError(f"no meaning for {type(node).__name__}")
+
+
+def key_of(node: n.Node) -> tuple[str, ...]:
+    """Return the stream key of a node's output."""
+    return stream_key.derive(node, tuple(key_of(child) for child in node.inputs))
+
+
+def values(node: n.Values, moment: Moment) -> list[Row]:
+    """Return the constant rows that have a value in every column."""
+    names = [f"{i}" for i in range(len(node.columns))]
+    out: list[Row] = []
+    for row in node.rows:
+        computed = _computed(node, tuple(zip(names, row, strict=True)), {}, moment)
+        if computed is not None:
+            out.append(dict(zip(node.names, computed.values(), strict=True)))
+    return out
+
+
+def project(
+    node: n.Project | n.MaterializeProject, rows: Iterable[Row], moment: Moment
+) -> list[Row]:
+    """Return the computed columns; a row with an error in one of them goes to the dead letters."""
+    computed = (_computed(node, node.columns, row, moment) for row in rows)
+    return [row for row in computed if row is not None]
+
+
+def _computed(
+    node: n.Node, columns: tuple[tuple[str, Expr], ...], row: Row, moment: Moment
+) -> Row | None:
+    results = {name: moment.value(expr, row) for name, expr in columns}
+    codes = [error for _, error in results.values() if error is not None]
+    if codes:
+        moment.bury(node, min(codes), row)
+        return None
+    return {name: value for name, (value, _) in results.items()}
+
+
+def filtered(node: n.Filter, rows: Iterable[Row], moment: Moment) -> list[Row]:
+    """Return the rows for which the predicate is TRUE; an error puts the row aside."""
+    out: list[Row] = []
+    for row in rows:
+        value, error = moment.value(node.predicate, row)
+        if error is not None:
+            moment.bury(node, error, row)
+        elif value is True:
+            out.append(row)
+    return out
+
+
+def union_all(node: n.UnionAll, children: Sequence[Sequence[Row]]) -> list[Row]:
+    """Return all rows with the index of the input that they came from; columns meet by position."""
+    names = node.branches[0].names
+    out: list[Row] = []
+    for index, (branch, rows) in enumerate(zip(node.branches, children, strict=True)):
+        pairs = tuple(zip(names, branch.names, strict=True))
+        out += [{**{a: row[b] for a, b in pairs}, node.ordinal: index} for row in rows]
+    return out
+
+
+def project_set(node: n.ProjectSet, rows: Iterable[Row], moment: Moment) -> list[Row]:
+    """Return each row once per element of the call's value; NULL and empty give none."""
+    out: list[Row] = []
+    for row in rows:
+        elements, error = _elements(node.call, row, moment)
+        if error is not None:
+            moment.bury(node, error, row)
+            continue
+        for ordinal, element in enumerate(elements or (), start=1):
+            out.append({**row, node.output: element, node.ordinal: ordinal})
+    return out
+
+
+def _elements(call: Expr, row: Row, moment: Moment) -> tuple[Sequence[Any] | None, int | None]:
+    if not isinstance(call, Call) or call.function not in ("unnest", "generate_series"):
+        return moment.value(call, row)
+    results = [moment.value(arg, row) for arg in call.args]
+    codes = [error for _, error in results if error is not None]
+    if codes:
+        return None, min(codes)
+    arguments = [value for value, _ in results]
+    if None in arguments:
+        return None, None
+    return (arguments[0] if call.function == "unnest" else series(*arguments)), None
+
+
+def series(start: Any, stop: Any, step: Any = 1) -> list[Any]:
+    """Return the values from start to stop, both included.
+
+    >>> series(1, 7, 3), series(3, 1, -1)
+    ([1, 4, 7], [3, 2, 1])
+    """
+    interval = isinstance(step, tuple)
+    sign = (sum(step) > 0) - (sum(step) < 0) if interval else (step > 0) - (step < 0)
+    assert sign, "a series needs a step"
+    out: list[Any] = []
+    while (stop - start if sign > 0 else start - stop) >= stop - stop:
+        out.append(start)
+        start = shift(start, step) if interval else start + step
+    return out
+
+
+def temporal_filter(node: n.TemporalFilter, rows: Iterable[Row], moment: Moment) -> list[Row]:
+    """Return the rows with `lower <= now < upper`; a NULL bound never lets a row in."""
+    out: list[Row] = []
+    for row in rows:
+        bounds = [moment.value(b, row) for b in (node.lower, node.upper) if b is not None]
+        codes = [error for _, error in bounds if error is not None]
+        if codes:
+            moment.bury(node, min(codes), row)
+        elif all(value is not None for value, _ in bounds) and _valid(node, bounds, moment):
+            out.append(row)
+    return out
+
+
+def _valid(node: n.TemporalFilter, bounds: list[tuple[Any, int | None]], moment: Moment) -> bool:
+    times = [value for value, _ in bounds]
+    now = moment.now if times and times[0].tzinfo else moment.now.replace(tzinfo=None)
+    above = node.lower is None or times[0] <= now
+    return above and (node.upper is None or now < times[-1])
+
+
+def closes(node: n.Node, column: str, moment: Moment) -> Callable[[Row], bool]:
+    """Return the test whether a row's watermark column is in `[previous watermark, watermark)`."""
+    if moment.closing is None:
+        return lambda row: row[column] is not None
+    before = propagate(node, moment.closing.previous, moment.now).get(column)
+    after = propagate(node, moment.closing.current, moment.now).get(column)
+    low, high = (None if bound is None else sort_value(bound) for bound in (before, after))
+
+    def released(row: Row) -> bool:
+        if row[column] is None or high is None:
+            return False
+        value = sort_value(row[column])
+        return value < high and (low is None or low <= value)
+
+    return released

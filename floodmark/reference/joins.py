@@ -1,0 +1,91 @@
+"""Joins, set operations and lookups."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from floodmark.plan import nodes as n
+from floodmark.reference.moment import Moment
+from floodmark.reference.rows import Row, freeze, key_of
+
+
+def join(
+    node: n.Join | n.LookupJoin, left: Sequence[Row], right: Sequence[Row], moment: Moment
+) -> list[Row]:
+    """Return the pairs, padded or reduced as the kind says; NULL keys never meet.
+
+    A pair whose residual condition fails goes to the dead letters and counts as a match.
+    """
+    partners = _by_key(right, tuple(b for _, b in node.equi))
+    matched: set[int] = set()
+    out: list[Row] = []
+    for row in left:
+        key = key_of(row, tuple(a for a, _ in node.equi))
+        found = [p for p in partners.get(key, ()) if _touches(node, {**row, **p[1]}, moment)]
+        matched.update(position for position, _ in found)
+        pairs: list[Row] = [{**row, **p} for _, p in found]
+        out += _kept(node, row, pairs, bool(found), moment)
+    if node.kind.pads_left:
+        lone = (row for position, row in enumerate(right) if position not in matched)
+        out += [{**_nulls(node.left), **row} for row in lone]
+    return out
+
+
+def _kept(
+    node: n.Join | n.LookupJoin, row: Row, pairs: list[Row], matched: bool, moment: Moment
+) -> list[Row]:
+    match node.kind:
+        case n.JoinKind.SEMI:
+            return [row] if any(_holds(node, pair, moment) for pair in pairs) else []
+        case n.JoinKind.ANTI:
+            return [] if matched else [row]
+        case _:
+            kept = [pair for pair in pairs if _holds(node, pair, moment)]
+            if matched or not node.kind.pads_right:
+                return kept
+            return [{**row, **_nulls(node.right)}]
+
+
+def _touches(node: n.Join | n.LookupJoin, pair: Row, moment: Moment) -> bool:
+    """Tell whether the pair counts as a match: the condition is TRUE, or has no value."""
+    if node.residual is None:
+        return True
+    value, error = moment.value(node.residual, pair)
+    if error is not None:
+        moment.bury(node, error, pair)
+    return error is not None or value is True
+
+
+def _holds(node: n.Join | n.LookupJoin, pair: Row, moment: Moment) -> bool:
+    return node.residual is None or moment.value(node.residual, pair) == (True, None)
+
+
+def _by_key(rows: Iterable[Row], columns: tuple[str, ...]) -> dict[Any, list[tuple[int, Row]]]:
+    out: dict[Any, list[tuple[int, Row]]] = defaultdict(list)
+    for position, row in enumerate(rows):
+        key = key_of(row, columns)
+        if None not in key:
+            out[key].append((position, row))
+    return out
+
+
+def _nulls(node: n.Node) -> dict[str, None]:
+    return dict.fromkeys(node.names)
+
+
+def set_operation(node: n.SetOperation, left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
+    """Return INTERSECT or EXCEPT by count; columns meet by position, NULL equals NULL."""
+    names = node.left.names
+    seconds = [dict(zip(names, (r[c] for c in node.right.names), strict=True)) for r in right]
+    ours, theirs = Counter(map(freeze, left)), Counter(map(freeze, seconds))
+    out: list[Row] = []
+    for frozen, count in ours.items():
+        other = theirs[frozen]
+        if node.kind is n.SetKind.INTERSECT:
+            times = min(count, other) if node.all else min(1, other)
+        else:
+            times = max(count - other, 0) if node.all else int(other == 0)
+        out += [dict(frozen)] * times
+    return out

@@ -1,0 +1,110 @@
+"""The objects of a pipeline as the reference runs them, and what goes in and out of an epoch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from floodmark.catalog.types import Schema
+from floodmark.changelog import RowKind
+from floodmark.plan.expressions import Expr
+from floodmark.plan.nodes import Node
+from floodmark.reference.changes import Change
+from floodmark.reference.rows import Row
+from floodmark.reference.tables import MergeRules
+from floodmark.reference.watermarks import Values, Watermark, WatermarkState
+
+
+class ObjectKind(Enum):
+    """What an object of the pipeline is."""
+
+    SOURCE = "source"
+    TABLE = "table"
+    VIEW = "view"
+    SINK = "sink"
+
+
+@dataclass(frozen=True)
+class ReferenceObject:
+    """An object as the reference runs it; `schema` has the hidden key columns too.
+
+    Sources and tables: `merge` is set where there is a key; `defaults` fill columns that a row does
+    not bring; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its
+    stream key. A sink writes its plan's visible columns, by position, to `target_columns` of
+    `target`.
+    """
+
+    name: str
+    kind: ObjectKind
+    schema: Schema
+    stream_key: tuple[str, ...]
+    plan: Node | None = None
+    merge: MergeRules | None = None
+    watermarks: tuple[Watermark, ...] = ()
+    defaults: tuple[tuple[str, Expr], ...] = ()
+    generated: tuple[tuple[str, Expr], ...] = ()
+    target: str | None = None
+    target_columns: tuple[str, ...] = ()
+    emits_on_close: bool = False
+    force_append_only: bool = False
+    ignore_delete: bool = False
+
+    def __post_init__(self) -> None:
+        queries = (ObjectKind.VIEW, ObjectKind.SINK)
+        assert (self.plan is not None) == (self.kind in queries), self.name
+        assert (self.target is not None) == (self.kind is ObjectKind.SINK), self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One changelog row that a connector delivers, in offset order within its partition."""
+
+    kind: RowKind
+    row: Row
+    partition: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class EpochInput:
+    """All that one epoch takes in; `dml` holds, per statement, a table and its changes."""
+
+    now: datetime
+    deliveries: Mapping[str, Sequence[Delivery]] = field(default_factory=dict)
+    dml: Sequence[tuple[str, Sequence[Change]]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectState:
+    """What an object is after an epoch; `dead` are a view's live dead letters."""
+
+    rows: tuple[Row, ...] = ()
+    marks: WatermarkState = field(default_factory=WatermarkState)
+    watermark: Values = field(default_factory=dict)
+    written: Mapping[str, int] = field(default_factory=dict)
+    dead: Counter[Any] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A row put aside (or, for a view, taken back from there) and why: `E0601`, `null_time`."""
+
+    kind: RowKind
+    reason: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectResult:
+    """What an object emitted in one epoch: changes ordered by key, late rows, dead letters."""
+
+    changes: tuple[Change, ...] = ()
+    late: tuple[Row, ...] = ()
+    dead: tuple[Aside, ...] = ()
+    ignored: int = 0
+
+
+States = Mapping[str, ObjectState]

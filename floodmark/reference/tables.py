@@ -1,0 +1,142 @@
+"""Tables: one merge function for everything that writes a keyed table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from floodmark.changelog import RowKind
+from floodmark.plan.expressions import Expr
+from floodmark.reference.changes import Change
+from floodmark.reference.expressions import evaluate
+from floodmark.reference.rows import Row, canonical, key_of, sort_value
+from floodmark.sql.statements import ConflictAction
+
+EXCLUDED = "__excluded_"
+"""Prefix under which the expressions of DO UPDATE SET see the columns of the incoming row."""
+
+Key = tuple[Any, ...]
+Stored = Mapping[Key, Row]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRules:
+    """What a keyed table does with a row whose key is there already.
+
+    `assignments` and `condition` belong to DO UPDATE SET; they read the stored row's columns and,
+    prefixed, those of the incoming row.
+    """
+
+    primary_key: tuple[str, ...]
+    action: ConflictAction = ConflictAction.UPDATE_FULL
+    version_columns: tuple[str, ...] = ()
+    assignments: tuple[tuple[str, Expr], ...] = ()
+    condition: Expr | None = None
+
+    def __post_init__(self) -> None:
+        assert self.primary_key, "a keyed table has a key"
+        nothing = self.action is ConflictAction.DO_NOTHING
+        assert not (nothing and self.version_columns), "DO NOTHING never overwrites"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that an expression of DO UPDATE SET has no value for."""
+
+    code: int
+    row: Row
+
+
+def rekey(changes: Sequence[Change], key: Sequence[str]) -> list[Change]:
+    """Return a changelog by another key: `-U/+U` of unequal keys are `-D, +I`.
+
+    Of an update with an equal key only the new row remains.
+    """
+    out: list[Change] = []
+    before: Row | None = None
+    for kind, row in changes:
+        match kind:
+            case RowKind.UPDATE_BEFORE:
+                before = row
+            case RowKind.UPDATE_AFTER if before is not None:
+                if key_of(before, key) == key_of(row, key):
+                    out.append((kind, row))
+                else:
+                    out += [(RowKind.DELETE, before), (RowKind.INSERT, row)]
+                before = None
+            case _:
+                out.append((kind, row))
+    assert before is None, "an update has an old and a new row"
+    return out
+
+
+def of_sink(changes: Sequence[Change], key: Sequence[str]) -> list[Change]:
+    """Return what a sink brings in an epoch: deletes, then the rest, in upstream key order.
+
+    A delete whose key the same epoch writes again is left out.
+    """
+    rekeyed = rekey(changes, key)
+    written = {key_of(row, key) for kind, row in rekeyed if kind is not RowKind.DELETE}
+    deletes = [c for c in rekeyed if c[0] is RowKind.DELETE and key_of(c[1], key) not in written]
+    return [*deletes, *(c for c in rekeyed if c[0] is not RowKind.DELETE)]
+
+
+def merge(
+    stored: Stored, changes: Iterable[Change], rules: MergeRules, now: datetime
+) -> tuple[dict[Key, Row], int, list[Refusal]]:
+    """Return the rows by key after the changes, how many were ignored, and those refused."""
+    rows, ignored, refused = dict(stored), 0, list[Refusal]()
+    for kind, row in changes:
+        key = key_of(row, rules.primary_key)
+        old = rows.get(key)
+        match kind:
+            case RowKind.DELETE:
+                ignored += old is None
+                rows.pop(key, None)
+            case RowKind.UPDATE_BEFORE:
+                continue
+            case _:
+                new = row if old is None else _met(old, row, rules, now)
+                if isinstance(new, Refusal):
+                    refused.append(new)
+                    continue
+                ignored += new == old
+                rows[key] = new
+    return rows, ignored, refused
+
+
+def _met(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
+    """Return what stays where a row meets a stored one."""
+    if _version(row, rules) < _version(old, rules):
+        return old
+    match rules.action:
+        case ConflictAction.DO_NOTHING:
+            return old
+        case ConflictAction.UPDATE_FULL:
+            return row
+        case ConflictAction.UPDATE_IF_NOT_NULL:
+            return {**old, **{name: value for name, value in row.items() if value is not None}}
+        case ConflictAction.UPDATE_SET:
+            return _assigned(old, row, rules, now)
+
+
+def _assigned(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
+    scope = {**old, **{EXCLUDED + name: value for name, value in row.items()}}
+    if rules.condition is not None:
+        value, error = evaluate(rules.condition, scope, now)
+        if error is not None:
+            return Refusal(int(error), row)
+        if value is not True:
+            return old
+    results = {name: evaluate(expr, scope, now) for name, expr in rules.assignments}
+    codes = [int(error) for _, error in results.values() if error is not None]
+    if codes:
+        return Refusal(min(codes), row)
+    return {**old, **{name: value for name, (value, _) in results.items()}}
+
+
+def _version(row: Row, rules: MergeRules) -> tuple[Any, ...]:
+    values = (canonical(row[column]) for column in rules.version_columns)
+    return tuple((v is not None, () if v is None else sort_value(v)) for v in values)

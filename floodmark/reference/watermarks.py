@@ -1,0 +1,181 @@
+"""Watermarks: which rows are late, and what a watermark becomes on its way through a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from floodmark.analysis.monotonicity import monotone_column
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import Expr
+from floodmark.reference.expressions import evaluate
+from floodmark.reference.intervals import align, shift
+from floodmark.reference.rows import Row, sort_value
+
+Values = Mapping[str, Any]
+"""Watermark value by column; absent: minus infinity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """One `WATERMARK FOR column AS delayed`."""
+
+    column: str
+    delayed: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkState:
+    """The running watermarks of one object: by partition, and as of the last sealed epoch."""
+
+    running: Mapping[str, Values] = field(default_factory=dict)
+    sealed: Values = field(default_factory=dict)
+
+    def is_late(self, partition: str, column: str, value: Any) -> bool:
+        """Tell whether a value is strictly below its partition's or the object's watermark."""
+        bounds = (self.running.get(partition, {}).get(column), self.sealed.get(column))
+        return any(b is not None and sort_value(value) < sort_value(b) for b in bounds)
+
+    def raised(self, partition: str, column: str, bound: Any) -> WatermarkState:
+        """Return the state after a row whose delayed value is `bound`; never goes back."""
+        mine = self.running.get(partition, {})
+        if bound is None or not _above(bound, mine.get(column)):
+            return self
+        return replace(self, running={**self.running, partition: {**mine, column: bound}})
+
+    def seal(self, holding: Iterable[str], columns: Iterable[str]) -> WatermarkState:
+        """Return the state at the end of an epoch.
+
+        The object's watermark is the minimum over the `holding` partitions and does not move while
+        one of them has none yet; where nothing holds it back it is the furthest of all.
+        """
+        names = list(holding)
+        sealed = dict(self.sealed)
+        for column in columns:
+            choose = min if names else max
+            bounds = [self.running[p].get(column) for p in names or self.running]
+            if not bounds or None in bounds:
+                continue
+            bound = choose(bounds, key=sort_value)
+            if _above(bound, sealed.get(column)):
+                sealed[column] = bound
+        return replace(self, sealed=sealed)
+
+
+def late_column(
+    watermarks: Iterable[Watermark], state: WatermarkState, partition: str, row: Row
+) -> str | None:
+    """Return the first watermark column in which the row is late, or None."""
+    for mark in watermarks:
+        if state.is_late(partition, mark.column, row[mark.column]):
+            return mark.column
+    return None
+
+
+def raise_by(
+    watermarks: Iterable[Watermark],
+    state: WatermarkState,
+    partition: str,
+    row: Row,
+    now: datetime,
+) -> WatermarkState:
+    """Return the state after a row, late or not."""
+    for mark in watermarks:
+        bound, error = evaluate(mark.delayed, row, now)
+        state = state if error is not None else state.raised(partition, mark.column, bound)
+    return state
+
+
+def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Values:
+    """Return the watermarks of a node's output from those of the objects that it scans."""
+    inputs = [propagate(child, scanned, now) for child in node.inputs]
+    match node:
+        case n.Scan():
+            known = scanned.get(node.object, {})
+            return {w.column: known[w.column] for w in node.watermarks if w.column in known}
+        case n.Project() | n.MaterializeProject():
+            return _project(node, inputs[0], now)
+        case n.Tumble():
+            return _tumble(node, inputs[0])
+        case n.Hop():
+            return _hop(node, inputs[0])
+        case n.UnionAll():
+            return _union(node, inputs)
+        case n.Join():
+            return _join(node, *inputs)
+        case n.LookupJoin() | n.Filter() | n.ProjectSet():
+            return inputs[0]
+        case n.Aggregate() | n.TopN():
+            return _among(inputs[0], node.group)
+        case n.OverWindow():
+            return _among(inputs[0], node.partition)
+        case n.CloseAggregate():
+            return _among(inputs[0], (node.window,))
+        case n.SortBuffer():
+            return _among(inputs[0], (node.column,))
+        case n.TemporalFilter() if node.upper is None:
+            return inputs[0]
+        case _:
+            return {}
+
+
+def _among(values: Values, columns: tuple[str, ...]) -> Values:
+    return {column: value for column, value in values.items() if column in columns}
+
+
+def _project(node: n.Project | n.MaterializeProject, values: Values, now: datetime) -> Values:
+    out: dict[str, Any] = {}
+    for name, expr in node.columns:
+        origin = monotone_column(expr)
+        if origin is None or origin not in values:
+            continue
+        value, error = evaluate(expr, {origin: values[origin]}, now)
+        if error is None and value is not None:
+            out[name] = value
+    return out
+
+
+def _tumble(node: n.Tumble, values: Values) -> Values:
+    if node.time not in values:
+        return values
+    start = align(values[node.time], node.size, node.offset)
+    return {**values, node.start: start, node.end: shift(start, node.size)}
+
+
+def _hop(node: n.Hop, values: Values) -> Values:
+    """Return the earliest window that a row at the watermark can still be in."""
+    if node.time not in values:
+        return values
+    start = align(values[node.time], node.slide, node.offset)
+    while shift(shift(start, node.slide, -1), node.size) > values[node.time]:
+        start = shift(start, node.slide, -1)
+    return {**values, node.start: start, node.end: shift(start, node.size)}
+
+
+def _union(node: n.UnionAll, inputs: list[Values]) -> Values:
+    out: dict[str, Any] = {}
+    for position, name in enumerate(node.branches[0].names):
+        names = (branch.names[position] for branch in node.branches)
+        bounds = [values.get(column) for values, column in zip(inputs, names, strict=True)]
+        if None not in bounds:
+            out[name] = min(bounds, key=sort_value)
+    return out
+
+
+def _join(node: n.Join, left: Values, right: Values) -> Values:
+    out: dict[str, Any] = {}
+    for a, b in node.equi:
+        if a not in left or b not in right:
+            continue
+        bound = min(left[a], right[b], key=sort_value)
+        if not node.kind.pads_left:
+            out[a] = bound
+        if not node.kind.pads_right:
+            out[b] = bound
+    return _among(out, node.names)
+
+
+def _above(bound: Any, other: Any) -> bool:
+    return other is None or sort_value(other) < sort_value(bound)

@@ -1,0 +1,66 @@
+"""The window table functions: tumble, hop, session."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from floodmark.plan import nodes as n
+from floodmark.reference.intervals import align, shift
+from floodmark.reference.rows import Row, key_of
+
+
+def tumble(node: n.Tumble, rows: Iterable[Row]) -> list[Row]:
+    """Return the rows with their window; a NULL time has a NULL window."""
+    out: list[Row] = []
+    for row in rows:
+        start = end = None
+        if row[node.time] is not None:
+            start = align(row[node.time], node.size, node.offset)
+            end = shift(start, node.size)
+        out.append({**row, node.start: start, node.end: end})
+    return out
+
+
+def hop(node: n.Hop, rows: Iterable[Row]) -> list[Row]:
+    """Return each row once per window that holds it, earliest first; none for a NULL time."""
+    out: list[Row] = []
+    for row in rows:
+        if row[node.time] is None:
+            continue
+        starts = []
+        start = align(row[node.time], node.slide, node.offset)
+        while shift(start, node.size) > row[node.time]:
+            starts.append(start)
+            start = shift(start, node.slide, -1)
+        out += [{**row, node.start: s, node.end: shift(s, node.size)} for s in reversed(starts)]
+    return out
+
+
+def session(node: n.Session, rows: Iterable[Row]) -> list[Row]:
+    """Return the rows with their session `[first, last + gap]`; rows with a NULL time are dropped.
+
+    A row at exactly `last + gap` belongs to the session.
+    """
+    parts: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row[node.time] is not None:
+            parts[key_of(row, node.partition)].append(row)
+    out: list[Row] = []
+    for part in parts.values():
+        for members in _split(node, sorted(part, key=lambda row: row[node.time])):
+            end = shift(members[-1][node.time], node.gap)
+            start = members[0][node.time]
+            out += [{**row, node.start: start, node.end: end} for row in members]
+    return out
+
+
+def _split(node: n.Session, rows: list[Row]) -> list[list[Row]]:
+    sessions: list[list[Row]] = []
+    for row in rows:
+        if sessions and row[node.time] <= shift(sessions[-1][-1][node.time], node.gap):
+            sessions[-1].append(row)
+        else:
+            sessions.append([row])
+    return sessions
