@@ -1,4 +1,4 @@
-"""The storage contract: tables as versions of file lists, committed with an application transaction.
+"""The storage contract: tables as versions of file lists, one application transaction a commit.
 
 It knows files and their statistics, never DataFrames. Two implementations pass one contract suite:
 `delta.py` (delta-rs on a disk or object store) and `memory.py` (the log in memory, the Parquet on
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from floodmark.catalog.types import Schema
-from floodmark.errors import TransientError
+from floodmark.errors import DataError, TransientError
 
 Scalar = Any
 """A file statistic: bool, int, float, Decimal, str, date or naive/UTC datetime."""
@@ -63,12 +63,17 @@ class AlreadyRecorded(TransientError):
 
 
 class Store(Protocol):
-    """The tables of one warehouse; names are paths such as `public/orders/_changes`."""
+    """The tables of one warehouse; names are paths such as `_changes/public/orders`.
+
+    `floodmark.storage.warehouse` makes them.
+    """
 
     def exists(self, table: str) -> bool:
         """Tell whether the table has been created."""
 
-    def create(self, table: str, schema: Schema, *, properties: Mapping[str, str] | None = None) -> Handle:
+    def create(
+        self, table: str, schema: Schema, *, properties: Mapping[str, str] | None = None
+    ) -> Handle:
         """Create an empty table; one that exists with the same schema is opened instead."""
 
     def open(self, table: str, version: int | None = None) -> Handle:
@@ -123,3 +128,60 @@ class Store(Protocol):
 
     def drop(self, table: str) -> None:
         """Remove the table, its folder included."""
+
+
+def check_change(
+    handle: Handle,
+    adds: Sequence[DataFile],
+    removes: Sequence[DataFile],
+    app: str | None,
+    epoch: int | None,
+) -> None:
+    """Check a commit against its handle before anything is written.
+
+    Raises `AlreadyRecorded` when the handle holds the transaction.
+    """
+    assert (app is None) == (epoch is None), "an application transaction has an app and an epoch"
+    present = {file.path for file in handle.files}
+    gone = [file.path for file in removes]
+    assert present.issuperset(gone) and len(set(gone)) == len(gone), "removes a file it lacks"
+    new = [file.path for file in adds]
+    assert present.isdisjoint(new) and len(set(new)) == len(new), "adds a file twice"
+    refuse_recorded(handle, app, epoch)
+
+
+def refuse_recorded(handle: Handle, app: str | None, epoch: int | None) -> None:
+    """Raise `AlreadyRecorded` when the table has the transaction or a later one of the app."""
+    recorded = None if app is None else handle.transaction(app)
+    if recorded is not None and epoch is not None and recorded >= epoch:
+        raise AlreadyRecorded(
+            "E0502",
+            f"{handle.table} has recorded epoch {recorded}; epoch {epoch} is not written again",
+            hint="open the table and take the recorded result",
+        )
+
+
+def raise_conflict(handle: Handle, newest: int) -> NoReturn:
+    """Raise the error for a commit on a version that is not the newest."""
+    raise Conflict(
+        "E0501",
+        f"{handle.table} has moved from version {handle.version} to {newest} in the meantime",
+        hint="run again: the epoch continues from the newest version",
+    )
+
+
+def raise_missing_version(table: str, version: int | None) -> NoReturn:
+    """Raise the error for a table, or a version of it, that is not there."""
+    what = "does not exist" if version is None else f"has no version {version} (any more)"
+    raise DataError(
+        "E0402", f"the table {table} {what}", hint="choose an epoch within the retention"
+    )
+
+
+def refuse_schema(table: str) -> NoReturn:
+    """Raise the error for creating a table that exists with other columns."""
+    raise DataError(
+        "E0404",
+        f"the table {table} exists with other columns",
+        hint="drop the object, or remove the folder if it is a left-over",
+    )

@@ -1,0 +1,329 @@
+"""Tables as ordinary Delta tables on a local disk.
+
+Spark writes Parquet, this module commits it: one file in the log per commit, put in place with a
+hard link that fails when the version exists. delta-rs creates tables and writes checkpoints.
+Why the commit is not delta-rs': docs/adr/0002.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from deltalake import DeltaTable
+from deltalake import Schema as DeltaSchema
+from deltalake.exceptions import DeltaError
+
+from floodmark.catalog.types import Schema
+from floodmark.errors import DataError
+from floodmark.storage import delta_log, statistics
+from floodmark.storage.delta_clean import delete_unneeded
+from floodmark.storage.delta_log import Action, Snapshot
+from floodmark.storage.delta_types import delta_schema, sql_schema
+from floodmark.storage.local_files import LocalFiles, disk_errors, put_if_absent
+from floodmark.storage.table import (
+    DataFile,
+    Handle,
+    check_change,
+    raise_conflict,
+    raise_missing_version,
+    refuse_recorded,
+    refuse_schema,
+)
+
+ENGINE = "floodmark/0.1.0"
+
+
+class DeltaStore(LocalFiles):
+    """The Delta tables below one root; safe to share between threads."""
+
+    def __init__(self, root: str | Path) -> None:
+        super().__init__(root)
+        self._newest: dict[str, Snapshot] = {}
+        self._lock = threading.Lock()
+
+    def exists(self, table: str) -> bool:
+        """Tell whether the table has been created."""
+        return table in self._newest or (self.folder(table) / delta_log.LOG).is_dir()
+
+    def create(
+        self, table: str, schema: Schema, *, properties: Mapping[str, str] | None = None
+    ) -> Handle:
+        """Create an empty table; one that exists with the same schema is opened instead.
+
+        Raises `DataError` E0403 for column names Delta cannot hold, E0404 for another schema.
+        """
+        folder = self.folder(table)
+        wanted = delta_schema(schema)
+        if delta_log.load(folder) is None:
+            with disk_errors(table):
+                folder.mkdir(parents=True, exist_ok=True)
+                _create(folder, json.dumps(wanted), properties)
+        handle = self.open(table)
+        if handle.schema != sql_schema(wanted):
+            refuse_schema(table)
+        return handle
+
+    def open(self, table: str, version: int | None = None) -> Handle:
+        """Open the newest or a pinned version; a missing one is a `DataError` E0402."""
+        folder = self.folder(table)
+        if version is not None:
+            pinned = delta_log.load(folder, version)
+            if pinned is None:
+                raise_missing_version(table, version)
+            return _handle(table, pinned)
+        known = self._newest.get(table)
+        if known is None or not delta_log.is_current(folder, known):
+            known = delta_log.load(folder)
+            if known is None:
+                raise_missing_version(table, None)
+        return self._follow(table, known)
+
+    def refresh(self, handle: Handle) -> Handle:
+        """Return the newest version, reading only the commits after the handle's."""
+        return self._follow(handle.table, handle.token)
+
+    def commit(
+        self,
+        handle: Handle,
+        *,
+        adds: Sequence[DataFile] = (),
+        removes: Sequence[DataFile] = (),
+        app: str | None = None,
+        epoch: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        data_change: bool = True,
+    ) -> Handle:
+        """Commit once, on exactly the handle's version; see `Store.commit`."""
+        check_change(handle, adds, removes, app, epoch)
+        folder = self.folder(handle.table)
+        version = handle.version + 1
+        actions = _actions(handle, adds, removes, app, epoch, metadata, data_change)
+        # A version whose log has been cleaned up is long past: writing after it would be lost.
+        present = delta_log.commit_path(folder, handle.version).exists()
+        text = "".join(action + "\n" for action in actions)
+        with disk_errors(handle.table):
+            done = present and put_if_absent(delta_log.commit_path(folder, version), text)
+        if not done:
+            newest = self.open(handle.table)
+            refuse_recorded(newest, app, epoch)
+            raise_conflict(handle, newest.version)
+        return self._remember(handle, adds, removes, app, epoch)
+
+    def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
+        """Return the commit infos of the versions after `after`, oldest first."""
+        folder = self.folder(table)
+        newest = self.open(table).version
+        infos: list[Mapping[str, Any]] = []
+        for version in range(after + 1, newest + 1):
+            actions = delta_log.read_commit(folder, version)
+            if actions is None:
+                raise_missing_version(table, version)
+            infos.append(_info(version, actions))
+        return infos
+
+    def version_at(self, table: str, app: str, epoch: int) -> int | None:
+        """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
+        folder = self.folder(table)
+        version = self.open(table).version
+        while (actions := delta_log.read_commit(folder, version)) is not None:
+            recorded = _recorded(actions, app)
+            if recorded is not None and recorded <= epoch:
+                return _last_before(folder, version, app, epoch)
+            version -= 1
+        kept = delta_log.load(folder, version) if version >= 0 else None
+        recorded = kept.transactions.get(app) if kept else None
+        if recorded is None or recorded > epoch:
+            return None
+        return _last_before(folder, version, app, epoch)
+
+    def checkpoint(self, table: str) -> None:
+        """Write a log checkpoint; contents do not change."""
+        with disk_errors(table):
+            DeltaTable(str(self.folder(table))).create_checkpoint()
+
+    def vacuum(self, table: str, *, retain_versions_from: int, retention_hours: float) -> int:
+        """Delete orphans and files no version from the given one on needs; return how many."""
+        kept = self.open(table, retain_versions_from)
+        return delete_unneeded(self.folder(table), kept.token, time.time() - retention_hours * 3600)
+
+    def drop(self, table: str) -> None:
+        """Remove the table, its folder included."""
+        with self._lock:
+            self._newest.pop(table, None)
+        shutil.rmtree(self.folder(table), ignore_errors=True)
+
+    def _follow(self, table: str, snapshot: Snapshot) -> Handle:
+        newest = delta_log.advance(self.folder(table), snapshot)
+        with self._lock:
+            self._newest[table] = newest
+        return _handle(table, newest)
+
+    def _remember(
+        self,
+        handle: Handle,
+        adds: Sequence[DataFile],
+        removes: Sequence[DataFile],
+        app: str | None,
+        epoch: int | None,
+    ) -> Handle:
+        before: Snapshot = handle.token
+        gone = {file.path for file in removes}
+        files = {path: file for path, file in before.files.items() if path not in gone}
+        files.update((file.path, file) for file in adds)
+        transactions = dict(before.transactions)
+        if app is not None and epoch is not None:
+            transactions[app] = epoch
+        version = handle.version + 1
+        after = replace(
+            before,
+            version=version,
+            files=files,
+            transactions=transactions,
+            inode=delta_log.commit_path(self.folder(handle.table), version).stat().st_ino,
+        )
+        with self._lock:
+            self._newest[handle.table] = after
+        return _handle(handle.table, after)
+
+
+def _handle(table: str, snapshot: Snapshot) -> Handle:
+    return Handle(
+        table=table,
+        version=snapshot.version,
+        schema=snapshot.schema,
+        files=tuple(snapshot.files.values()),
+        transactions=snapshot.transactions,
+        token=snapshot,
+    )
+
+
+def _create(folder: Path, schema: str, properties: Mapping[str, str] | None) -> None:
+    try:
+        DeltaTable.create(
+            str(folder),
+            DeltaSchema.from_json(schema),
+            mode="error",
+            configuration=dict(properties or {}),
+            raise_if_key_not_exists=False,
+        )
+    except DeltaError as error:
+        # Another process that created it first is as good.
+        if delta_log.load(folder) is None:
+            raise DataError(
+                "E0408",
+                f"the Delta table {folder.name} cannot be created",
+                detail=str(error),
+                hint="look at the columns and table properties that the message names",
+            ) from error
+
+
+def _actions(
+    handle: Handle,
+    adds: Sequence[DataFile],
+    removes: Sequence[DataFile],
+    app: str | None,
+    epoch: int | None,
+    metadata: Mapping[str, Any] | None,
+    data_change: bool,
+) -> list[str]:
+    now = int(time.time() * 1000)
+    actions: list[Action] = [_commit_info(handle, bool(removes), metadata, data_change, now)]
+    if app is not None:
+        actions.append({"txn": {"appId": app, "version": epoch, "lastUpdated": now}})
+    actions += [
+        {
+            "remove": {
+                "path": _encode(file.path),
+                "deletionTimestamp": now,
+                "dataChange": data_change,
+                "extendedFileMetadata": True,
+                "partitionValues": {},
+                "size": file.size,
+            }
+        }
+        for file in removes
+    ]
+    actions += [
+        {
+            "add": {
+                "path": _encode(file.path),
+                "partitionValues": {},
+                "size": file.size,
+                "modificationTime": now,
+                "dataChange": data_change,
+                "stats": statistics.to_json(file),
+            }
+        }
+        for file in adds
+    ]
+    return [json.dumps(action, ensure_ascii=False) for action in actions]
+
+
+def _commit_info(
+    handle: Handle,
+    removing: bool,
+    metadata: Mapping[str, Any] | None,
+    data_change: bool,
+    now: int,
+) -> Action:
+    info: dict[str, Any] = {
+        "timestamp": now,
+        "operation": "WRITE" if data_change else "OPTIMIZE",
+        "operationParameters": {"mode": "Append"} if data_change else {},
+        "readVersion": handle.version,
+        "isolationLevel": "Serializable",
+        "isBlindAppend": not removing,
+        "engineInfo": ENGINE,
+        "txnId": str(uuid.uuid4()),
+    }
+    if metadata is not None:
+        info["userMetadata"] = json.dumps(metadata, ensure_ascii=False)
+    return {"commitInfo": info}
+
+
+def _encode(path: str) -> str:
+    return quote(path, safe="/=~-._")
+
+
+def _info(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:
+    infos = (action["commitInfo"] for action in actions if "commitInfo" in action)
+    info: Mapping[str, Any] = next(infos, {})
+    files = (action.get("add") or action.get("remove") for action in actions)
+    try:
+        metadata = json.loads(info.get("userMetadata") or "{}")
+    except ValueError:
+        metadata = {}
+    return {
+        "version": version,
+        "operation": info.get("operation", "UNKNOWN"),
+        "metadata": metadata if isinstance(metadata, dict) else {},
+        "data_change": any(file.get("dataChange", True) for file in files if file),
+        "engine": info.get("engineInfo"),
+    }
+
+
+def _recorded(actions: Sequence[Action], app: str) -> int | None:
+    recorded: int | None = None
+    for action in actions:
+        if (txn := action.get("txn")) and txn["appId"] == app:
+            recorded = int(txn["version"])
+    return recorded
+
+
+def _last_before(folder: Path, version: int, app: str, epoch: int) -> int:
+    """Return the last version in a row from `version` on that records nothing later."""
+    while (actions := delta_log.read_commit(folder, version + 1)) is not None:
+        recorded = _recorded(actions, app)
+        if recorded is not None and recorded > epoch:
+            break
+        version += 1
+    return version

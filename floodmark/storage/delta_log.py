@@ -1,0 +1,195 @@
+"""Reading a Delta log: a checkpoint and the commits after it, replayed into a snapshot.
+
+Only what the next version adds is read again, so following a table costs the same however long its
+history is. The log folder is never listed on the way to the newest version.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+
+from floodmark.catalog.types import Schema
+from floodmark.errors import DataError
+from floodmark.storage import statistics
+from floodmark.storage.delta_types import sql_schema
+from floodmark.storage.table import DataFile
+
+LOG = "_delta_log"
+_READABLE = frozenset({"timestampNtz", "deletionVectors", "vacuumProtocolCheck", "columnMapping"})
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.\d{10})?\.parquet")
+
+Action = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A table at one version, replayed; version -1 is the state before the first commit."""
+
+    version: int = -1
+    schema: Schema = ()
+    files: Mapping[str, DataFile] = None  # type: ignore[assignment]
+    transactions: Mapping[str, int] = None  # type: ignore[assignment]
+    inode: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", self.files or {})
+        object.__setattr__(self, "transactions", self.transactions or {})
+
+
+def commit_path(folder: Path, version: int) -> Path:
+    """Return the path of a commit."""
+    return folder / LOG / f"{version:020d}.json"
+
+
+def read_commit(folder: Path, version: int) -> list[Action] | None:
+    """Return the actions of a commit, or None when there is none."""
+    try:
+        text = commit_path(folder, version).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def load(folder: Path, version: int | None = None) -> Snapshot | None:
+    """Replay a table to its newest or a given version; None when that version is not there."""
+    snapshot = _from_checkpoint(folder, version)
+    snapshot = advance(folder, snapshot, version)
+    if snapshot.version < 0 or (version is not None and snapshot.version != version):
+        return None
+    return snapshot
+
+
+def advance(folder: Path, snapshot: Snapshot, version: int | None = None) -> Snapshot:
+    """Replay the commits after a snapshot, up to the newest or the given version."""
+    first = snapshot.version + 1
+    last = first
+    pending: list[Action] = []
+    while version is None or last <= version:
+        actions = read_commit(folder, last)
+        if actions is None:
+            break
+        pending += actions
+        last += 1
+    if last == first:
+        return snapshot
+    return replace(
+        apply(snapshot, pending, folder),
+        version=last - 1,
+        inode=commit_path(folder, last - 1).stat().st_ino,
+    )
+
+
+def apply(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Snapshot:
+    """Replay actions over a snapshot; the version stays as it is."""
+    schema = snapshot.schema
+    files = dict(snapshot.files)
+    transactions = dict(snapshot.transactions)
+    for action in actions:
+        match action:
+            case {"add": dict(add)}:
+                _check_add(add, folder)
+                file = _data_file(add, schema)
+                files[file.path] = file
+            case {"remove": dict(remove)}:
+                files.pop(unquote(remove["path"]), None)
+            case {"txn": dict(txn)}:
+                transactions[txn["appId"]] = txn["version"]
+            case {"metaData": dict(metadata)}:
+                _check_metadata(metadata, folder)
+                schema = sql_schema(json.loads(metadata["schemaString"]))
+            case {"protocol": dict(protocol)}:
+                _check_protocol(protocol, folder)
+    return replace(snapshot, schema=schema, files=files, transactions=transactions)
+
+
+def is_current(folder: Path, snapshot: Snapshot) -> bool:
+    """Tell whether the snapshot's own commit is still the one on the disk."""
+    try:
+        return commit_path(folder, snapshot.version).stat().st_ino == snapshot.inode
+    except FileNotFoundError:
+        return False
+
+
+def checkpoint_versions(folder: Path) -> list[int]:
+    """Return the versions that have a checkpoint, oldest first."""
+    names = (path.name for path in (folder / LOG).glob("*.checkpoint*.parquet"))
+    return sorted({int(found[1]) for name in names if (found := _CHECKPOINT.fullmatch(name))})
+
+
+def _from_checkpoint(folder: Path, version: int | None) -> Snapshot:
+    at = _last_checkpoint(folder)
+    if at is not None and version is not None and at > version:
+        at = max((v for v in checkpoint_versions(folder) if v <= version), default=None)
+    if at is None:
+        return Snapshot()
+    snapshot = Snapshot()
+    for path in sorted((folder / LOG).glob(f"{at:020d}.checkpoint*.parquet")):
+        snapshot = apply(snapshot, _checkpoint_actions(path), folder)
+    if not snapshot.schema:
+        return Snapshot()
+    return replace(snapshot, version=at, inode=_inode(commit_path(folder, at)))
+
+
+def _last_checkpoint(folder: Path) -> int | None:
+    try:
+        return int(json.loads((folder / LOG / "_last_checkpoint").read_text())["version"])
+    except (FileNotFoundError, ValueError, KeyError):
+        return None
+
+
+def _checkpoint_actions(path: Path) -> Iterator[Action]:
+    known = set(pq.read_schema(path).names)
+    rows = pq.read_table(
+        path, columns=[c for c in ("protocol", "metaData", "txn", "add") if c in known]
+    )
+    # The schema comes first, because it gives the statistics of the files their types.
+    for kind in ("protocol", "metaData", "txn", "add"):
+        if kind in known:
+            column = rows[kind].drop_null()
+            yield from ({kind: value} for value in column.to_pylist())
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def _data_file(add: Mapping[str, Any], schema: Schema) -> DataFile:
+    found = statistics.from_json(add.get("stats"), schema)
+    return DataFile(
+        unquote(add["path"]), int(add["size"]), found.rows, found.low, found.high, found.nulls
+    )
+
+
+def _check_add(add: Mapping[str, Any], folder: Path) -> None:
+    if add.get("deletionVector"):
+        _refuse(folder, "has deletion vectors", "REORG TABLE … APPLY (PURGE)")
+
+
+def _check_metadata(metadata: Mapping[str, Any], folder: Path) -> None:
+    if metadata.get("partitionColumns"):
+        _refuse(folder, "is partitioned", "a table without partition columns")
+    mode = dict(metadata.get("configuration") or {}).get("delta.columnMapping.mode", "none")
+    if mode != "none":
+        _refuse(folder, f"maps its columns by {mode}", "a table without column mapping")
+
+
+def _check_protocol(protocol: Mapping[str, Any], folder: Path) -> None:
+    unknown = set(protocol.get("readerFeatures") or ()) - _READABLE
+    if unknown:
+        features = ", ".join(sorted(unknown))
+        _refuse(folder, f"needs {features}", "a table without these features")
+
+
+def _refuse(folder: Path, problem: str, remedy: str) -> NoReturn:
+    raise DataError("E0407", f"the Delta table {folder.name} {problem}", hint=f"use {remedy}")

@@ -1,0 +1,102 @@
+"""The part of a store that is plain local files: stage folders, footers, atomic writes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from floodmark.errors import TransientError
+from floodmark.storage.statistics import read_footer
+from floodmark.storage.table import DataFile, Handle
+from floodmark.storage.warehouse import local_root, table_folder
+
+
+class LocalFiles:
+    """Stage folders below the tables of a local warehouse."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = local_root(root)
+
+    def folder(self, table: str) -> Path:
+        """Return the absolute folder of a table."""
+        return table_folder(self.root, table)
+
+    def stage(self, table: str, epoch: int, attempt: int) -> str:
+        """Return the absolute folder for the files of one attempt; not yet created."""
+        return str(self.folder(table) / f"{epoch}-{attempt}")
+
+    def staged(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
+        """Read the footers below a stage folder, by path; files without rows are left out."""
+        base = self.folder(table)
+        stage = Path(self.stage(table, epoch, attempt))
+        files = [read_footer(p, p.relative_to(base).as_posix()) for p in _parquet_files(stage)]
+        return tuple(file for file in files if file.rows > 0)
+
+    def adopt(self, table: str, folder: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
+        """Move the Parquet files of `folder` into the table's stage folder."""
+        stage = Path(self.stage(table, epoch, attempt))
+        with disk_errors(table):
+            stage.mkdir(parents=True, exist_ok=True)
+            for source in list(_parquet_files(Path(folder))):
+                shutil.move(source, stage / f"adopted-{uuid.uuid4().hex}.parquet")
+        return self.staged(table, epoch, attempt)
+
+    def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:
+        """Return the absolute paths of all files of the handle or of those given."""
+        base = self.folder(handle.table)
+        return [f"{base}/{file.path}" for file in (handle.files if files is None else files)]
+
+
+def put_if_absent(path: Path, text: str) -> bool:
+    """Write a file whole or not at all; return False when it exists already.
+
+    A hard link refuses an existing target on every local file system, in one step, whoever else is
+    writing; a reader never sees half a file.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file whole over an older one."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def disk_errors(table: str) -> Iterator[None]:
+    """Turn a full disk into a `TransientError` E0504 that names the table."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise TransientError(
+            "E0504",
+            f"the disk is full: {table} cannot be written",
+            hint="free space on the disk of the warehouse and run again; nothing is half-written",
+        ) from error
+
+
+def _parquet_files(folder: Path) -> Iterator[Path]:
+    for base, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        for name in sorted(names):
+            if name[0] not in "._" and name.endswith(".parquet"):
+                yield Path(base, name)

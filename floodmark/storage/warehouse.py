@@ -1,0 +1,133 @@
+"""Where things lie in a warehouse: one folder per table, none inside another table's folder.
+
+```
+<root>/<schema>/<object>                 current rows, what users read
+<root>/_changes/<schema>/<object>        what each epoch changed
+<root>/_state/<schema>/<object>/<name>   operator state
+<root>/_late/<schema>/<object>           late rows
+<root>/_dead_letter/<schema>/<object>    rows put aside with a reason
+<root>/_floodmark/                       catalog log, epoch log, lease
+```
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from floodmark.errors import DataError, NotSupported
+
+CHANGES = "_changes"
+STATE = "_state"
+LATE = "_late"
+DEAD_LETTER = "_dead_letter"
+ENGINE = "_floodmark"
+
+_PART = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_.~-]*")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
+_LONGEST = 200
+
+
+def local_root(root: str | Path) -> Path:
+    """Return the root as an absolute local folder; object stores are refused (E0380).
+
+    >>> local_root("file:///tmp/w").as_posix()
+    '/tmp/w'
+    """
+    text = str(root)
+    if text.startswith("file:"):
+        text = re.sub(r"^file:(//)?", "", text)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text):
+        raise NotSupported(
+            "E0380",
+            f"the warehouse {text} is not on a local disk",
+            hint="use a folder of this machine as the warehouse root",
+        )
+    return Path(text).expanduser().absolute()
+
+
+def escape(name: str) -> str:
+    """Return the folder name of an object name: plain letters stay, all else becomes `~hex`.
+
+    The result is safe in paths, URLs and Hadoop globs; `unescape` gives the name back. A name that
+    does not fit a folder name is refused (E0406).
+
+    >>> escape("orders"), escape("../x"), escape("_changes")
+    ('orders', '~2e.~2fx', '~5fchanges')
+    """
+    pieces = [
+        char if char in _PLAIN and not (i == 0 and char in "_.-") else _hex(char)
+        for i, char in enumerate(name)
+    ]
+    escaped = "".join(pieces)
+    if not name or len(escaped) > _LONGEST:
+        raise DataError(
+            "E0406",
+            f"the name {name[:40]!r} of {len(name)} characters cannot name a folder",
+            hint=f"use a name of 1 to {_LONGEST} letters, digits and underscores",
+        )
+    return escaped
+
+
+def unescape(folder: str) -> str:
+    """Return the object name of a folder name.
+
+    >>> unescape(escape('we"ird ~ Ünïcode'))
+    'we"ird ~ Ünïcode'
+    """
+    raw = re.sub(rb"~([0-9a-f]{2})", lambda m: bytes([int(m.group(1), 16)]), folder.encode("ascii"))
+    return raw.decode("utf-8", "surrogatepass")
+
+
+def current(schema: str, name: str) -> str:
+    """Return the table of an object's current rows.
+
+    >>> current("public", "orders")
+    'public/orders'
+    """
+    return f"{escape(schema)}/{escape(name)}"
+
+
+def changes(schema: str, name: str) -> str:
+    """Return the table of an object's changes."""
+    return f"{CHANGES}/{current(schema, name)}"
+
+
+def state(schema: str, name: str, operator: str) -> str:
+    """Return the table of one operator's state.
+
+    >>> state("public", "v", "join-left")
+    '_state/public/v/join-left'
+    """
+    return f"{STATE}/{current(schema, name)}/{escape(operator)}"
+
+
+def late(schema: str, name: str) -> str:
+    """Return the table of an object's late rows."""
+    return f"{LATE}/{current(schema, name)}"
+
+
+def dead_letter(schema: str, name: str) -> str:
+    """Return the table of an object's dead letters."""
+    return f"{DEAD_LETTER}/{current(schema, name)}"
+
+
+def engine_folder(root: str | Path) -> Path:
+    """Return the folder of the logs and the lease."""
+    return local_root(root) / ENGINE
+
+
+def table_folder(root: Path, table: str) -> Path:
+    """Return the absolute folder of a table; a name that could leave the root is refused."""
+    parts = table.split("/")
+    if not all(_PART.fullmatch(part) and len(part) <= 255 for part in parts):
+        raise DataError(
+            "E0401",
+            f"{table[:80]!r} is not the name of a table folder",
+            hint="make table names with floodmark.storage.warehouse",
+        )
+    return root.joinpath(*parts)
+
+
+def _hex(char: str) -> str:
+    return "".join(f"~{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
