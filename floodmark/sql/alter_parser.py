@@ -56,7 +56,7 @@ class AlterParser(FunctionParser):
                 return self._alter_table(start, head)
             case ObjectKind.SINK | ObjectKind.MATERIALIZED_VIEW | ObjectKind.VIEW:
                 return self._alter_query(start, head)
-        self.fail(_ACTIONS)
+        raise self.unexpected(_ACTIONS)
 
     def _rename(self, start: int, head: dict[str, Any]) -> Statement:
         if self.accept("to"):
@@ -92,7 +92,7 @@ class AlterParser(FunctionParser):
         if self.at("on", "conflict"):
             conflict = self.conflict()
             return AlterConflict(**head, conflict=conflict, span=self.span_from(start))
-        self.fail(_ACTIONS)
+        raise self.unexpected(_ACTIONS)
 
     def _add_column(self, start: int, head: dict[str, Any]) -> AlterAddColumn:
         self.accept("column")
@@ -112,7 +112,7 @@ class AlterParser(FunctionParser):
         if is_materialized and self.accept("to", "table"):
             return AlterToTable(**head, span=self.span_from(start))
         if not self.at("as"):
-            self.fail("AS, RENAME TO, SET or RESUME")
+            raise self.unexpected("AS, RENAME TO, SET or RESUME")
         self._as_query(head["kind"].value)
         query = self.query()
         tail = self.view_tail()
@@ -122,7 +122,9 @@ class AlterParser(FunctionParser):
         """Parse what follows DROP."""
         kind = self.object_kind()
         if kind is None:
-            self.fail("what kind of object to drop", hint="write DROP TABLE t, DROP SINK k, …")
+            raise self.unexpected(
+                "what kind of object to drop", hint="write DROP TABLE t, DROP SINK k, …"
+            )
         if_exists = self.accept("if", "exists")
         name = self.object_name()
         if kind in (ObjectKind.FUNCTION, ObjectKind.AGGREGATE) and self.at("("):

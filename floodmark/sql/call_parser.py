@@ -141,7 +141,7 @@ class CallParser(TypeParser):
             self.expect("(")
             order = self.order_by()
             if order is None:
-                self.fail("ORDER BY")
+                raise self.unexpected("ORDER BY")
             self.expect(")")
             call = self.node(start, exp.WithinGroup(this=call, expression=order))
         if self.at("filter", "("):
@@ -197,7 +197,7 @@ class CallParser(TypeParser):
         if self.accept("exclude"):
             word = self.accept_any("group", "ties", "current", "no")
             if word is None:
-                self.fail("CURRENT ROW, GROUP, TIES or NO OTHERS")
+                raise self.unexpected("CURRENT ROW, GROUP, TIES or NO OTHERS")
             tail = {"current": "row", "no": "others"}.get(word)
             if tail is not None:
                 self.expect(tail)
@@ -210,7 +210,7 @@ class CallParser(TypeParser):
         value = "UNBOUNDED" if self.accept("unbounded") else self.operand()
         side = self.accept_any(*_FRAME_SIDES)
         if side is None:
-            self.fail("PRECEDING or FOLLOWING")
+            raise self.unexpected("PRECEDING or FOLLOWING")
         return value, side.upper()
 
     def case(self) -> exp.Expression:
@@ -226,7 +226,7 @@ class CallParser(TypeParser):
             self.expect("then")
             branches.append(self.node(at, exp.If(this=condition, true=self.expression())))
         if not branches:
-            self.fail("WHEN")
+            raise self.unexpected("WHEN")
         default = self.expression() if self.accept("else") else None
         self.expect("end", hint="a CASE ends with END")
         return self.node(start, exp.Case(this=operand, ifs=branches, default=default))
@@ -285,7 +285,7 @@ class CallParser(TypeParser):
     def _exists(self, start: int) -> exp.Expression:
         self.expect("exists", "(")
         if not self.at_query():
-            self.fail("a query")
+            raise self.unexpected("a query")
         query = self.nested(self.query)
         self.expect(")")
         return self.node(start, exp.Exists(this=query))
@@ -294,7 +294,7 @@ class CallParser(TypeParser):
         self.expect("extract", "(")
         at, token = self.index, self.current
         if token.kind not in (TokenKind.WORD, TokenKind.STRING):
-            self.fail("a field such as EPOCH or HOUR")
+            raise self.unexpected("a field such as EPOCH or HOUR")
         self.advance()
         field = self.node(at, exp.Var(this=token.value.upper()))
         self.expect("from", hint="write EXTRACT(field FROM value)")

@@ -111,7 +111,7 @@ class CreateParser(DefinitionParser):
         if self.accept("transform", "using"):
             self.expect("(")
             if not self.at_query():
-                self.fail("a query")
+                raise self.unexpected("a query")
             query = self.query()
             self.expect(")")
         options = self.with_options() or ()
@@ -143,7 +143,7 @@ class CreateParser(DefinitionParser):
             clauses["primary_key"] = elements.primary_key
             return self._table_as(start, head, clauses, ())
         if not elements.columns and not clauses.get("options"):
-            self.fail("the columns in parentheses, or AS and a query")
+            raise self.unexpected("the columns in parentheses, or AS and a query")
         return CreateTable(
             **head,
             **clauses,
@@ -192,7 +192,7 @@ class CreateParser(DefinitionParser):
             pass
         for key in ("format", "includes"):
             if clauses.pop(key, None):
-                self.fail(f"no {key} behind a query")
+                raise self.unexpected(f"no {key} behind a query")
         return CreateTableAs(
             **head, **clauses, columns=columns, query=query, span=self.span_from(start)
         )
@@ -200,7 +200,7 @@ class CreateParser(DefinitionParser):
     def _as_query(self, what: str) -> None:
         self.expect("as", hint=f"write CREATE {what} name AS SELECT …")
         if not self.at_query():
-            self.fail("a query", hint="a query starts with SELECT, WITH or VALUES")
+            raise self.unexpected("a query", hint="a query starts with SELECT, WITH or VALUES")
 
     def view_tail(self) -> dict[str, Any]:
         """Parse EMIT ON WINDOW CLOSE and WITH options behind a query, in either order."""
@@ -210,7 +210,7 @@ class CreateParser(DefinitionParser):
             if self.at("emit"):
                 span = self.emit_on_window_close()
                 if span is None and self.index == start:
-                    self.fail("EMIT ON WINDOW CLOSE")
+                    raise self.unexpected("EMIT ON WINDOW CLOSE")
                 if "emit_on_window_close" in tail:
                     self.twice("EMIT ON WINDOW CLOSE", span)
                 tail.update(emit_on_window_close=span is not None, emit_span=span)
@@ -239,7 +239,9 @@ class CreateParser(DefinitionParser):
         query = self.query()
         options = self.with_options() or ()
         if self.at("emit", "on"):
-            self.fail("the end", hint="EMIT ON WINDOW CLOSE belongs to a materialized view")
+            raise self.unexpected(
+                "the end", hint="EMIT ON WINDOW CLOSE belongs to a materialized view"
+            )
         return CreateView(
             **head, columns=columns, query=query, options=options, span=self.span_from(start)
         )
@@ -257,7 +259,9 @@ class CreateParser(DefinitionParser):
             self._as_query("SINK")
             parts["query"] = self.query()
         else:
-            self.fail("FROM or AS", hint="write CREATE SINK k INTO t AS SELECT … or … FROM v")
+            raise self.unexpected(
+                "FROM or AS", hint="write CREATE SINK k INTO t AS SELECT … or … FROM v"
+            )
         tail = self.view_tail()
         format_ = self.format_encode()
         return CreateSink(**head, **parts, **tail, format=format_, span=self.span_from(start))

@@ -31,6 +31,21 @@ _REFUSED_CONSTRAINTS = {
     "exclude": "EXCLUDE constraints are not available",
     "like": "CREATE … LIKE is not available",
 }
+# The spellings of 2.1, then those of other systems.
+_CONFLICT_ACTIONS = (
+    ("do nothing", ConflictAction.DO_NOTHING),
+    ("do update full", ConflictAction.UPDATE_FULL),
+    ("do update if not null", ConflictAction.UPDATE_IF_NOT_NULL),
+    ("do update set", ConflictAction.UPDATE_SET),
+    ("ignore", ConflictAction.DO_NOTHING),
+    ("do ignore", ConflictAction.DO_NOTHING),
+    ("overwrite", ConflictAction.UPDATE_FULL),
+    ("do overwrite", ConflictAction.UPDATE_FULL),
+    ("do upsert", ConflictAction.UPDATE_FULL),
+    ("upsert", ConflictAction.UPDATE_FULL),
+    ("partial update", ConflictAction.UPDATE_IF_NOT_NULL),
+    ("do partial update", ConflictAction.UPDATE_IF_NOT_NULL),
+)
 
 
 @dataclass
@@ -136,10 +151,11 @@ class DefinitionParser(QueryParser):
 
     def _column_fact(self, name: str, facts: dict[str, object]) -> bool:
         place = self.place(self.current)
+        value: object = True
         if self.accept("primary", "key"):
-            key, value = "primary_key", True
+            key = "primary_key"
         elif self.accept("not", "null"):
-            key, value = "not_null", True
+            key = "not_null"
         elif self.accept("null"):
             return True
         elif self.accept("default"):
@@ -203,10 +219,10 @@ class DefinitionParser(QueryParser):
         if token.kind is TokenKind.OPERATOR and token.value in ("-", "+"):
             self.advance()
             if self.current.kind is not TokenKind.NUMBER:
-                self.fail("a number")
+                raise self.unexpected("a number")
             return token.value.replace("+", "") + self.advance().value
         if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
-            self.fail("a value")
+            raise self.unexpected("a value")
         value = self.advance().value
         while self.at(".") and self.peek().kind is TokenKind.WORD:
             self.advance()
@@ -232,22 +248,12 @@ class DefinitionParser(QueryParser):
         )
 
     def _conflict_action(self) -> ConflictAction:
-        match True:
-            case _ if self.accept("do", "nothing") or self.accept("ignore"):
-                return ConflictAction.DO_NOTHING
-            case _ if self.accept("do", "update", "if", "not", "null"):
-                return ConflictAction.UPDATE_IF_NOT_NULL
-            case _ if self.accept("partial", "update") or self.accept("do", "partial", "update"):
-                return ConflictAction.UPDATE_IF_NOT_NULL
-            case _ if self.accept("do", "update", "set"):
-                return ConflictAction.UPDATE_SET
-            case _ if self.accept("do", "upsert") or self.accept("overwrite"):
-                return ConflictAction.UPDATE_FULL
-            case _ if self.accept("do", "overwrite") or self.accept("do", "update", "full"):
-                return ConflictAction.UPDATE_FULL
-            case _ if self.at("with", "version"):
-                return ConflictAction.UPDATE_FULL
-        self.fail(
+        for words, action in _CONFLICT_ACTIONS:
+            if self.accept(*words.split()):
+                return action
+        if self.at("with", "version"):
+            return ConflictAction.UPDATE_FULL
+        raise self.unexpected(
             "a conflict behaviour",
             hint="DO NOTHING, DO UPDATE FULL, DO UPDATE IF NOT NULL or DO UPDATE SET column = …",
         )
@@ -256,9 +262,9 @@ class DefinitionParser(QueryParser):
         if not self.accept("with", "version"):
             return ()
         if self.accept_any("column", "columns") is None:
-            self.fail("COLUMN")
+            raise self.unexpected("COLUMN")
         if not self.at("("):
-            self.fail("the version columns in parentheses")
+            raise self.unexpected("the version columns in parentheses")
         return self.names()
 
     def assignment(self) -> Assignment:

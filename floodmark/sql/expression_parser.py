@@ -83,6 +83,10 @@ _TRUTH: dict[str, Callable[[], exp.Expression]] = {
     "true": exp.true,
     "false": exp.false,
 }
+_UNITS = (
+    "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter",
+    "year", "decade", "century",
+)  # fmt: skip
 
 
 class ExpressionParser(CallParser):
@@ -132,7 +136,7 @@ class ExpressionParser(CallParser):
         if binary is not None:
             return self._binary(start, left, binary) if binary.power > floor else None
         if token.value in _WRONG and token.kind is TokenKind.OPERATOR:
-            self.fail("an operator", hint=_WRONG[token.value])
+            raise self.unexpected("an operator", hint=_WRONG[token.value])
         if floor < _ZONE and self.accept("at", "time", "zone"):
             zone = self._infix(_ZONE)
             return self.node(start, exp.AtTimeZone(this=left, zone=zone))
@@ -156,7 +160,7 @@ class ExpressionParser(CallParser):
             and following is not None
             and following.power == _COMPARE
         ):
-            self.fail("AND or the end of the comparison", hint="write a < b AND b < c")
+            raise self.unexpected("AND or the end of the comparison", hint="write a < b AND b < c")
         return self.node(start, exp.Not(this=result)) if binary.negated else result
 
     def _quantified(self) -> exp.Expression:
@@ -230,7 +234,7 @@ class ExpressionParser(CallParser):
             return self.node(start, make(this=left, expression=self._infix(_IS)))
         word = self.accept_any(*_TRUTH)
         if word is None:
-            self.fail("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM after IS")
+            raise self.unexpected("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM after IS")
         result = self.node(start, exp.Is(this=left, expression=_TRUTH[word]()))
         return self.node(start, exp.Not(this=result)) if negated else result
 
@@ -243,7 +247,8 @@ class ExpressionParser(CallParser):
             elif self.at(".") and not isinstance(left, (exp.Literal, exp.Star)):
                 left = self._field_access(start, left)
             elif self.accept("collate"):
-                self.identifier("a collation")
+                collation = self.identifier("a collation")
+                left = self.node(start, exp.Collate(this=left, expression=collation))
             else:
                 return left
 
@@ -282,8 +287,10 @@ class ExpressionParser(CallParser):
         if self.at("("):
             return self._parenthesis(start)
         if self.at("*"):
-            self.fail("an expression", hint="* stands alone in the SELECT list or in count(*)")
-        self.fail("an expression")
+            raise self.unexpected(
+                "an expression", hint="* stands alone in the SELECT list or in count(*)"
+            )
+        raise self.unexpected("an expression")
 
     def _word_primary(self, start: int, word: str) -> exp.Expression:
         if word in ("null", "true", "false"):
@@ -299,7 +306,7 @@ class ExpressionParser(CallParser):
         if word in TYPES and self._at_typed_literal():
             type_ = self.data_type()
             if self.current.kind is not TokenKind.STRING:
-                self.fail("a string after the type")
+                raise self.unexpected("a string after the type")
             text = self.index
             literal = self.node(text, exp.Literal.string(self.advance().value))
             return self.node(start, exp.Cast(this=literal, to=type_))
@@ -343,33 +350,15 @@ class ExpressionParser(CallParser):
         if unit is not None and self.accept("to"):
             last = self._unit()
             if last is None:
-                self.fail("a unit of time after TO")
+                raise self.unexpected("a unit of time after TO")
             unit = exp.IntervalSpan(this=unit, expression=last)
         return self.node(start, exp.Interval(this=literal, unit=unit))
 
     def _unit(self) -> exp.Var | None:
         token = self.current
-        singular = token.value.removesuffix("s")
+        singular = "century" if token.value == "centuries" else token.value.removesuffix("s")
         if token.kind is not TokenKind.WORD or singular not in _UNITS:
             return None
         start = self.index
         self.advance()
         return self.node(start, exp.Var(this=singular.upper()))
-
-
-_UNITS = frozenset(
-    [
-        "microsecond",
-        "millisecond",
-        "second",
-        "minute",
-        "hour",
-        "day",
-        "week",
-        "month",
-        "quarter",
-        "year",
-        "decade",
-        "century",
-    ]
-)

@@ -103,7 +103,7 @@ class FromParser(ExpressionParser):
         elif self.accept("using"):
             join.set("using", self.parenthesised(self.identifier))
         else:
-            self.fail("ON")
+            raise self.unexpected("ON")
 
     def relation(self) -> exp.Expression:
         """Parse one relation with its alias."""

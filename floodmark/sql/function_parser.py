@@ -27,7 +27,7 @@ class FunctionParser(CreateParser):
             return self._aggregate(start, self._head(head))
         if self.accept("function"):
             return self._function(start, self._head(head))
-        self.fail(
+        raise self.unexpected(
             "SOURCE, TABLE, MATERIALIZED VIEW, VIEW, SINK, INDEX, FUNCTION, AGGREGATE or SCHEMA"
         )
 
@@ -91,7 +91,7 @@ class FunctionParser(CreateParser):
             elif (options := self.with_options()) is not None:
                 self._clause(facts, "options", options, start)
             else:
-                self.fail("LANGUAGE, IMMUTABLE, STABLE, VOLATILE or AS")
+                raise self.unexpected("LANGUAGE, IMMUTABLE, STABLE, VOLATILE or AS")
         for clause, what in (("language", "LANGUAGE python"), ("body", "AS 'module.function'")):
             if clause not in facts:
                 raise SqlSyntaxError(

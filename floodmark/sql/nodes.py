@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sqlglot import exp
 
 
@@ -13,7 +15,7 @@ class WindowTable(exp.Expression):  # type: ignore[misc]
     the session's partition keys. The name without TABLE( ) around, the alias as for a table.
     """
 
-    arg_types = {
+    arg_types: ClassVar[dict[str, bool]] = {
         "kind": True, "this": True, "time": True, "size": False, "slide": False, "gap": False,
         "offset": False, "expressions": False, "alias": False, "joins": False,
     }  # fmt: skip
@@ -22,4 +24,4 @@ class WindowTable(exp.Expression):  # type: ignore[misc]
 class ChangelogOf(exp.Expression):  # type: ignore[misc]
     """`CHANGELOG FROM t` as the body of a CTE; `this` is the table."""
 
-    arg_types = {"this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}

@@ -70,7 +70,7 @@ def _whole(parser: StatementParser, parse: Callable[[], T]) -> T:
     result = parse()
     parser.accept(";")
     if not parser.at_end():
-        parser.fail("the end")
+        raise parser.unexpected("the end")
     return result
 
 

@@ -53,6 +53,8 @@ class QueryParser(FromParser):
         query = self._set_operations(0)
         self._tail(query)
         if with_ is not None:
+            if isinstance(query, exp.Values):
+                raise self.unexpected("SELECT behind WITH", hint="write SELECT * FROM (VALUES …)")
             query.set("with_", with_)
         return self.node(start, query)
 
@@ -78,7 +80,7 @@ class QueryParser(FromParser):
             materialized = False
         self.expect("(")
         if not self.at_query():
-            self.fail("a query")
+            raise self.unexpected("a query")
         query = self.nested(self.query)
         self.expect(")")
         return self.node(start, exp.CTE(this=query, alias=alias, materialized=materialized))
@@ -113,7 +115,7 @@ class QueryParser(FromParser):
             return self.node(start, exp.Values(expressions=rows))
         if self.at("select"):
             return self._select()
-        self.fail("SELECT", hint="a query starts with SELECT, WITH or VALUES")
+        raise self.unexpected("SELECT", hint="a query starts with SELECT, WITH or VALUES")
 
     def _row(self) -> exp.Tuple:
         start = self.index
@@ -278,7 +280,7 @@ class QueryParser(FromParser):
         if self.accept("nulls"):
             word = self.accept_any("first", "last")
             if word is None:
-                self.fail("FIRST or LAST")
+                raise self.unexpected("FIRST or LAST")
             nulls_first = word == "first"
         ordered = exp.Ordered(this=value, desc=descending, nulls_first=nulls_first)
         return self.node(start, ordered)
@@ -308,10 +310,10 @@ class QueryParser(FromParser):
 
     def _fetch(self, start: int) -> exp.Expression:
         if self.accept_any("first", "next") is None:
-            self.fail("FIRST")
+            raise self.unexpected("FIRST")
         count = exp.Literal.number(1) if self.at_any("row", "rows") else self.expression()
         if self.accept_any("rows", "row") is None:
-            self.fail("ROWS")
+            raise self.unexpected("ROWS")
         if self.accept("with", "ties"):
             options = exp.LimitOptions(rows=True, with_ties=True)
             fetch = exp.Fetch(direction="FIRST", count=count, limit_options=options)

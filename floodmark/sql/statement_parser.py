@@ -41,25 +41,10 @@ _REFUSED = {
     "vacuum": "old files are removed by the warehouse's retention",
     "comment": "write comments as -- in the pipeline file",
 }
-_SHOWN = frozenset(
-    [
-        "tables",
-        "sources",
-        "sinks",
-        "views",
-        "functions",
-        "aggregates",
-        "indexes",
-        "schemas",
-        "columns",
-        "objects",
-        "epochs",
-        "watermarks",
-        "jobs",
-        "parameters",
-        "all",
-    ]
-) | {"materialized views"}
+_SHOWN = (
+    "tables", "sources", "sinks", "views", "materialized views", "functions", "aggregates",
+    "indexes", "schemas", "columns", "objects", "epochs", "watermarks", "jobs", "parameters", "all",
+)  # fmt: skip
 
 
 class StatementParser(AlterParser):
@@ -90,7 +75,7 @@ class StatementParser(AlterParser):
         hint = None
         if token.kind is TokenKind.WORD and token.value in _FIRST_WORDS:
             hint = "is a semicolon missing in front of it?"
-        self.fail("the end of the statement", hint=hint)
+        raise self.unexpected("the end of the statement", hint=hint)
 
     def statement(self) -> Statement:
         """Parse one statement up to its semicolon."""
@@ -98,7 +83,7 @@ class StatementParser(AlterParser):
         if token.kind is not TokenKind.WORD:
             if self.at_query():
                 return Select(query=self.query(), span=self.span_from(start))
-            self.fail("a statement")
+            raise self.unexpected("a statement")
         if self.at_query():
             return self._query_statement(start)
         if token.value not in _FIRST_WORDS:
@@ -124,7 +109,7 @@ class StatementParser(AlterParser):
     def _query_statement(self, start: int) -> Statement:
         query = self.query()
         if self.at("emit", "on"):
-            self.fail(
+            raise self.unexpected(
                 "the end of the statement",
                 hint="EMIT ON WINDOW CLOSE belongs to a materialized view or sink",
             )
@@ -185,7 +170,7 @@ class StatementParser(AlterParser):
         elif self.at_query():
             query = self.query()
         else:
-            self.fail("VALUES or a query")
+            raise self.unexpected("VALUES or a query")
         if self.at("on", "conflict"):
             raise NotSupported(
                 "E0395",
@@ -257,7 +242,7 @@ class StatementParser(AlterParser):
         columns = self.names()
         direction = self.accept_any("from", "to")
         if direction is None:
-            self.fail("FROM or TO")
+            raise self.unexpected("FROM or TO")
         path = self.expect_string("a path")
         options = self.with_options() or ()
         return Copy(
@@ -276,7 +261,7 @@ class StatementParser(AlterParser):
             while not self.accept(")"):
                 word = self.accept_any("format", *flags)
                 if word is None:
-                    self.fail("FORMAT, STATE or CHANGELOG")
+                    raise self.unexpected("FORMAT, STATE or CHANGELOG")
                 if word == "format":
                     format_ = self._explain_format()
                 else:
@@ -286,7 +271,7 @@ class StatementParser(AlterParser):
         token = self.current
         if token.kind is TokenKind.WORD and token.value in _FIRST_WORDS:
             inner: Statement | None = self.statement()
-            name = None
+            name: ObjectName | None = None
         else:
             self.object_kind()
             inner, name = None, self.object_name("a statement or a name")
@@ -297,7 +282,7 @@ class StatementParser(AlterParser):
     def _explain_format(self) -> ExplainFormat:
         word = self.accept_any("text", "json", "html")
         if word is None:
-            self.fail("TEXT, JSON or HTML")
+            raise self.unexpected("TEXT, JSON or HTML")
         return ExplainFormat[word.upper()]
 
     def _show(self, start: int) -> Show:
@@ -311,15 +296,15 @@ class StatementParser(AlterParser):
             what = "materialized views"
         if what not in _SHOWN:
             return Show(what=what, is_setting=True, span=self.span_from(start))
-        name = self.object_name() if self.accept_any("from", "in") else None
+        within = self.object_name() if self.accept_any("from", "in") else None
         like = self.expect_string("a pattern") if self.accept("like") else None
-        return Show(what=what.upper(), name=name, like=like, span=self.span_from(start))
+        return Show(what=what.upper(), name=within, like=like, span=self.span_from(start))
 
     def _set(self, start: int) -> SetOption:
         self.accept_any("session", "local")
         name = self._option_name()
         if self.accept_any("=", "to") is None:
-            self.fail("= or TO", hint="write SET name = value")
+            raise self.unexpected("= or TO", hint="write SET name = value")
         if self.accept("default"):
             return SetOption(name=name, value=None, span=self.span_from(start))
         value = self._option_value()

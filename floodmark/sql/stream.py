@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -77,19 +77,19 @@ class TokenStream:
         """Take these words, or fail saying what was expected."""
         for word in words:
             if not self.accept(word):
-                self.fail(word.upper(), hint=hint)
+                raise self.unexpected(word.upper(), hint=hint)
 
     def expect_string(self, what: str) -> str:
         """Take a string literal and return its value."""
         if self.current.kind is not TokenKind.STRING:
-            self.fail(f"{what} in single quotes")
+            raise self.unexpected(f"{what} in single quotes")
         return self.advance().value
 
-    def fail(self, expected: str, *, hint: str | None = None) -> NoReturn:
-        """Raise that something else stands where `expected` should."""
+    def unexpected(self, expected: str, *, hint: str | None = None) -> SqlSyntaxError:
+        """Return the error that something else stands where `expected` should."""
         token = self.current
         found = "the end of the statement" if self.at_end() else f'"{self.raw(token)}"'
-        raise SqlSyntaxError(
+        return SqlSyntaxError(
             "E0101",
             f"expected {expected}, found {found}",
             span=self.place(token),
@@ -160,9 +160,9 @@ class TokenStream:
             self._check_quoted(token)
             return self.node(start, exp.Identifier(this=token.value, quoted=True))
         if token.kind is not TokenKind.WORD:
-            self.fail(what)
+            raise self.unexpected(what)
         if token.value in RESERVED and not any_word:
-            self.fail(what, hint=reserved_hint(self.raw(token)))
+            raise self.unexpected(what, hint=reserved_hint(self.raw(token)))
         self.advance()
         return self.node(start, exp.Identifier(this=token.value, quoted=False))
 

@@ -58,7 +58,7 @@ class TypeParser(TokenStream):
     def _plain_type(self) -> exp.DataType:
         start, token = self.index, self.current
         if token.kind is not TokenKind.WORD:
-            self.fail("a type")
+            raise self.unexpected("a type")
         kind = TYPES.get(token.value)
         if kind is None:
             raise unknown_type(self, token)
@@ -87,7 +87,7 @@ class TypeParser(TokenStream):
     def _length(self) -> exp.DataTypeParam:
         start, token = self.index, self.current
         if token.kind is not TokenKind.NUMBER or not token.value.isdigit():
-            self.fail("a whole number")
+            raise self.unexpected("a whole number")
         self.advance()
         literal = self.node(start, exp.Literal.number(token.value))
         return self.node(start, exp.DataTypeParam(this=literal))
