@@ -1,0 +1,87 @@
+"""The catalog log: every version of the definitions, as the SQL that was applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from floodmark.errors import DataError, TransientError
+from floodmark.storage.local_files import disk_errors, put_if_absent
+from floodmark.storage.records import read_record, to_text
+from floodmark.storage.warehouse import engine_folder
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedStatement:
+    """One statement of a catalog version: its text, where it came from and what it defines."""
+
+    sql: str
+    file: str | None
+    origin: str
+    object: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogVersion:
+    """A catalog version, counted from 1, and the epoch from which it is in force."""
+
+    version: int
+    epoch: int
+    statements: tuple[AppliedStatement, ...]
+    applied_at: datetime
+
+
+class CatalogLog:
+    """The append-only list of catalog versions of one warehouse."""
+
+    def __init__(self, root: str | Path) -> None:
+        self._folder = engine_folder(root) / "catalog"
+
+    def latest(self) -> CatalogVersion | None:
+        """Return the newest version, or None before the first."""
+        last = self._last()
+        return self.at(last) if last else None
+
+    def at(self, version: int) -> CatalogVersion:
+        """Return a version; one that is not there is a `DataError` E0411."""
+        data: dict[str, Any] | None = read_record(self._path(version))
+        if data is None:
+            raise DataError(
+                "E0411",
+                f"there is no catalog version {version}",
+                hint=f"versions go from 1 to {self._last()}",
+            )
+        statements = tuple(AppliedStatement(**s) for s in data.pop("statements"))
+        return CatalogVersion(statements=statements, **data)
+
+    def versions(self) -> list[CatalogVersion]:
+        """Return all versions, oldest first."""
+        return [self.at(version) for version in range(1, self._last() + 1)]
+
+    def append(
+        self, epoch: int, statements: Sequence[AppliedStatement], applied_at: datetime
+    ) -> CatalogVersion:
+        """Append the next version; E0507 when somebody else appended it first."""
+        record = CatalogVersion(self._last() + 1, epoch, tuple(statements), applied_at)
+        with disk_errors("the catalog log"):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            done = put_if_absent(self._path(record.version), to_text(asdict(record)))
+        if not done:
+            raise TransientError(
+                "E0507",
+                f"catalog version {record.version} was applied by somebody else",
+                hint="run again: the changes are compared with the new version",
+            )
+        return record
+
+    def _last(self) -> int:
+        if not self._folder.is_dir():
+            return 0
+        names = (path.stem for path in self._folder.glob("*.json"))
+        return max((int(name) for name in names if name.isdigit()), default=0)
+
+    def _path(self, version: int) -> Path:
+        return self._folder / f"{version:08d}.json"

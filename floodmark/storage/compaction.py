@@ -1,0 +1,62 @@
+"""Which small files to merge: by size tier, so that every row is rewritten a few times only."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from floodmark.storage.table import DataFile
+
+TARGET_BYTES = 128 * 1024 * 1024
+FAN_IN = 8
+"""Files of one tier are FAN_IN times larger than those of the tier below."""
+FEWEST = 4
+"""A merge of fewer files is not worth its Spark job."""
+
+
+def plan_compaction(
+    files: Sequence[DataFile],
+    target_bytes: int = TARGET_BYTES,
+    tiers: int = 8,
+) -> list[list[DataFile]]:
+    """Return groups of files, each to be rewritten as one; files in no group stay.
+
+    A group has at least four files of one tier and at most `target_bytes`, in the order of the
+    table, so that rows clustered at write stay clustered. Tier t (from the largest, 0) holds files
+    of about `target_bytes` / 8^(t+1); the last tier takes all that are smaller.
+    """
+    by_tier: dict[int, list[DataFile]] = defaultdict(list)
+    for file in files:
+        tier = _tier(file.size, target_bytes, tiers)
+        if tier is not None:
+            by_tier[tier].append(file)
+    return [
+        group
+        for tier in sorted(by_tier)
+        for group in _groups(by_tier[tier], target_bytes)
+        if len(group) >= FEWEST
+    ]
+
+
+def _tier(size: int, target_bytes: int, tiers: int) -> int | None:
+    """Return the tier of a file, or None when it is as large as files get."""
+    if size * 2 > target_bytes:
+        return None
+    tier = 0
+    bound = target_bytes // FAN_IN
+    while tier < tiers - 1 and size < bound:
+        tier += 1
+        bound //= FAN_IN
+    return tier
+
+
+def _groups(files: Sequence[DataFile], target_bytes: int) -> list[list[DataFile]]:
+    groups: list[list[DataFile]] = [[]]
+    total = 0
+    for file in files:
+        if total + file.size > target_bytes and groups[-1]:
+            groups.append([])
+            total = 0
+        groups[-1].append(file)
+        total += file.size
+    return groups

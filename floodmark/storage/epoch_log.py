@@ -1,0 +1,278 @@
+"""The epoch log: what each epoch takes in, written before any work, and what came of it.
+
+`_floodmark/epochs/<epoch // 1000>/` holds, per epoch, `<epoch>.open.json`, `<epoch>.seal.json` and
+numbered events. A record is put in place once, whole, and never changes; the newest epoch is found
+from two folder listings, however many epochs there are.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from floodmark.errors import DataError, TransientError
+from floodmark.storage.local_files import disk_errors, put_if_absent
+from floodmark.storage.records import read_record, to_text
+from floodmark.storage.table import Scalar
+from floodmark.storage.warehouse import engine_folder
+
+BUCKET = 1000
+_OPEN = re.compile(r"(\d+)\.open\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRecord:
+    """An epoch as it was opened.
+
+    `splits` has the connector splits (JSON form) per source, `dml` the files of DML rows;
+    `positions` is the end offset per source and partition after this epoch, all sources included.
+    """
+
+    epoch: int
+    now: datetime
+    catalog_version: int
+    opened_at: datetime
+    splits: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    dml: Sequence[Mapping[str, Any]] = ()
+    positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRecord:
+    """What an epoch did to one object; `versions` pins each of its tables."""
+
+    object: str
+    versions: Mapping[str, int]
+    rows_in: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    dead_rows: int = 0
+    watermarks: Mapping[str, Scalar] = field(default_factory=dict)
+    duration_s: float = 0.0
+    touched: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something worth remembering in an epoch: a suspension, a resumption, a note, a warning."""
+
+    kind: Literal["suspend", "resume", "note", "warning"]
+    epoch: int
+    at: datetime
+    message: str = ""
+    object: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SealRecord:
+    """A finished epoch: every object's record, and the suspensions in force after it."""
+
+    epoch: int
+    sealed_at: datetime
+    objects: Mapping[str, ObjectRecord]
+    suspended: Mapping[str, Event] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where the log stands: the last sealed epoch (0 before the first) and the open one."""
+
+    sealed: int
+    open: OpenRecord | None
+
+
+class EpochLog:
+    """The epoch log of one warehouse; epochs count from 1."""
+
+    def __init__(self, root: str | Path) -> None:
+        self._folder = engine_folder(root) / "epochs"
+
+    def head(self) -> Head:
+        """Return where the log stands; reads two folder listings and one record."""
+        last = self._last()
+        if last == 0 or self._path(last, "seal").exists():
+            return Head(last, None)
+        return Head(last - 1, self.opened(last))
+
+    def open(
+        self,
+        epoch: int,
+        now: datetime,
+        catalog_version: int,
+        opened_at: datetime,
+        *,
+        splits: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+        dml: Sequence[Mapping[str, Any]] = (),
+        notes: Sequence[str] = (),
+    ) -> OpenRecord:
+        """Open the epoch after the last sealed one; E0506 when somebody else has."""
+        head = self.head()
+        if head.open is not None or epoch != head.sealed + 1:
+            _raise_taken(epoch, "opened")
+        positions = _positions_after(self.positions(), splits or {})
+        record = OpenRecord(
+            epoch, now, catalog_version, opened_at, splits or {}, dml, positions, notes
+        )
+        self._put(epoch, "open", record)
+        return record
+
+    def seal(self, epoch: int, objects: Sequence[ObjectRecord], sealed_at: datetime) -> SealRecord:
+        """Seal the open epoch with the records of all active objects, untouched ones included."""
+        assert self._path(epoch, "open").exists(), f"epoch {epoch} is not open"
+        by_name = {record.object: record for record in objects}
+        record = SealRecord(epoch, sealed_at, by_name, self._suspended_after(epoch))
+        self._put(epoch, "seal", record)
+        return record
+
+    def opened(self, epoch: int) -> OpenRecord:
+        """Return how an epoch was opened; one that is not there is a `DataError` E0410."""
+        data = self._read(epoch, "open")
+        data["positions"] = {
+            source: {int(p): end for p, end in ends.items()}
+            for source, ends in data["positions"].items()
+        }
+        return OpenRecord(**data)
+
+    def sealed(self, epoch: int) -> SealRecord:
+        """Return how an epoch was sealed; one that is not there is a `DataError` E0410."""
+        data = self._read(epoch, "seal")
+        data["objects"] = {name: ObjectRecord(**o) for name, o in data["objects"].items()}
+        data["suspended"] = {name: Event(**e) for name, e in data["suspended"].items()}
+        return SealRecord(**data)
+
+    def pinned(self, epoch: int) -> dict[str, Mapping[str, int]]:
+        """Return, per object, the table versions of a sealed epoch."""
+        return {name: record.versions for name, record in self.sealed(epoch).objects.items()}
+
+    def watermarks(self, epoch: int) -> dict[str, Mapping[str, Scalar]]:
+        """Return, per object, the watermarks after a sealed epoch."""
+        return {name: record.watermarks for name, record in self.sealed(epoch).objects.items()}
+
+    def positions(self) -> Mapping[str, Mapping[int, int]]:
+        """Return, per source and partition, the end offset of what is taken in so far."""
+        last = self._last()
+        return self.opened(last).positions if last else {}
+
+    def record(
+        self,
+        kind: Literal["suspend", "resume", "note", "warning"],
+        at: datetime,
+        message: str = "",
+        *,
+        object: str | None = None,
+        code: str | None = None,
+    ) -> Event:
+        """Append an event to the open epoch, or to the next one when none is open."""
+        event = Event(kind, self.head().sealed + 1, at, message, object, code)
+        number = len(self.events(event.epoch))
+        while not self._try_put(event.epoch, f"event-{number:06d}", event):
+            number += 1
+        return event
+
+    def events(self, epoch: int) -> list[Event]:
+        """Return the events of an epoch, oldest first."""
+        names = sorted(self._bucket(epoch).glob(f"{epoch}.event-*.json"))
+        return [Event(**read_record(path)) for path in names]
+
+    def suspended(self) -> dict[str, Event]:
+        """Return the suspensions in force now, by object."""
+        return self._suspended_after(self.head().sealed + 1)
+
+    def epochs(self, after: int = 0) -> Iterator[int]:
+        """Iterate over the retained epochs after the given one, oldest first."""
+        for bucket in self._buckets():
+            if (bucket + 1) * BUCKET > after:
+                numbers = self._numbers(bucket)
+                yield from (epoch for epoch in sorted(numbers) if epoch > after)
+
+    def expire(self, before: int) -> int:
+        """Delete the records of all whole buckets before an epoch; return how many buckets went.
+
+        The last sealed epoch always stays.
+        """
+        keep = min(before, self.head().sealed)
+        gone = [bucket for bucket in self._buckets() if (bucket + 1) * BUCKET <= keep]
+        for bucket in gone:
+            shutil.rmtree(self._folder / str(bucket))
+        return len(gone)
+
+    def _last(self) -> int:
+        for bucket in reversed(self._buckets()):
+            if numbers := self._numbers(bucket):
+                return max(numbers)
+        return 0
+
+    def _buckets(self) -> list[int]:
+        if not self._folder.is_dir():
+            return []
+        return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdigit())
+
+    def _numbers(self, bucket: int) -> list[int]:
+        names = (path.name for path in (self._folder / str(bucket)).iterdir())
+        return [int(found[1]) for name in names if (found := _OPEN.fullmatch(name))]
+
+    def _suspended_after(self, epoch: int) -> dict[str, Event]:
+        before = self.sealed(epoch - 1).suspended if epoch > 1 else {}
+        suspended = dict(before)
+        for event in self.events(epoch):
+            if event.kind == "suspend" and event.object is not None:
+                suspended[event.object] = event
+            elif event.kind == "resume" and event.object is not None:
+                suspended.pop(event.object, None)
+        return suspended
+
+    def _bucket(self, epoch: int) -> Path:
+        return self._folder / str(epoch // BUCKET)
+
+    def _path(self, epoch: int, kind: str) -> Path:
+        return self._bucket(epoch) / f"{epoch}.{kind}.json"
+
+    def _read(self, epoch: int, kind: str) -> dict[str, Any]:
+        data: dict[str, Any] | None = read_record(self._path(epoch, kind))
+        if data is None:
+            raise DataError(
+                "E0410",
+                f"epoch {epoch} is not in the log, or not sealed",
+                hint=f"the last sealed epoch is {self.head().sealed}; older ones end with "
+                "the retention",
+            )
+        return data
+
+    def _put(self, epoch: int, kind: str, record: OpenRecord | SealRecord) -> None:
+        if not self._try_put(epoch, kind, record):
+            _raise_taken(epoch, "opened" if kind == "open" else "sealed")
+
+    def _try_put(self, epoch: int, kind: str, record: OpenRecord | SealRecord | Event) -> bool:
+        path = self._path(epoch, kind)
+        with disk_errors("the epoch log"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return put_if_absent(path, to_text(asdict(record)))
+
+
+def _raise_taken(epoch: int, what: str) -> None:
+    raise TransientError(
+        "E0506",
+        f"epoch {epoch} cannot be {what}: the log has moved on",
+        hint="run again: the run continues from the head of the epoch log",
+    )
+
+
+def _positions_after(
+    before: Mapping[str, Mapping[int, int]],
+    splits: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> dict[str, Mapping[int, int]]:
+    positions: dict[str, Mapping[int, int]] = dict(before)
+    for source, taken in splits.items():
+        ends = dict(positions.get(source, {}))
+        for split in taken:
+            partition = int(split["partition"])
+            ends[partition] = max(ends.get(partition, 0), int(split["end"]))
+        positions[source] = ends
+    return positions

@@ -1,0 +1,181 @@
+"""The lease: one writer per warehouse at a time, waiters first come, first served.
+
+A waiter holds a numbered ticket file and its file lock; the lowest living ticket takes the lock of
+`holder`, which also says who it is. The kernel drops the locks of a dead process, so that a dead
+holder is replaced at once. Safety does not rest on the lease but on the commit check.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from floodmark.errors import TransientError
+from floodmark.storage.warehouse import engine_folder
+
+_POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds the lease, since when and what for."""
+
+    pid: int
+    started: float
+    host: str
+    since: str
+    purpose: str
+
+    @property
+    def is_dead(self) -> bool:
+        """Tell whether the process has ended on this machine (its number may live on)."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            return abs(psutil.Process(self.pid).create_time() - self.started) > 1.0
+        except psutil.NoSuchProcess:
+            return True
+        except psutil.AccessDenied:
+            return False
+
+
+class Lease:
+    """The lease of one warehouse."""
+
+    def __init__(self, root: str | Path) -> None:
+        self._folder = engine_folder(root) / "lease"
+
+    @contextmanager
+    def held(self, purpose: str, wait: float = 60.0) -> Iterator[None]:
+        """Hold the lease for a block; after `wait` seconds a `TransientError` E0503."""
+        deadline = time.monotonic() + wait
+        self._folder.mkdir(parents=True, exist_ok=True)
+        number, ticket = self._take_ticket()
+        try:
+            lock = self._wait_for_turn(number, deadline, wait, purpose)
+            try:
+                yield
+            finally:
+                os.ftruncate(lock, 0)
+                os.close(lock)
+        finally:
+            self._ticket_path(number).unlink(missing_ok=True)
+            os.close(ticket)
+
+    def holder(self) -> Holder | None:
+        """Return who holds the lease, or None."""
+        try:
+            return Holder(**json.loads((self._folder / "holder").read_text(encoding="utf-8")))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+
+    def _take_ticket(self) -> tuple[int, int]:
+        """Return the number of a new ticket and its open, locked file."""
+        temporary = self._folder / f".{uuid.uuid4().hex}"
+        ticket = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        fcntl.flock(ticket, fcntl.LOCK_EX)
+        try:
+            number = max(self._tickets(), default=0) + 1
+            while True:
+                try:
+                    os.link(temporary, self._ticket_path(number))
+                    return number, ticket
+                except FileExistsError:
+                    number += 1
+        finally:
+            temporary.unlink()
+
+    def _wait_for_turn(self, number: int, deadline: float, wait: float, purpose: str) -> int:
+        while True:
+            if not any(self._is_alive(n) for n in self._tickets() if n < number):
+                lock = self._try_hold(purpose)
+                if lock is not None:
+                    return lock
+            if time.monotonic() >= deadline:
+                self._raise_timeout(wait, purpose)
+            time.sleep(_POLL_SECONDS)
+
+    def _try_hold(self, purpose: str) -> int | None:
+        path = self._folder / "holder"
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            holder = self.holder()
+            if holder is not None and holder.is_dead:
+                # A forked child of the dead holder keeps its lock: leave the file to it.
+                path.unlink(missing_ok=True)
+            return None
+        if not _is_same_file(lock, path):
+            os.close(lock)
+            return None
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, json.dumps(asdict(_myself(purpose))).encode(), 0)
+        return lock
+
+    def _is_alive(self, number: int) -> bool:
+        """Tell whether a ticket's process lives; a dead one's ticket is taken away."""
+        path = self._ticket_path(number)
+        try:
+            file = os.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        else:
+            if _is_same_file(file, path):
+                path.unlink(missing_ok=True)
+            return False
+        finally:
+            os.close(file)
+
+    def _tickets(self) -> list[int]:
+        return sorted(
+            int(path.name.removeprefix("ticket-"))
+            for path in self._folder.iterdir()
+            if path.name.startswith("ticket-")
+        )
+
+    def _ticket_path(self, number: int) -> Path:
+        return self._folder / f"ticket-{number:012d}"
+
+    def _raise_timeout(self, wait: float, purpose: str) -> None:
+        holder = self.holder()
+        who = "another waiter"
+        if holder is not None:
+            who = (
+                f"process {holder.pid} on {holder.host}, since {holder.since}, "
+                f"which does: {holder.purpose}"
+            )
+        raise TransientError(
+            "E0503",
+            f"the lease was not free within {wait:g} s for: {purpose}",
+            detail=f"held by {who}",
+            hint="wait longer with --wait, or end that process",
+        )
+
+
+def _myself(purpose: str) -> Holder:
+    me = psutil.Process()
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    return Holder(me.pid, me.create_time(), socket.gethostname(), since, purpose)
+
+
+def _is_same_file(descriptor: int, path: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    return False

@@ -1,0 +1,222 @@
+"""The storage contract with the log in memory and the Parquet on disk.
+
+A second real implementation: it runs the same contract suite as `delta.py`, and it fails on demand
+at the n-th call, which is how the crash tests walk through every storage call of an epoch.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from floodmark.catalog.types import Schema
+from floodmark.errors import TransientError
+from floodmark.storage.delta_types import delta_schema, sql_schema
+from floodmark.storage.local_files import LocalFiles
+from floodmark.storage.table import (
+    DataFile,
+    Handle,
+    check_change,
+    raise_conflict,
+    raise_missing_version,
+    refuse_recorded,
+    refuse_schema,
+)
+
+
+@dataclass(slots=True)
+class _Log:
+    """All versions of one table; a position in `handles` is a version."""
+
+    handles: list[Handle] = field(default_factory=list)
+    infos: list[Mapping[str, Any]] = field(default_factory=list)
+    oldest: int = 0
+
+
+class MemoryStore(LocalFiles):
+    """Tables whose log dies with the process; safe to share between threads."""
+
+    def __init__(self, root: str | Path) -> None:
+        super().__init__(root)
+        self._logs: dict[str, _Log] = {}
+        self._lock = threading.RLock()
+        self._fault: tuple[int, str] | None = None
+        self.calls = 0
+
+    def fail_at(self, n: int, mode: Literal["transient", "persistent"] = "transient") -> None:
+        """Fail the n-th call from now (1 is the next) with `TransientError` E0505.
+
+        A persistent fault also fails all calls after it, until `heal`.
+        """
+        self._fault = (self.calls + n, mode)
+
+    def heal(self) -> None:
+        """Take the fault away."""
+        self._fault = None
+
+    def exists(self, table: str) -> bool:
+        """Tell whether the table has been created."""
+        self._count("exists")
+        self.folder(table)
+        return table in self._logs
+
+    def create(
+        self, table: str, schema: Schema, *, properties: Mapping[str, str] | None = None
+    ) -> Handle:
+        """Create an empty table; one that exists with the same schema is opened instead."""
+        self._count("create")
+        wanted = sql_schema(delta_schema(schema))
+        with self._lock:
+            self.folder(table).mkdir(parents=True, exist_ok=True)
+            log = self._logs.setdefault(table, _Log())
+            if not log.handles:
+                log.handles.append(Handle(table, 0, wanted, (), {}))
+                log.infos.append(_info(0, "CREATE TABLE", None, False))
+            if log.handles[-1].schema != wanted:
+                refuse_schema(table)
+            return log.handles[-1]
+
+    def open(self, table: str, version: int | None = None) -> Handle:
+        """Open the newest or a pinned version; a missing one is a `DataError` E0402."""
+        self._count("open")
+        return self._at(table, version)
+
+    def refresh(self, handle: Handle) -> Handle:
+        """Return the newest version."""
+        self._count("refresh")
+        return self._at(handle.table, None)
+
+    def staged(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
+        """Read the footers below a stage folder, by path; files without rows are left out."""
+        self._count("staged")
+        return super().staged(table, epoch, attempt)
+
+    def commit(
+        self,
+        handle: Handle,
+        *,
+        adds: Sequence[DataFile] = (),
+        removes: Sequence[DataFile] = (),
+        app: str | None = None,
+        epoch: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        data_change: bool = True,
+    ) -> Handle:
+        """Commit once, on exactly the handle's version; see `Store.commit`."""
+        self._count("commit")
+        check_change(handle, adds, removes, app, epoch)
+        with self._lock:
+            newest = self._at(handle.table, None)
+            if newest.version != handle.version:
+                refuse_recorded(newest, app, epoch)
+                raise_conflict(handle, newest.version)
+            gone = {file.path for file in removes}
+            kept = tuple(file for file in newest.files if file.path not in gone)
+            recorded = {} if app is None or epoch is None else {app: epoch}
+            after = Handle(
+                handle.table,
+                handle.version + 1,
+                handle.schema,
+                kept + tuple(adds),
+                {**newest.transactions, **recorded},
+            )
+            log = self._logs[handle.table]
+            log.handles.append(after)
+            operation = "WRITE" if data_change else "OPTIMIZE"
+            changed = data_change and bool(adds or removes)
+            log.infos.append(_info(after.version, operation, metadata, changed))
+            return after
+
+    def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
+        """Return the commit infos of the versions after `after`, oldest first."""
+        self._count("history")
+        if after + 1 < self._log(table).oldest:
+            raise_missing_version(table, after + 1)
+        return self._log(table).infos[after + 1 :]
+
+    def version_at(self, table: str, app: str, epoch: int) -> int | None:
+        """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
+        self._count("version_at")
+        log = self._log(table)
+        for handle in reversed(log.handles[log.oldest :]):
+            recorded = handle.transaction(app)
+            if recorded is not None and recorded <= epoch:
+                return handle.version
+        return None
+
+    def checkpoint(self, table: str) -> None:
+        """Do nothing: a log in memory needs no checkpoint."""
+        self._count("checkpoint")
+        self._log(table)
+
+    def vacuum(self, table: str, *, retain_versions_from: int, retention_hours: float) -> int:
+        """Delete orphans and files no version from the given one on needs; return how many.
+
+        Every call is older than any retention here, because the log has no clock.
+        """
+        self._count("vacuum")
+        with self._lock:
+            self._at(table, retain_versions_from)
+            log = self._logs[table]
+            log.oldest = retain_versions_from
+            needed = {file.path for handle in log.handles[log.oldest :] for file in handle.files}
+        deleted = 0
+        base = self.folder(table)
+        for folder, _, names in os.walk(base):
+            for name in names:
+                path = Path(folder, name)
+                if path.relative_to(base).as_posix() not in needed:
+                    path.unlink()
+                    deleted += 1
+        return deleted
+
+    def drop(self, table: str) -> None:
+        """Remove the table, its folder included."""
+        self._count("drop")
+        with self._lock:
+            self._logs.pop(table, None)
+        shutil.rmtree(self.folder(table), ignore_errors=True)
+
+    def _log(self, table: str) -> _Log:
+        log = self._logs.get(table)
+        if log is None:
+            raise_missing_version(table, None)
+        return log
+
+    def _at(self, table: str, version: int | None) -> Handle:
+        log = self._log(table)
+        if version is None:
+            return log.handles[-1]
+        if not log.oldest <= version < len(log.handles):
+            raise_missing_version(table, version)
+        return log.handles[version]
+
+    def _count(self, call: str) -> None:
+        with self._lock:
+            self.calls += 1
+            if self._fault is None:
+                return
+            at, mode = self._fault
+            if self.calls == at or (mode == "persistent" and self.calls > at):
+                raise TransientError(
+                    "E0505",
+                    f"the storage call {call} (number {self.calls}) fails as it was told to",
+                    hint="take the fault away with heal() and run again",
+                )
+
+
+def _info(
+    version: int, operation: str, metadata: Mapping[str, Any] | None, data_change: bool
+) -> Mapping[str, Any]:
+    return {
+        "version": version,
+        "operation": operation,
+        "metadata": dict(metadata or {}),
+        "data_change": data_change,
+        "engine": "memory",
+    }
