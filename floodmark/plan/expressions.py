@@ -8,8 +8,8 @@ name in `Call.function`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from floodmark.catalog.types import BOOLEAN, SqlType
@@ -132,6 +132,30 @@ def walk(expr: Expr) -> Iterator[Expr]:
     yield expr
     for child in expr.children:
         yield from walk(child)
+
+
+def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return the expression rebuilt top-down: what `change` replaces is not looked into again.
+
+    >>> from floodmark.catalog.types import INT
+    >>> one = Literal(INT, 1)
+    >>> transform(Call(INT, "-", (ColumnRef(INT, "a"),)), lambda e: one if e != one else e).value
+    1
+    """
+    changed = change(expr)
+    if changed is not expr:
+        return changed
+    match expr:
+        case Call() | BoolOp():
+            return replace(expr, args=tuple(transform(a, change) for a in expr.args))
+        case Cast():
+            return replace(expr, operand=transform(expr.operand, change))
+        case Case():
+            whens = tuple((transform(c, change), transform(v, change)) for c, v in expr.whens)
+            last = None if expr.otherwise is None else transform(expr.otherwise, change)
+            return replace(expr, whens=whens, otherwise=last)
+        case _:
+            return expr
 
 
 def columns_of(expr: Expr) -> frozenset[str]:

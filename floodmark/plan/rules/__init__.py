@@ -1,0 +1,12 @@
+"""Rewrites of logical plans, one a file; RULES is the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from floodmark.plan.nodes import Node
+from floodmark.plan.rules.push_filters import push_filters
+
+Rule = Callable[[Node], Node]
+
+RULES: tuple[Rule, ...] = (push_filters,)

@@ -1,0 +1,96 @@
+"""Adds, hidden, the stream-key columns that a projection drops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from floodmark.analysis import stream_key
+from floodmark.changelog import HIDDEN_PREFIX
+from floodmark.plan import nodes as n
+from floodmark.catalog.types import VARCHAR
+from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
+
+Keyed = tuple[n.Node, tuple[str, ...]]
+
+
+def keep_keys(root: n.Node) -> n.Node:
+    """Return the plan with every projection extended by the key columns that it drops."""
+    return _keyed(root)[0]
+
+
+def _keyed(node: n.Node) -> Keyed:
+    children = [_keyed(child) for child in node.inputs]
+    rebuilt = _rebuild(node, children)
+    return rebuilt, stream_key.derive(rebuilt, tuple(key for _, key in children))
+
+
+def _rebuild(node: n.Node, children: list[Keyed]) -> n.Node:
+    match node:
+        case n.Project():
+            (child, key) = children[0]
+            return replace(node, input=child, columns=with_key(node.columns, child, key))
+        case n.MaterializeProject():
+            (child, key) = children[0]
+            return replace(node, input=child, columns=with_key(node.columns, child, key))
+        case n.UnionAll():
+            return replace(node, branches=_aligned(children))
+        case n.Join() | n.LookupJoin() | n.SetOperation():
+            (left, _), (right, _) = children
+            return replace(node, left=left, right=right)
+        case n.Scan() | n.Values():
+            return node
+        case _:
+            return replace(node, input=children[0][0])  # type: ignore[call-arg]
+
+
+def with_key(
+    columns: tuple[tuple[str, Expr], ...], child: n.Node, key: tuple[str, ...]
+) -> tuple[tuple[str, Expr], ...]:
+    """Return the projection's columns followed by the key columns that are not among them."""
+    passed = {expr.name for _, expr in columns if isinstance(expr, ColumnRef)}
+    taken = {name for name, _ in columns}
+    extra: list[tuple[str, Expr]] = []
+    for column in key:
+        if column in passed:
+            continue
+        name = hidden_name(column, taken)
+        taken.add(name)
+        extra.append((name, ColumnRef(child.field(column).type, column)))
+    return (*columns, *extra)
+
+
+def hidden_name(column: str, taken: set[str]) -> str:
+    """Return a hidden name for a column that is not taken.
+
+    >>> hidden_name("id", {"__id"}), hidden_name("__row_id", set())
+    ('__id_1', '__row_id')
+    """
+    base = column if column.startswith(HIDDEN_PREFIX) else HIDDEN_PREFIX + column
+    name, count = base, 0
+    while name in taken:
+        count += 1
+        name = f"{base}_{count}"
+    return name
+
+
+def _aligned(children: list[Keyed]) -> tuple[n.Node, ...]:
+    """Give the branches of a union one schema: visible columns, then keys under common names."""
+    visible = len([f for f in children[0][0].schema if not f.name.startswith(HIDDEN_PREFIX)])
+    names = [f.name for f in children[0][0].schema[:visible]]
+    width = max(len(key) for _, key in children)
+    branches = []
+    for child, key in children:
+        shown = [ColumnRef(f.type, f.name) for f in child.schema[:visible]]
+        columns: list[tuple[str, Expr]] = list(zip(names, shown, strict=True))
+        for i in range(width):
+            columns.append((f"{stream_key.UNION_KEY}{i}", _key_part(child, key, i)))
+        branches.append(n.Project(child, tuple(columns)))
+    return tuple(branches)
+
+
+def _key_part(child: n.Node, key: tuple[str, ...], i: int) -> Expr:
+    """Return the i-th key column as text: branches may have keys of different types."""
+
+    if i >= len(key):
+        return Literal(VARCHAR, None)
+    return Cast(VARCHAR, ColumnRef(child.field(key[i]).type, key[i]))

@@ -1,0 +1,249 @@
+"""A catalog to analysed objects: every definition bound, planned and given its properties."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from floodmark.analysis.analyse import AnalysedPlan, analyse
+from floodmark.analysis.emit_on_close import emit_on_close
+from floodmark.analysis.keep_keys import keep_keys
+from floodmark.analysis.sinks import fit_to_target
+from floodmark.analysis.supported import check_supported
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import CatalogObject, Kind, Relation
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
+from floodmark.errors import BindError
+from floodmark.plan.build import build_query, rename_columns
+from floodmark.plan.definitions import ColumnInfo, Declared, declare_columns
+from floodmark.plan.nodes import Scan, scans
+from floodmark.plan.rules import RULES
+from floodmark.sql import statements as s
+
+ORIGIN = "__origin"
+"""VARCHAR: on a table without a key, the upstream stream key of a row that a sink wrote."""
+
+
+@dataclass(frozen=True)
+class AnalysedObject:
+    """An object with everything that running, explaining and reporting it needs.
+
+    `plan` is set for views and sinks; its visible columns come first, in order. `declared` is set
+    for sources and tables. `reads` are the objects that its plan scans.
+    """
+
+    object: CatalogObject
+    relation: Relation
+    plan: AnalysedPlan | None = None
+    declared: Declared | None = None
+    reads: tuple[str, ...] = ()
+    feeders: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Return the object's key in the catalog."""
+        return self.object.key
+
+    @property
+    def name(self) -> str:
+        """Return the object's name."""
+        return self.object.name
+
+    @property
+    def kind(self) -> Kind:
+        """Return the object's kind."""
+        return self.object.kind
+
+    @property
+    def append_only(self) -> bool:
+        """Tell whether the object's rows never change."""
+        return self.relation.mode is ChangelogMode.APPEND_ONLY
+
+    @property
+    def emits_on_close(self) -> bool:
+        """Tell whether each of its rows is emitted once, when the watermark has passed."""
+        return bool(getattr(self.object.statement, "emit_on_window_close", False))
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a digest that changes when the meaning of the definition does."""
+        parts = [self.name, self.kind.value, repr(self.relation)]
+        parts.append(self.plan.fingerprint if self.plan is not None else "")
+        parts.append(repr(self.declared))
+        parts.append(repr(sorted((o.name, o.value) for o in options_of(self.object))))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """All analysed objects by key, each after what flows into it."""
+
+    catalog: Catalog
+    objects: Mapping[str, AnalysedObject] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> AnalysedObject:
+        return self.objects[key]
+
+    @property
+    def relations(self) -> dict[str, Relation]:
+        """Return what queries can read."""
+        readable = (o for o in self.objects.values() if o.kind is not Kind.SINK)
+        return {o.key: o.relation for o in readable}
+
+    @property
+    def stored(self) -> tuple[AnalysedObject, ...]:
+        """Return the objects that have a table, in the order in which epochs advance them."""
+        kinds = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
+        return tuple(o for o in self.objects.values() if o.kind in kinds)
+
+
+def options_of(found: CatalogObject) -> tuple[s.Option, ...]:
+    """Return the WITH options of a definition."""
+    options: tuple[s.Option, ...] = getattr(found.statement, "options", ())
+    return options
+
+
+def analyse_catalog(catalog: Catalog, known: Pipeline | None = None) -> Pipeline:
+    """Return the analysed pipeline; objects that `known` has unchanged are taken from it.
+
+    Raises `BindError` and `NotSupported` for the first definition that does not hold.
+    """
+    done: dict[str, AnalysedObject] = {}
+    for declared in _definition_order(catalog):
+        done[declared.key] = _reuse(declared, catalog, known, done) or _analyse(
+            declared, catalog, done
+        )
+    ordered = {o.key: done[o.key] for o in catalog.order() if o.key in done}
+    return Pipeline(catalog, ordered)
+
+
+def _definition_order(catalog: Catalog) -> list[CatalogObject]:
+    """Return the objects so that each comes after what its definition names; indexes left out."""
+    plain = [o for o in catalog.order() if o.kind is not Kind.INDEX]
+    return sorted(plain, key=lambda o: o.kind is Kind.SINK)
+
+
+def _reuse(
+    declared: CatalogObject, catalog: Catalog, known: Pipeline | None,
+    done: Mapping[str, AnalysedObject],
+) -> AnalysedObject | None:
+    before = None if known is None else known.objects.get(declared.key)
+    if before is None or before.object is not declared or known is None:
+        return None
+    same = all(done.get(k) is known.objects.get(k) for k in before.reads)
+    feeders = tuple(o.key for o in catalog.feeders(declared.key))
+    return before if same and feeders == before.feeders else None
+
+
+def _analyse(
+    declared: CatalogObject, catalog: Catalog, done: Mapping[str, AnalysedObject]
+) -> AnalysedObject:
+    relations = {o.key: o.relation for o in done.values() if o.kind is not Kind.SINK}
+    match declared.statement:
+        case s.CreateSource() | s.CreateTable():
+            return _stored(declared, catalog)
+        case s.CreateSink():
+            return _sink(declared, done, relations)
+        case s.CreateMaterializedView() | s.CreateView():
+            return _view(declared, relations)
+        case _:
+            raise AssertionError(declared.statement)
+
+
+def _stored(declared: CatalogObject, catalog: Catalog) -> AnalysedObject:
+    columns = declare_columns(declared)
+    feeders = tuple(o.key for o in catalog.feeders(declared.key))
+    return AnalysedObject(
+        declared, _stored_relation(declared, columns), declared=columns, feeders=feeders
+    )
+
+
+def _stored_relation(declared: CatalogObject, columns: Declared) -> Relation:
+    is_source = declared.kind is Kind.SOURCE
+    append_only = is_source or columns.append_only
+    key, hidden = columns.primary_key, tuple[Field, ...]()
+    if not key:
+        hidden = (Field(ROW_ID, BIGINT, nullable=False),)
+        if not is_source:
+            hidden = (*hidden, Field(ORIGIN, VARCHAR))
+        key = tuple(f.name for f in hidden)
+    return Relation(
+        name=declared.key,
+        kind=declared.kind,
+        columns=(*_fields(columns.columns), *hidden),
+        stream_key=key,
+        mode=ChangelogMode.APPEND_ONLY if append_only else ChangelogMode.RETRACT,
+        watermarks=tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks),
+        primary_key=columns.primary_key,
+    )
+
+
+def _fields(columns: tuple[ColumnInfo, ...]) -> Schema:
+    return tuple(Field(c.name, c.type, not c.not_null) for c in columns)
+
+
+def _view(declared: CatalogObject, relations: Mapping[str, Relation]) -> AnalysedObject:
+    statement = declared.statement
+    assert isinstance(statement, s.CreateMaterializedView | s.CreateView)
+    node = build_query(statement.query, relations, statement.span)
+    if statement.columns:
+        node = rename_columns(node, statement.columns, statement.name.span)
+    on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close
+    plan = plan_of(node, on_close=on_close, statement=statement)
+    check_supported(plan)
+    _check_names(declared, plan)
+    return AnalysedObject(declared, _relation_of(declared, plan), plan=plan, reads=_reads(plan))
+
+
+def _sink(
+    declared: CatalogObject, done: Mapping[str, AnalysedObject],
+    relations: Mapping[str, Relation],
+) -> AnalysedObject:
+    statement = declared.statement
+    assert isinstance(statement, s.CreateSink) and declared.target is not None
+    target = done[declared.target]
+    node = build_query(statement.query, relations, statement.span)
+    source = plan_of(node, on_close=statement.emit_on_window_close, statement=statement)
+    check_supported(source)
+    plan = fit_to_target(source, statement, target.relation, target.declared)
+    return AnalysedObject(declared, _relation_of(declared, plan), plan=plan, reads=_reads(plan))
+
+
+def plan_of(node: object, *, on_close: bool, statement: s.Statement) -> AnalysedPlan:
+    """Return the rewritten, keyed and analysed plan of a query's nodes."""
+    from floodmark.plan.nodes import Node
+
+    assert isinstance(node, Node)
+    for rule in RULES:
+        node = rule(node)
+    plan = analyse(keep_keys(node))
+    if on_close:
+        plan = analyse(keep_keys(emit_on_close(plan, statement)))
+    return plan
+
+
+def _relation_of(declared: CatalogObject, plan: AnalysedPlan) -> Relation:
+    top = plan[plan.root]
+    return Relation(
+        name=declared.key,
+        kind=declared.kind,
+        columns=plan.root.schema,
+        stream_key=top.stream_key,
+        mode=top.mode,
+        watermarks=tuple((w.column, w.group) for w in top.watermarks),
+    )
+
+
+def _reads(plan: AnalysedPlan) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(scan.object for scan in scans(plan.root) if isinstance(scan, Scan)))
+
+
+def _check_names(declared: CatalogObject, plan: AnalysedPlan) -> None:
+    if all(is_hidden(f.name) for f in plan.root.schema):
+        raise BindError(
+            "E0219", f'"{declared.name}" has no columns', span=declared.statement.name.span,
+            hint="select at least one column",
+        )

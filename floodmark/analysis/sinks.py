@@ -1,0 +1,124 @@
+"""Sinks into tables: brings the query's columns to those of the target."""
+
+from __future__ import annotations
+
+from floodmark.analysis.analyse import AnalysedPlan, analyse
+from floodmark.analysis.keep_keys import keep_keys
+from floodmark.catalog.objects import Relation
+from floodmark.catalog.types import Field, Kind
+from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.errors import BindError
+from floodmark.plan import nodes as n
+from floodmark.plan.build import cast_to
+from floodmark.plan.definitions import ColumnInfo, Declared
+from floodmark.plan.expressions import ColumnRef, Expr, Literal
+from floodmark.plan.scope import unknown_column
+from floodmark.sql import statements as s
+
+
+def fit_to_target(
+    source: AnalysedPlan, statement: s.CreateSink, target: Relation, declared: Declared | None
+) -> AnalysedPlan:
+    """Return the sink's plan with exactly the target's columns, then hidden keys.
+
+    By name with a column list, by position without; missing columns take their defaults.
+    """
+    if declared is None:
+        raise BindError(
+            "E0225", f'"{target.name}" is not a table', span=_into(statement),
+            hint="a sink writes into a table: CREATE TABLE … first",
+        )
+    _check_modes(source, statement, target, declared)
+    columns = _columns(source, statement, declared)
+    return analyse(keep_keys(n.Project(source.root, tuple(columns), span=statement.span)))
+
+
+def _into(statement: s.CreateSink):  # type: ignore[no-untyped-def]
+    return statement.into.span if statement.into is not None else statement.name.span
+
+
+def _check_modes(
+    source: AnalysedPlan, statement: s.CreateSink, target: Relation, declared: Declared
+) -> None:
+    appends = source[source.root].mode is ChangelogMode.APPEND_ONLY
+    keyed = bool(declared.primary_key)
+    if not appends and not keyed:
+        raise BindError(
+            "E0226",
+            f'the query updates its rows, but "{target.name}" has no primary key to update by',
+            span=_into(statement),
+            hint="give the table a PRIMARY KEY, or EMIT ON WINDOW CLOSE in the sink",
+        )
+    if not appends and declared.append_only:
+        raise BindError(
+            "E0226", f'the query updates its rows, but "{target.name}" is append-only',
+            span=_into(statement), hint="leave APPEND ONLY out of the table",
+        )
+
+
+def _columns(
+    source: AnalysedPlan, statement: s.CreateSink, declared: Declared
+) -> list[tuple[str, Expr]]:
+    shown = [f for f in source.root.schema if not is_hidden(f.name)]
+    given = dict(zip(_target_names(statement, declared, shown), shown, strict=True))
+    missing_keys = [k for k in declared.primary_key if k not in given and not _computed(declared, k)]
+    if missing_keys:
+        raise BindError(
+            "E0227", f'the sink does not write the key column "{missing_keys[0]}"',
+            span=_into(statement), hint="every primary key column must come from the query",
+        )
+    plain = (c for c in declared.columns if c.generated is None)
+    return [(c.name, _value(c, given.get(c.name), statement)) for c in plain]
+
+
+def _computed(declared: Declared, name: str) -> bool:
+    return any(c.name == name and c.generated is not None for c in declared.columns)
+
+
+def _target_names(
+    statement: s.CreateSink, declared: Declared, shown: list[Field]
+) -> list[str]:
+    writable = [c.name for c in declared.columns if c.generated is None]
+    names = list(statement.target_columns) or writable[: len(shown)]
+    if len(shown) > len(names) or (statement.target_columns and len(shown) != len(names)):
+        raise BindError(
+            "E0228", f"the query has {len(shown)} columns, the target takes {len(names)}",
+            span=_into(statement), hint="list the target columns that the query fills",
+        )
+    for name in names:
+        if name not in writable:
+            raise unknown_column(name, writable, _into(statement))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BindError(
+            "E0229", f'column "{twice}" is named twice', span=_into(statement), hint="name it once",
+        )
+    return names
+
+
+def _value(column: ColumnInfo, given: Field | None, statement: s.CreateSink) -> Expr:
+    if given is None:
+        return column.default or Literal(column.type, None)
+    ref = ColumnRef(given.type, given.name)
+    if given.type == column.type:
+        return ref
+    if given.type.kind is Kind.UNKNOWN:
+        return Literal(column.type, None)
+    if _widens(given, column):
+        return cast_to(ref, column.type)
+    raise BindError(
+        "E0230",
+        f'column type mismatch: "{column.name}" is {column.type}, the query gives {given.type}',
+        span=_into(statement),
+        hint=f"cast it in the query: {given.name}::{column.type}",
+    )
+
+
+def _widens(given: Field, column: ColumnInfo) -> bool:
+    """Tell whether the conversion loses nothing, so that it needs no cast in the query."""
+    order = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
+    if given.type.kind in order and column.type.kind in order:
+        return order.index(given.type.kind) <= order.index(column.type.kind)
+    if given.type.is_integer and column.type.kind is Kind.NUMERIC:
+        return (column.type.precision or 0) - (column.type.scale or 0) >= 19
+    return given.type.kind is Kind.REAL and column.type.kind is Kind.DOUBLE

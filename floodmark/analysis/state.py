@@ -1,0 +1,62 @@
+"""State that an operator keeps beyond what persisted objects hold already.
+
+An input that is a persisted object seen through deterministic row-local operators is its own
+arrangement; every other input that must be read again gets a table of its consolidated rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from floodmark.analysis.determinism import is_deterministic
+from floodmark.plan import nodes as n
+
+
+@dataclass(frozen=True, slots=True)
+class StateTable:
+    """One table under `_state/<object>/<name>`: its role, its key, what cleans it."""
+
+    name: str
+    role: str
+    key: tuple[str, ...]
+    cleaned_by: str | None = None
+
+
+def derive(node: n.Node, identifier: str, close_column: str | None = None) -> tuple[StateTable, ...]:
+    """Return the state tables of one node; `identifier` is its name in the plan."""
+    match node:
+        case n.Aggregate():
+            return (StateTable(f"{identifier}_aggregate", "accumulators", node.group),)
+        case n.CloseAggregate():
+            return (StateTable(f"{identifier}_aggregate", "accumulators", node.group, node.window),)
+        case n.SortBuffer():
+            return (StateTable(f"{identifier}_sort", "rows", (node.column,), node.column),)
+        case n.Join():
+            sides = (("left", node.left, 0), ("right", node.right, 1))
+            return tuple(
+                StateTable(
+                    f"{identifier}_{side}", "input arrangement", tuple(p[i] for p in node.equi)
+                )
+                for side, child, i in sides
+                if not rereadable(child)
+            )
+        case _:
+            return ()
+
+
+def rereadable(node: n.Node) -> bool:
+    """Tell whether a subplan can be read again from persisted objects, row by row."""
+    match node:
+        case n.Scan() | n.Values():
+            return True
+        case n.Project():
+            exprs = (expr for _, expr in node.columns)
+            return rereadable(node.input) and all(is_deterministic(e) for e in exprs)
+        case n.Filter():
+            return rereadable(node.input) and is_deterministic(node.predicate)
+        case n.Tumble():
+            return rereadable(node.input)
+        case n.UnionAll():
+            return all(rereadable(b) for b in node.branches)
+        case _:
+            return False

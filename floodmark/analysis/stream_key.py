@@ -1,0 +1,93 @@
+"""Stream keys: the columns that identify a row of a node's changelog.
+
+`derive` asks for keys that the schema still has; `floodmark.plan.rules.keep_keys` is the rewrite
+that adds hidden columns where a projection would drop one.
+"""
+
+from __future__ import annotations
+
+from floodmark.catalog.types import VARCHAR
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import Cast, ColumnRef, Expr
+
+Key = tuple[str, ...]
+UNION_KEY = "__union_key_"
+"""Prefix of the hidden columns that hold, as text, the keys of a union's unlike branches."""
+
+
+def derive(node: n.Node, inputs: tuple[Key, ...]) -> Key:
+    """Return the stream key of a node's output from the keys of its inputs."""
+    match node:
+        case n.Scan():
+            return node.stream_key
+        case n.Values():
+            return node.names
+        case n.Project() | n.MaterializeProject():
+            return _project(node, inputs[0])
+        case n.UnionAll():
+            aligned = tuple(c for c in node.names if c.startswith(UNION_KEY))
+            return (*(aligned or inputs[0]), node.ordinal)
+        case n.Join() | n.LookupJoin():
+            return join_key(node, *inputs)
+        case n.Aggregate() | n.CloseAggregate():
+            return node.group
+        case n.Hop():
+            return _distinct(*inputs[0], node.start, node.end)
+        case n.TopN():
+            one = node.limit == 1 and not node.with_ties and not node.offset
+            return node.group if one and node.group else _distinct(*node.group, *inputs[0])
+        case n.OverWindow():
+            return _distinct(*inputs[0], *node.partition)
+        case n.SetOperation():
+            return node.names
+        case n.ProjectSet():
+            return _distinct(*inputs[0], node.ordinal)
+        case _:
+            return inputs[0]
+
+
+def join_key(node: n.Join | n.LookupJoin, left: Key, right: Key) -> Key:
+    """Return the key of a join.
+
+    The side that the other one matches at most once identifies the pair alone; otherwise both
+    keys and the equi columns, where the preserved (or left) one of an equal pair stands for both.
+    """
+    if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
+        return left
+    left_equi = {a for a, _ in node.equi}
+    right_equi = {b for _, b in node.equi}
+    if set(right) <= right_equi and not node.kind.pads_left:
+        return left
+    if set(left) <= left_equi and not node.kind.pads_right:
+        return right
+    if node.kind is n.JoinKind.FULL:
+        return _distinct(*left, *right, *(c for pair in node.equi for c in pair))
+    if node.kind is n.JoinKind.RIGHT:
+        stands_for = {a: b for a, b in node.equi}
+        return _distinct(*(stands_for.get(c, c) for c in left), *right, *(b for _, b in node.equi))
+    stands_for = {b: a for a, b in node.equi}
+    return _distinct(*left, *(stands_for.get(c, c) for c in right), *(a for a, _ in node.equi))
+
+
+def _project(node: n.Project | n.MaterializeProject, key: Key) -> Key:
+    passed = _kept(node.columns)
+    missing = [column for column in key if column not in passed]
+    assert not missing, f"a projection drops key columns {missing}"
+    return tuple(passed[column] for column in key)
+
+
+def _kept(columns: tuple[tuple[str, Expr], ...]) -> dict[str, str]:
+    """Map input columns to output columns that determine them: themselves, or their text."""
+    out: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for name, expr in columns:
+        match expr:
+            case ColumnRef():
+                out.setdefault(expr.name, name)
+            case Cast(operand=ColumnRef() as column) if expr.type == VARCHAR:
+                texts.setdefault(column.name, name)
+    return texts | out
+
+
+def _distinct(*columns: str) -> Key:
+    return tuple(dict.fromkeys(columns))

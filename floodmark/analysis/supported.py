@@ -1,0 +1,38 @@
+"""Refuses what parses and plans but does not run incrementally yet, with a reason code."""
+
+from __future__ import annotations
+
+from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.errors import NotSupported
+from floodmark.plan import nodes as n
+
+
+def check_supported(plan: AnalysedPlan) -> None:
+    """Raise E0350 for the first operator that cannot be kept incremental yet."""
+    for node in plan.nodes:
+        reason = _reason(node)
+        if reason is not None:
+            raise NotSupported(
+                "E0350",
+                f"{reason} cannot be kept incremental yet",
+                span=node.span,
+                hint="a SELECT on its own can use it: floodmark sql",
+            )
+
+
+def _reason(node: n.Node) -> str | None:
+    match node:
+        case n.Scan() | n.Values() | n.Project() | n.Filter() | n.UnionAll() | n.Tumble():
+            return None
+        case n.Aggregate() | n.CloseAggregate():
+            ordered = [c.function for _, c in node.aggregates if c.order_by or c.distinct]
+            return f"{ordered[0]} with DISTINCT or ORDER BY" if ordered else None
+        case n.Join():
+            running = (n.JoinKind.INNER, n.JoinKind.LEFT)
+            return None if node.kind in running else f"a {node.kind.value} join"
+        case n.TopN():
+            return "ORDER BY … LIMIT"
+        case n.SetOperation():
+            return node.kind.value.upper()
+        case _:
+            return type(node).__name__

@@ -1,0 +1,200 @@
+"""The immutable catalog: statements in, a new catalog out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, qualified
+from floodmark.catalog.references import relations_of
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.sql import statements as s
+
+_DROP_KINDS = {
+    s.ObjectKind.SOURCE: Kind.SOURCE,
+    s.ObjectKind.TABLE: Kind.TABLE,
+    s.ObjectKind.MATERIALIZED_VIEW: Kind.MATERIALIZED_VIEW,
+    s.ObjectKind.VIEW: Kind.VIEW,
+    s.ObjectKind.SINK: Kind.SINK,
+    s.ObjectKind.FUNCTION: Kind.FUNCTION,
+    s.ObjectKind.AGGREGATE: Kind.FUNCTION,
+    s.ObjectKind.INDEX: Kind.INDEX,
+}
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All objects by key, in the order of their creation."""
+
+    objects: Mapping[str, CatalogObject] = field(default_factory=dict)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.objects
+
+    def get(self, name: str, span: Span | None = None) -> CatalogObject:
+        """Return an object by key; an unknown one is E0201 with the nearest names."""
+        found = self.objects.get(name)
+        if found is None:
+            raise unknown_object(name, self.objects, span)
+        return found
+
+    def create(self, statement: s.Definition, origin: Origin) -> Catalog:
+        """Return the catalog with one more object.
+
+        Raises E0202 where the name is taken, E0201 for an unknown relation, E0204 for a cycle.
+        """
+        parts = _declare(statement, origin)
+        catalog = self
+        for declared in parts:
+            catalog = catalog._add(declared, statement)
+        return catalog
+
+    def drop(self, statement: s.Drop) -> tuple[Catalog, tuple[str, ...]]:
+        """Return the catalog without an object, and the keys that went, dependents first."""
+        key = key_of(qualified(statement.name), _DROP_KINDS[statement.kind])
+        if key not in self.objects:
+            if statement.if_exists:
+                return self, ()
+            raise unknown_object(key, self.objects, statement.name.span)
+        found = self.objects[key]
+        if found.kind is not _DROP_KINDS[statement.kind]:
+            raise BindError(
+                "E0203",
+                f'"{found.name}" is a {found.kind.value}',
+                span=statement.name.span,
+                hint=f"DROP {found.kind.value.upper()} {found.name}",
+            )
+        gone = self.dependents(key)
+        if gone and not statement.cascade:
+            names = ", ".join(self.objects[k].name for k in gone)
+            raise BindError(
+                "E0205",
+                f'"{found.name}" is used by {names}',
+                span=statement.name.span,
+                hint="drop those first, or add CASCADE",
+            )
+        keys = (*reversed(gone), key)
+        kept = {k: o for k, o in self.objects.items() if k not in keys}
+        return Catalog(kept), keys
+
+    def replace(self, objects: Iterable[CatalogObject]) -> Catalog:
+        """Return the catalog with these objects in place of those of the same key."""
+        return Catalog({**self.objects, **{o.key: o for o in objects}})
+
+    def dependents(self, key: str) -> tuple[str, ...]:
+        """Return the keys of everything that reads or feeds on an object, nearest first."""
+        found: dict[str, None] = {}
+        frontier = [key]
+        while frontier:
+            current = frontier.pop(0)
+            for other in self.objects.values():
+                uses = current in other.reads or other.target == current
+                if uses and other.key not in found:
+                    found.setdefault(other.key)
+                    frontier.append(other.key)
+        return tuple(found)
+
+    def feeders(self, table: str) -> tuple[CatalogObject, ...]:
+        """Return the sinks that write a table, in the order of their creation."""
+        return tuple(o for o in self.objects.values() if o.target == table)
+
+    def order(self) -> tuple[CatalogObject, ...]:
+        """Return all objects so that each comes after what flows into it."""
+        ranked = {key: i for i, key in enumerate(self.objects)}
+        sorter = TopologicalSorter(
+            {
+                key: sorted(self._inflow(o), key=ranked.__getitem__)
+                for key, o in self.objects.items()
+            }
+        )
+        return tuple(self.objects[key] for key in sorter.static_order())
+
+    def _inflow(self, found: CatalogObject) -> set[str]:
+        sinks = {o.key for o in self.feeders(found.key)}
+        return {name for name in found.reads if name in self.objects} | sinks
+
+    def _add(self, declared: CatalogObject, statement: s.Definition) -> Catalog:
+        if declared.key in self.objects:
+            raise BindError(
+                "E0202",
+                f'"{declared.name}" exists already, as a {self.objects[declared.key].kind.value}',
+                span=statement.name.span,
+                hint="choose another name, or use CREATE … IF NOT EXISTS",
+            )
+        for name in (*declared.reads, *((declared.target,) if declared.target else ())):
+            if name not in self.objects and not is_companion(name, self.objects):
+                raise unknown_object(name, self.objects, _span_of(statement, name))
+        catalog = Catalog({**self.objects, declared.key: declared})
+        try:
+            catalog.order()
+        except CycleError as cycle:
+            raise BindError(
+                "E0204",
+                "the objects would feed each other in a circle: " + " -> ".join(cycle.args[1]),
+                span=statement.name.span,
+                hint="write the sink into a table that none of its inputs reads",
+            ) from None
+        return catalog
+
+
+COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
+
+
+def is_companion(name: str, objects: Mapping[str, CatalogObject]) -> bool:
+    """Tell whether a name is a readable companion of an object, such as `orders__late`."""
+    base = next((name.removesuffix(c) for c in COMPANIONS if name.endswith(c)), None)
+    return base in objects or name.startswith(("floodmark.", "information_schema.", "pg_catalog."))
+
+
+def unknown_object(
+    name: str, known: Iterable[str], span: Span | None, what: str = "relation"
+) -> BindError:
+    """Return the error for a name that is not in the catalog, with the nearest ones."""
+    near = difflib.get_close_matches(name, list(known), n=3)
+    hint = "did you mean " + ", ".join(near) + "?" if near else "SHOW TABLES lists what exists"
+    return BindError("E0201", f'{what} "{name}" does not exist', span=span, hint=hint)
+
+
+def _declare(statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
+    name = qualified(statement.name)
+    match statement:
+        case s.CreateMaterializedView() | s.CreateView():
+            reads = relations_of(statement.query)
+            return (CatalogObject(name, statement, origin, reads, sql=statement.sql),)
+        case s.CreateSink():
+            if statement.into is None:
+                raise NotSupported(
+                    "E0340",
+                    "sinks to the outside are not available yet",
+                    span=statement.name.span,
+                    hint="write CREATE SINK … INTO a table; its Delta files can be read anywhere",
+                )
+            reads = relations_of(statement.query)
+            target = qualified(statement.into)
+            return (CatalogObject(name, statement, origin, reads, target, sql=statement.sql),)
+        case s.CreateSource() | s.CreateTable():
+            return (CatalogObject(name, statement, origin, sql=statement.sql),)
+        case s.CreateIndex():
+            return (CatalogObject(name, statement, origin, (qualified(statement.table),)),)
+        case _:
+            raise NotSupported(
+                "E0341",
+                f"{type(statement).__name__} is understood but not available yet",
+                span=statement.span,
+                hint="the statements that run are listed in docs/sql.md",
+            )
+
+
+def _span_of(statement: s.Definition, name: str) -> Span | None:
+    from sqlglot import exp
+
+    from floodmark.sql.spans import span_of
+
+    query = getattr(statement, "query", None)
+    if query is None:
+        return statement.name.span
+    tables = (t for t in query.find_all(exp.Table) if t.name == name.rpartition(".")[2])
+    place = next((span_of(t, statement.span) for t in tables), None)
+    return place or statement.name.span

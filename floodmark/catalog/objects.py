@@ -1,0 +1,123 @@
+"""The named objects of a catalog, as they were declared, and the relation others see of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from floodmark.catalog.types import Schema
+from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.sql import statements as s
+
+DEFAULT_SCHEMA = "public"
+
+
+class Origin(Enum):
+    """Where an object's definition came from."""
+
+    FILE = "file"
+    STATEMENT = "statement"
+
+
+class Kind(Enum):
+    """The kinds of objects; the value is what people read."""
+
+    SOURCE = "source"
+    TABLE = "table"
+    MATERIALIZED_VIEW = "materialized view"
+    VIEW = "view"
+    SINK = "sink"
+    FUNCTION = "function"
+    INDEX = "index"
+
+
+_KIND_OF: dict[type[s.Definition], Kind] = {
+    s.CreateSource: Kind.SOURCE,
+    s.CreateTable: Kind.TABLE,
+    s.CreateTableAs: Kind.TABLE,
+    s.CreateMaterializedView: Kind.MATERIALIZED_VIEW,
+    s.CreateView: Kind.VIEW,
+    s.CreateSink: Kind.SINK,
+    s.CreateFunction: Kind.FUNCTION,
+    s.CreateAggregate: Kind.FUNCTION,
+    s.CreateIndex: Kind.INDEX,
+}
+
+
+@dataclass(frozen=True)
+class CatalogObject:
+    """A declared object: its statement, where it came from, and the names it reads.
+
+    `reads` are the relations of its query; `target` is the table that a sink writes.
+    """
+
+    name: str
+    statement: s.Definition
+    origin: Origin
+    reads: tuple[str, ...] = ()
+    target: str | None = None
+    sql: str = field(default="", compare=False)
+
+    @property
+    def kind(self) -> Kind:
+        """Return what kind of object it is."""
+        return _KIND_OF[type(self.statement)]
+
+    @property
+    def key(self) -> str:
+        """Return the name in the catalog's map: sinks have a name space of their own."""
+        return key_of(self.name, self.kind)
+
+    @property
+    def schema(self) -> str:
+        """Return the schema part of the name."""
+        return self.name.rpartition(".")[0] or DEFAULT_SCHEMA
+
+    @property
+    def base_name(self) -> str:
+        """Return the name without its schema."""
+        return self.name.rpartition(".")[2]
+
+    def option(self, name: str, default: str | None = None) -> str | None:
+        """Return the value of a WITH option, case-insensitively."""
+        options: tuple[s.Option, ...] = getattr(self.statement, "options", ())
+        return next((o.value for o in options if o.name.lower() == name), default)
+
+
+SINK_PREFIX = "sink:"
+
+
+def key_of(name: str, kind: Kind) -> str:
+    """Return the catalog key of an object.
+
+    >>> key_of("t", Kind.TABLE), key_of("t", Kind.SINK)
+    ('t', 'sink:t')
+    """
+    return f"{SINK_PREFIX}{name}" if kind is Kind.SINK else name
+
+
+def qualified(name: s.ObjectName) -> str:
+    """Return the catalog's form of a written name: the default schema is left out."""
+    return str(name) if name.schema not in (None, DEFAULT_SCHEMA) else name.name
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What a query sees of an object: columns, stream key, changelog mode and watermarks.
+
+    `columns` has the visible columns first, then hidden key columns. `watermarks` maps a column to
+    the group of its origin. `primary_key` is set where the user declared one.
+    """
+
+    name: str
+    kind: Kind
+    columns: Schema
+    stream_key: tuple[str, ...]
+    mode: ChangelogMode
+    watermarks: tuple[tuple[str, str], ...] = ()
+    primary_key: tuple[str, ...] = ()
+
+    @property
+    def visible(self) -> Schema:
+        """Return the columns that `*` stands for."""
+        return tuple(c for c in self.columns if not is_hidden(c.name))

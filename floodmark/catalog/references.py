@@ -1,0 +1,46 @@
+"""Which relations a query reads."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from floodmark.catalog.objects import DEFAULT_SCHEMA
+
+
+def relations_of(query: exp.Expression) -> tuple[str, ...]:
+    """Return the names of the objects that a query reads, in order, each once."""
+    found: dict[str, None] = {}
+    for table in query.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and not _is_cte(table):
+            found.setdefault(table_name(table))
+    return tuple(found)
+
+
+def table_name(table: exp.Table) -> str:
+    """Return the catalog's form of a table reference."""
+    schema = table.db
+    return table.name if schema in ("", DEFAULT_SCHEMA) else f"{schema}.{table.name}"
+
+
+def _is_cte(table: exp.Table) -> bool:
+    """Tell whether a WITH around the reference defines its name."""
+    if table.db:
+        return False
+    node: exp.Expression | None = table
+    while node is not None:
+        clause = node.args.get("with_") or node.args.get("with")
+        if clause is not None and any(
+            cte.alias == table.name and not _inside(table, cte) for cte in clause.expressions
+        ):
+            return True
+        node = node.parent
+    return False
+
+
+def _inside(node: exp.Expression, ancestor: exp.Expression) -> bool:
+    step: exp.Expression | None = node
+    while step is not None:
+        if step is ancestor:
+            return True
+        step = step.parent
+    return False

@@ -1,0 +1,225 @@
+"""A query to a logical plan: names resolved, expressions typed, clauses turned into nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from floodmark.catalog.objects import Relation
+from floodmark.catalog.types import BIGINT, Field, Kind, SqlType, VARCHAR
+from floodmark.changelog import is_hidden
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.plan import nodes as n
+from floodmark.plan.bind import BindContext, bind_scalar, common_type
+from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
+from floodmark.plan.grouping import Selection, select_rows
+from floodmark.plan.relations import build_from
+from floodmark.plan.scope import QueryScope
+from floodmark.sql.nodes import ChangelogOf
+from floodmark.sql.spans import span_of
+
+
+@dataclass
+class Builder:
+    """Builds the plan of one statement; `ctes` are the WITH names in reach."""
+
+    relations: Mapping[str, Relation]
+    source: Span | None
+    emit_on_close: bool = False
+    ctes: dict[str, exp.Expression] = field(default_factory=dict)
+
+    @property
+    def context(self) -> BindContext:
+        """Return what the expression binder needs to know."""
+        return BindContext(source=self.source)
+
+    def span(self, node: exp.Expression | None) -> Span | None:
+        """Return the place of an expression."""
+        return None if node is None else span_of(node, self.source)
+
+    def refuse(
+        self, code: str, message: str, node: exp.Expression, hint: str | None = None
+    ) -> NotSupported:
+        """Return the refusal of something that is understood."""
+        return NotSupported(code, message, span=self.span(node), hint=hint)
+
+    def relation(self, name: str, span: Span | None) -> Relation:
+        """Return a relation of the catalog; an unknown one is E0201."""
+        found = self.relations.get(name)
+        if found is None:
+            from floodmark.catalog.catalog import unknown_object
+
+            raise unknown_object(name, self.relations, span)
+        return found
+
+    def cte(self, name: str) -> n.Node | None:
+        """Return the plan of a WITH query, or None where the name is none."""
+        query = self.ctes.get(name)
+        if query is None:
+            return None
+        outer = {k: v for k, v in self.ctes.items() if k != name}
+        return replace(self, ctes=outer, emit_on_close=False).query(query)
+
+    def query(self, query: exp.Expression) -> n.Node:
+        """Return the plan of a query: visible columns first, named as the query names them."""
+        inner = self._with(query)
+        match query:
+            case exp.Subquery():
+                return inner._ordered(inner.query(query.this), query)
+            case exp.Select():
+                return select_rows(inner, query, build_from(inner, query))
+            case exp.SetOperation():
+                return inner._ordered(inner._set_operation(query), query)
+            case exp.Values():
+                return inner._values(query)
+            case ChangelogOf():
+                raise self.refuse("E0336", "reading a changelog as a relation is not available yet", query)
+            case _:
+                raise self.refuse("E0337", "this form of query is not available yet", query)
+
+    def _with(self, query: exp.Expression) -> Builder:
+        clause = query.args.get("with_") or query.args.get("with")
+        if clause is None:
+            return self
+        if clause.args.get("recursive"):
+            raise self.refuse("E0338", "WITH RECURSIVE is not available", clause)
+        ctes = dict(self.ctes)
+        for cte in clause.expressions:
+            ctes[cte.alias] = _with_names(cte)
+        return replace(self, ctes=ctes)
+
+    def _ordered(self, node: n.Node, query: exp.Expression) -> n.Node:
+        """Apply ORDER BY, LIMIT and OFFSET that stand around a query."""
+        shown = QueryScope().sources
+        del shown
+        return Selection.order_and_limit(self, node, query, {f.name: f for f in node.schema})
+
+    def _set_operation(self, query: exp.SetOperation) -> n.Node:
+        left, right = self.query(query.this), self.query(query.expression)
+        left, right = self._aligned(left, right, query)
+        everything = not query.args.get("distinct", True)
+        if isinstance(query, exp.Union):
+            union = n.UnionAll((left, right), "__branch", span=self.span(query))
+            if everything:
+                return union
+            names = tuple(f.name for f in union.schema if not is_hidden(f.name))
+            return n.Aggregate(union, names, (), span=self.span(query))
+        kind = n.SetKind.INTERSECT if isinstance(query, exp.Intersect) else n.SetKind.EXCEPT
+        return n.SetOperation(left, right, kind, everything, span=self.span(query))
+
+    def _aligned(
+        self, left: n.Node, right: n.Node, query: exp.Expression
+    ) -> tuple[n.Node, n.Node]:
+        """Give both sides the names of the left one and common types; drop hidden columns."""
+        a = [f for f in left.schema if not is_hidden(f.name)]
+        b = [f for f in right.schema if not is_hidden(f.name)]
+        if len(a) != len(b):
+            raise BindError(
+                "E0213",
+                f"the two sides have {len(a)} and {len(b)} columns",
+                span=self.span(query),
+                hint="select the same number of columns on both sides",
+            )
+        types = [self._common(x, y, query) for x, y in zip(a, b, strict=True)]
+        names = [f.name for f in a]
+        return _cast_all(left, a, names, types), _cast_all(right, b, names, types)
+
+    def _common(self, a: Field, b: Field, query: exp.Expression) -> SqlType:
+        found = common_type((a.type, b.type))
+        if found is None:
+            raise BindError(
+                "E0214",
+                f'column "{a.name}" is {a.type} on one side and {b.type} on the other',
+                span=self.span(query),
+                hint="cast one of them",
+            )
+        return found
+
+    def _values(self, query: exp.Values) -> n.Node:
+        rows = [
+            tuple(bind_scalar(e, QueryScope(), self.context) for e in _row(item))
+            for item in query.expressions
+        ]
+        if len({len(row) for row in rows}) != 1:
+            raise BindError(
+                "E0215", "the rows of VALUES differ in length", span=self.span(query),
+                hint="write the same number of values in each row",
+            )
+        types = []
+        for i, column in enumerate(zip(*rows, strict=True)):
+            found = common_type(tuple(e.type for e in column))
+            if found is None:
+                raise BindError(
+                    "E0214", f"column {i + 1} of VALUES mixes types that have no common one",
+                    span=self.span(query), hint="cast the values",
+                )
+            types.append(VARCHAR if found.kind is Kind.UNKNOWN else found)
+        ordinal = Field("__ordinal", BIGINT, nullable=False)
+        schema = (*(Field(f"column{i + 1}", t) for i, t in enumerate(types)), ordinal)
+        typed = tuple(
+            (*(cast_to(e, t) for e, t in zip(row, types, strict=True)), Literal(BIGINT, i))
+            for i, row in enumerate(rows)
+        )
+        return n.Values(typed, schema, span=self.span(query))
+
+
+def build_query(
+    query: exp.Expression,
+    relations: Mapping[str, Relation],
+    source: Span | None,
+    *,
+    emit_on_close: bool = False,
+) -> n.Node:
+    """Return the logical plan of a query over the relations of a catalog.
+
+    The visible columns come first, in order; hidden ones (`__…`) may follow. Raises `BindError`
+    and `NotSupported` with the place in the text.
+    """
+    return Builder(relations, source, emit_on_close).query(query)
+
+
+def cast_to(expr: Expr, type_: SqlType) -> Expr:
+    """Return the expression as a value of the type."""
+    if expr.type == type_:
+        return expr
+    if isinstance(expr, Literal) and expr.value is None:
+        return Literal(type_, None, span=expr.span)
+    return Cast(type_, expr, span=expr.span)
+
+
+def _cast_all(
+    node: n.Node, fields: list[Field], names: list[str], types: list[SqlType]
+) -> n.Node:
+    columns = tuple(
+        (name, cast_to(ColumnRef(f.type, f.name), t))
+        for name, f, t in zip(names, fields, types, strict=True)
+    )
+    return n.Project(node, columns)
+
+
+def _row(item: exp.Expression) -> list[exp.Expression]:
+    return list(item.expressions) if isinstance(item, exp.Tuple) else [item]
+
+
+def _with_names(cte: exp.CTE) -> exp.Expression:
+    """Return a CTE's query under the column names that the CTE gives it."""
+    alias = cte.args.get("alias")
+    columns = (alias.args.get("columns") if alias is not None else None) or ()
+    if not columns:
+        return cte.this
+    return exp.Subquery(this=cte.this, alias=alias)
+
+
+def rename_columns(node: n.Node, names: tuple[str, ...], span: Span | None) -> n.Node:
+    """Return the plan with other names for its first visible columns (`CREATE VIEW v(a, b)`)."""
+    shown = [f for f in node.schema if not is_hidden(f.name)]
+    if len(names) > len(shown):
+        raise BindError(
+            "E0209", f"the query has {len(shown)} columns, {len(names)} names are given", span=span,
+            hint="give at most one name per column",
+        )
+    new = dict(zip((f.name for f in shown), names, strict=False))
+    columns = tuple((new.get(f.name, f.name), ColumnRef(f.type, f.name)) for f in node.schema)
+    return n.Project(node, columns)

@@ -1,0 +1,198 @@
+"""Sources and tables as declared: columns with types, defaults and generated values, watermarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from floodmark.catalog.objects import CatalogObject
+from floodmark.catalog.types import Field, Schema, SqlType
+from floodmark.errors import BindError, NotSupported
+from floodmark.plan.bind import BindContext, bind_scalar, bind_type
+from floodmark.plan.build import cast_to
+from floodmark.plan.expressions import Expr, Now, walk
+from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
+from floodmark.sql import statements as s
+
+
+@dataclass(frozen=True)
+class ColumnInfo:
+    """One declared column; `default` and `generated` are bound expressions of its type."""
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+    default: Expr | None = None
+    generated: Expr | None = None
+    metadata: str | None = None
+
+
+@dataclass(frozen=True)
+class WatermarkInfo:
+    """A declared watermark: the expression is over the object's own columns."""
+
+    column: str
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a CREATE SOURCE or CREATE TABLE says, bound."""
+
+    columns: tuple[ColumnInfo, ...]
+    primary_key: tuple[str, ...] = ()
+    watermarks: tuple[WatermarkInfo, ...] = ()
+    append_only: bool = False
+    options: tuple[tuple[str, str], ...] = field(default=())
+    connector: str | None = None
+    format: str = "PLAIN"
+    encode: str = "JSON"
+
+    @property
+    def physical(self) -> Schema:
+        """Return the columns that the connector delivers: neither generated nor metadata."""
+        plain = (c for c in self.columns if c.generated is None and c.metadata is None)
+        return tuple(Field(c.name, c.type) for c in plain)
+
+
+def declare_columns(found: CatalogObject) -> Declared:
+    """Return the bound declaration of a source or table.
+
+    Raises E0220 and following for what does not fit together.
+    """
+    st = found.statement
+    assert isinstance(st, s.CreateSource | s.CreateTable)
+    _refuse(st)
+    context = BindContext(source=st.span)
+    typed = tuple((c, _type_of(c)) for c in st.columns)
+    scope = QueryScope((Source(found.base_name, tuple(Column(c.name, c.name, t) for c, t in typed)),))
+    key = _primary_key(st)
+    columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
+    options = tuple((o.name.lower(), o.value) for o in st.options)
+    return Declared(
+        columns=columns,
+        primary_key=key,
+        watermarks=tuple(_watermark(w, scope, context) for w in st.watermarks),
+        append_only=st.append_only or isinstance(st, s.CreateSource),
+        options=options,
+        connector=dict(options).get("connector"),
+        format=st.format.format if st.format is not None else "PLAIN",
+        encode=(st.format.encode if st.format is not None else None) or "JSON",
+    )
+
+
+def _refuse(st: s.CreateSource | s.CreateTable) -> None:
+    span = st.format.span if st.format is not None else st.name.span
+    if st.format is not None and st.format.format != "PLAIN":
+        raise NotSupported(
+            "E0344", f"FORMAT {st.format.format} is not available yet", span=span,
+            hint="FORMAT PLAIN takes rows that are only added",
+        )
+    if isinstance(st, s.CreateSource) and not any(o.name == "connector" for o in st.options):
+        raise BindError(
+            "E0220", "a source needs a connector", span=st.name.span,
+            hint="WITH (connector = 'files', path = '…')",
+        )
+    if isinstance(st, s.CreateSource) and (st.transforms or st.includes):
+        raise NotSupported(
+            "E0345", "TRANSFORM USING and INCLUDE are not available yet", span=st.name.span,
+            hint="write the transformation as a materialized view over the source",
+        )
+    if isinstance(st, s.CreateSource) and _primary_key(st):
+        raise NotSupported(
+            "E0344", "a source with a primary key is not available yet", span=st.name.span,
+            hint="leave the key out, or use a table",
+        )
+    if isinstance(st, s.CreateTable):
+        _refuse_table(st)
+
+
+def _refuse_table(st: s.CreateTable) -> None:
+    conflict = st.conflict
+    if conflict is not None and (
+        conflict.action is not s.ConflictAction.UPDATE_FULL or conflict.version_columns
+    ):
+        raise NotSupported(
+            "E0346", f"ON CONFLICT {conflict.action.value} is not available yet",
+            span=conflict.span, hint="DO UPDATE FULL (the default) replaces the row",
+        )
+    if st.watermarks and not st.append_only:
+        raise NotSupported(
+            "E0347", "Defining watermarks on table requires the table to be append only.",
+            span=st.watermarks[0].span, hint="Use the key words `APPEND ONLY`",
+        )
+    if st.append_only and _primary_key(st):
+        raise NotSupported(
+            "E0348", "an APPEND ONLY table with a primary key is not available yet",
+            span=st.name.span, hint="leave the key out",
+        )
+    late = [o for o in st.options if o.name.lower() in ("ttl", "retention_seconds", "ttl_mode")]
+    if late:
+        raise NotSupported("E0349", "TTL is not available yet", span=late[0].span, hint="leave it out")
+
+
+def _type_of(column: s.ColumnDef) -> SqlType | None:
+    return None if column.type is None else bind_type(column.type.type, column.type.span)
+
+
+def _primary_key(st: s.CreateSource | s.CreateTable) -> tuple[str, ...]:
+    if st.primary_key is not None:
+        names = {c.name for c in st.columns}
+        for column in st.primary_key.columns:
+            if column not in names:
+                raise unknown_column(column, names, st.primary_key.span)
+        return st.primary_key.columns
+    return tuple(c.name for c in st.columns if c.primary_key)
+
+
+def _column(
+    column: s.ColumnDef, type_: SqlType | None, scope: QueryScope, context: BindContext,
+    key: tuple[str, ...],
+) -> ColumnInfo:
+    generated = default = None
+    if column.generated is not None:
+        generated = bind_scalar(column.generated, scope, context)
+        generated = cast_to(generated, type_) if type_ is not None else generated
+        _check_generated(column, generated)
+        type_ = generated.type
+    if column.default is not None and type_ is not None:
+        default = cast_to(bind_scalar(column.default, QueryScope(), context), type_)
+    if type_ is None:
+        raise BindError(
+            "E0221", f'column "{column.name}" has no type', span=column.span,
+            hint="write one, e.g. " + column.name + " BIGINT",
+        )
+    return ColumnInfo(
+        column.name, type_, column.not_null or column.name in key, default, generated,
+        column.metadata_from,
+    )
+
+
+def _check_generated(column: s.ColumnDef, expr: Expr) -> None:
+    if any(isinstance(e, Now) for e in walk(expr)):
+        raise BindError(
+            "E0222",
+            "Cannot use `NOW()` function in generated columns. Do you want `PROCTIME()`?",
+            span=column.span,
+            hint="compute it in a view",
+        )
+
+
+def _watermark(w: s.WatermarkDef, scope: QueryScope, context: BindContext) -> WatermarkInfo:
+    column = scope.resolve(None, w.column, w.span)
+    expr = bind_scalar(w.expression, scope, context)
+    if expr.type != column.type:
+        raise BindError(
+            "E0223",
+            "The return value type of the watermark expression must be identical to the watermark "
+            f"column data type. Current data type of watermark return value: `{expr.type}`, "
+            f"column `{column.type}`",
+            span=w.span,
+            hint=f"cast it: ({w.expression.sql('postgres')})::{column.type}",
+        )
+    if not column.type.is_orderable:
+        raise BindError(
+            "E0224", f"a watermark needs an ordered type, {column.type} is none", span=w.span,
+            hint="use a timestamp or a number",
+        )
+    return WatermarkInfo(w.column, expr)
+

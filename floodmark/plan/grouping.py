@@ -1,0 +1,329 @@
+"""SELECT: WHERE, GROUP BY, HAVING, the select list, DISTINCT, ORDER BY and LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from floodmark.catalog.types import BOOLEAN, BIGINT, Field, Kind, VARCHAR
+from floodmark.changelog import is_hidden
+from floodmark.errors import BindError, Span
+from floodmark.plan import nodes as n
+from floodmark.plan.bind import AggregateCollector, bind_scalar
+from floodmark.plan.expressions import ColumnRef, Expr, Literal, columns_of, transform, walk
+from floodmark.plan.relations import Bound
+from floodmark.plan.scope import QueryScope
+
+if TYPE_CHECKING:
+    from floodmark.plan.build import Builder
+
+_ONE_ROW = n.Values(((Literal(BIGINT, 0),),), (Field("__ordinal", BIGINT, False),))
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One output column: its name and its expression over FROM (aggregates as columns)."""
+
+    name: str
+    expr: Expr
+
+
+def select_rows(builder: Builder, query: exp.Select, bound: Bound | None) -> n.Node:
+    """Return the plan of a SELECT over its FROM."""
+    bound = bound or Bound(_ONE_ROW, QueryScope())
+    where = query.args.get("where")
+    if where is not None:
+        predicate = _boolean(builder, where.this, bound.scope, "WHERE")
+        bound = Bound(n.Filter(bound.node, predicate, span=builder.span(where)), bound.scope)
+    return Selection(builder, query, bound).plan()
+
+
+@dataclass
+class Selection:
+    """What follows FROM and WHERE in one SELECT."""
+
+    builder: Builder
+    query: exp.Select
+    bound: Bound
+
+    def plan(self) -> n.Node:
+        """Return the plan, ordered and limited."""
+        collector = AggregateCollector()
+        items = self._items(collector)
+        having = self.query.args.get("having")
+        condition = (
+            None if having is None
+            else _boolean(self.builder, having.this, self.bound.scope, "HAVING", collector)
+        )
+        order = self._order_items(items, collector)
+        node = self.bound.node
+        grouped = self.query.args.get("group") is not None or collector.calls or having is not None
+        if grouped:
+            node, replaced = self._aggregate(node, collector, items)
+            items = [Item(i.name, self._over_groups(i.expr, replaced, node)) for i in items]
+            order = [(self._over_groups(e, replaced, node), d, f) for e, d, f in order]
+            if condition is not None:
+                rewritten = self._over_groups(condition, replaced, node)
+                node = n.Filter(node, rewritten, span=self.builder.span(having))
+        return self._finish(node, items, order)
+
+    def _items(self, collector: AggregateCollector) -> list[Item]:
+        out: list[Item] = []
+        taken: set[str] = set()
+        for e in self.query.expressions:
+            for name, expr in self._expand(e, collector):
+                out.append(Item(_unique(name, taken), expr))
+        return out
+
+    def _expand(
+        self, e: exp.Expression, collector: AggregateCollector
+    ) -> list[tuple[str, Expr]]:
+        span = self.builder.span(e)
+        inner = e.this if isinstance(e, exp.Alias) else e
+        if isinstance(inner, exp.Star) or (
+            isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
+        ):
+            table = inner.table or None if isinstance(inner, exp.Column) else None
+            columns = self.bound.scope.star(table, span)
+            return [(c.name, ColumnRef(c.type, c.plan_name, span=span)) for c in columns]
+        expr = bind_scalar(inner, self.bound.scope, self.builder.context, aggregates=collector)
+        if expr.type.kind is Kind.UNKNOWN and isinstance(expr, Literal):
+            expr = replace(expr, type=VARCHAR)
+        return [(_output_name(e), expr)]
+
+    def _order_items(
+        self, items: list[Item], collector: AggregateCollector
+    ) -> list[tuple[Expr, bool, bool]]:
+        order = self.query.args.get("order")
+        if order is None:
+            return []
+        out = []
+        for key in order.expressions:
+            expr = self._order_key(key.this, items, collector)
+            out.append((expr, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))))
+        return out
+
+    def _order_key(
+        self, key: exp.Expression, items: list[Item], collector: AggregateCollector
+    ) -> Expr:
+        """Return an ORDER BY key: an output's number or name, or an expression over FROM."""
+        position = _position(key)
+        if position is not None:
+            if not 1 <= position <= len(items):
+                raise BindError(
+                    "E0216", f"position {position} is not in the select list",
+                    span=self.builder.span(key), hint=f"it has {len(items)} columns",
+                )
+            return items[position - 1].expr
+        if isinstance(key, exp.Column) and not key.table:
+            named = [i for i in items if i.name == key.name]
+            if named:
+                return named[0].expr
+        return bind_scalar(key, self.bound.scope, self.builder.context, aggregates=collector)
+
+    def _aggregate(
+        self, node: n.Node, collector: AggregateCollector, items: list[Item]
+    ) -> tuple[n.Node, Mapping[Expr, ColumnRef]]:
+        """Return the aggregate, and what stands for each group expression above it."""
+        keys = self._group_keys(items)
+        columns: list[tuple[str, Expr]] = [
+            (f.name, ColumnRef(f.type, f.name)) for f in node.schema
+        ]
+        replaced: dict[Expr, ColumnRef] = {}
+        taken = set(node.names) | {name for name, _ in collector.calls}
+        names: list[str] = []
+        for key, wanted in keys:
+            if isinstance(key, ColumnRef):
+                name = key.name
+            else:
+                name = _unique(wanted, taken)
+                columns.append((name, key))
+            replaced[key] = ColumnRef(key.type, name)
+            if name not in names:
+                names.append(name)
+        needed = set(names) | _reads(collector)
+        kept = tuple((c, e) for c, e in columns if c in needed) or columns[:1]
+        below = n.Project(node, tuple(kept)) if _computes(kept, node) else node
+        return self._aggregate_node(below, tuple(names), collector), replaced
+
+    def _aggregate_node(
+        self, below: n.Node, names: tuple[str, ...], collector: AggregateCollector
+    ) -> n.Node:
+        span = self.builder.span(self.query.args.get("group")) or self.builder.span(self.query)
+        return n.Aggregate(below, names, tuple(collector.calls), span=span)
+
+    def _group_keys(self, items: list[Item]) -> list[tuple[Expr, str]]:
+        group = self.query.args.get("group")
+        if group is None:
+            return []
+        for word in ("grouping_sets", "rollup", "cube", "totals", "all"):
+            if group.args.get(word):
+                raise self.builder.refuse(
+                    "E0339", f"{word.replace('_', ' ').upper()} is not available yet", group,
+                    hint="write one view per grouping and UNION ALL them",
+                )
+        return [self._group_key(e, items) for e in group.expressions]
+
+    def _group_key(self, e: exp.Expression, items: list[Item]) -> tuple[Expr, str]:
+        position = _position(e)
+        if position is not None and 1 <= position <= len(items):
+            return items[position - 1].expr, items[position - 1].name
+        if isinstance(e, exp.Column) and not e.table:
+            try:
+                return bind_scalar(e, self.bound.scope, self.builder.context), e.name
+            except BindError:
+                named = [i for i in items if i.name == e.name]
+                if not named:
+                    raise
+                return named[0].expr, named[0].name
+        expr = bind_scalar(e, self.bound.scope, self.builder.context)
+        return expr, next((i.name for i in items if i.expr == expr), "__group")
+
+    def _over_groups(self, expr: Expr, replaced: Mapping[Expr, ColumnRef], node: n.Node) -> Expr:
+        """Return the expression over the aggregate's output; E0217 for a column that is not."""
+        out = transform(expr, lambda e: replaced.get(e, e))
+        stray = columns_of(out) - set(node.names)
+        if stray:
+            name = sorted(stray)[0]
+            raise BindError(
+                "E0217",
+                f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function',
+                span=_place_of(expr, name) or expr.span,
+                hint=f"GROUP BY {name}, or an aggregate such as max({name})",
+            )
+        return out
+
+    def _finish(
+        self, node: n.Node, items: list[Item], order: list[tuple[Expr, bool, bool]]
+    ) -> n.Node:
+        columns: list[tuple[str, Expr]] = [(i.name, i.expr) for i in items]
+        keys: list[n.SortKey] = []
+        for expr, descending, nulls_first in order:
+            name = next((c for c, e in columns if e == expr), None)
+            if name is None:
+                name = _unique("__order", {c for c, _ in columns})
+                columns.append((name, expr))
+            keys.append(n.SortKey(name, descending, nulls_first))
+        out: n.Node = n.Project(node, tuple(columns), span=self.builder.span(self.query))
+        out = self._distinct(out)
+        return _limited(self.builder, out, self.query, tuple(keys))
+
+    def _distinct(self, node: n.Node) -> n.Node:
+        distinct = self.query.args.get("distinct")
+        if distinct is None:
+            return node
+        if distinct.args.get("on") is not None:
+            raise self.builder.refuse("E0342", "DISTINCT ON is not available yet", distinct)
+        names = tuple(f.name for f in node.schema if not is_hidden(f.name))
+        return n.Aggregate(node, names, (), span=self.builder.span(distinct))
+
+    @staticmethod
+    def order_and_limit(
+        builder: Builder, node: n.Node, query: exp.Expression, fields: Mapping[str, Field]
+    ) -> n.Node:
+        """Apply ORDER BY and LIMIT over output columns (set operations, parentheses)."""
+        order = query.args.get("order")
+        keys = []
+        for key in order.expressions if order is not None else ():
+            position = _position(key.this)
+            shown = [name for name in fields if not is_hidden(name)]
+            name = shown[position - 1] if position and position <= len(shown) else key.this.name
+            if name not in fields:
+                from floodmark.plan.scope import unknown_column
+
+                raise unknown_column(name, shown, builder.span(key))
+            keys.append(
+                n.SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
+            )
+        return _limited(builder, node, query, tuple(keys))
+
+
+def _limited(
+    builder: Builder, node: n.Node, query: exp.Expression, keys: tuple[n.SortKey, ...]
+) -> n.Node:
+    limit = _number(builder, query.args.get("limit"))
+    offset = _number(builder, query.args.get("offset")) or 0
+    if not keys and limit is None and not offset:
+        return node
+    span = builder.span(query.args.get("order") or query.args.get("limit"))
+    return n.TopN(node, (), keys, limit, offset, span=span)
+
+
+def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
+    if clause is None:
+        return None
+    value = clause.args.get("expression") or clause.args.get("count") or clause.this
+    if isinstance(value, exp.Literal) and not value.is_string:
+        return int(value.this)
+    raise builder.refuse("E0343", "LIMIT and OFFSET need a number", clause)
+
+
+def _boolean(
+    builder: Builder, e: exp.Expression, scope: QueryScope, clause: str,
+    collector: AggregateCollector | None = None,
+) -> Expr:
+    expr = bind_scalar(e, scope, builder.context, aggregates=collector)
+    if isinstance(expr, Literal) and expr.value is None:
+        return Literal(BOOLEAN, None, span=expr.span)
+    if expr.type != BOOLEAN:
+        raise BindError(
+            "E0218", f"argument of {clause} must be boolean, not {expr.type}",
+            span=builder.span(e), hint="compare it with something",
+        )
+    return expr
+
+
+def _position(e: exp.Expression) -> int | None:
+    return int(e.this) if isinstance(e, exp.Literal) and not e.is_string and e.this.isdigit() else None
+
+
+def _output_name(e: exp.Expression) -> str:
+    """Return the name PostgreSQL gives an output column."""
+    match e:
+        case exp.Alias():
+            return str(e.alias)
+        case exp.Column():
+            return str(e.name)
+        case exp.Cast():
+            inner = _output_name(e.this)
+            return e.to.sql("postgres").lower() if inner == "?column?" else inner
+        case exp.Anonymous():
+            return str(e.this).lower()
+        case exp.Window() | exp.Filter() | exp.WithinGroup():
+            return _output_name(e.this)
+        case exp.Case():
+            return "case"
+        case exp.Extract():
+            return "extract"
+        case exp.Dot():
+            return str(e.expression.name)
+        case exp.Paren():
+            return _output_name(e.this)
+        case _:
+            return "?column?"
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    fresh, count = name, 0
+    while fresh in taken:
+        count += 1
+        fresh = f"{name}_{count}"
+    taken.add(fresh)
+    return fresh
+
+
+def _reads(collector: AggregateCollector) -> set[str]:
+    calls = [call for _, call in collector.calls]
+    return {name for call in calls for e in call.children for name in columns_of(e)}
+
+
+def _computes(columns: object, node: n.Node) -> bool:
+    assert isinstance(columns, tuple | list)
+    return any(not isinstance(e, ColumnRef) for _, e in columns)
+
+
+def _place_of(expr: Expr, name: str) -> Span | None:
+    return next((e.span for e in walk(expr) if isinstance(e, ColumnRef) and e.name == name), None)

@@ -1,0 +1,342 @@
+"""FROM: relations, joins and window table functions to nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from floodmark.catalog.references import table_name
+from floodmark.catalog.types import BOOLEAN
+from floodmark.changelog import is_hidden
+from floodmark.errors import BindError
+from floodmark.plan import nodes as n
+from floodmark.plan.bind import bind_interval, bind_scalar
+from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, columns_of
+from floodmark.plan.scope import Column, QueryScope, Source
+from floodmark.sql.nodes import WindowTable
+
+if TYPE_CHECKING:
+    from floodmark.plan.build import Builder
+
+_KINDS = {
+    "": n.JoinKind.INNER,
+    "INNER": n.JoinKind.INNER,
+    "CROSS": n.JoinKind.INNER,
+    "LEFT": n.JoinKind.LEFT,
+    "RIGHT": n.JoinKind.RIGHT,
+    "FULL": n.JoinKind.FULL,
+    "SEMI": n.JoinKind.SEMI,
+    "ANTI": n.JoinKind.ANTI,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A node and the names by which the query reaches its columns."""
+
+    node: n.Node
+    scope: QueryScope
+
+
+def build_from(builder: Builder, select: exp.Expression) -> Bound | None:
+    """Return the joined relations of a SELECT, or None when it has no FROM."""
+    clause = select.args.get("from_") or select.args.get("from")
+    if clause is None:
+        return None
+    bound = build_relation(builder, clause.this)
+    for join in select.args.get("joins") or ():
+        bound = _join(builder, bound, join)
+    return bound
+
+
+def build_relation(builder: Builder, item: exp.Expression) -> Bound:
+    """Return one relation of FROM with the joins that are nested in it."""
+    bound = _relation(builder, item)
+    for join in item.args.get("joins") or ():
+        bound = _join(builder, bound, join)
+    return bound
+
+
+def _relation(builder: Builder, item: exp.Expression) -> Bound:
+    match item:
+        case WindowTable():
+            return _window_table(builder, item)
+        case exp.Table(this=exp.Identifier()):
+            return _table(builder, item)
+        case exp.Subquery():
+            return _subquery(builder, item)
+        case exp.Values():
+            return _named(builder, builder.query(item), item, "values")
+        case exp.Lateral():
+            raise builder.refuse("E0331", "LATERAL is not available yet", item)
+        case _:
+            raise builder.refuse("E0332", "this table function is not available yet", item)
+
+
+def _table(builder: Builder, item: exp.Table) -> Bound:
+    _refuse_version(builder, item)
+    name = table_name(item)
+    cte = None if item.db else builder.cte(item.name)
+    if cte is not None:
+        return _named(builder, cte, item, item.name)
+    relation = builder.relation(name, builder.span(item))
+    scan = n.Scan(
+        object=relation.name,
+        columns=relation.columns,
+        stream_key=relation.stream_key,
+        mode=relation.mode,
+        watermarks=tuple(n.WatermarkColumn(c, g) for c, g in relation.watermarks),
+        span=builder.span(item),
+    )
+    return _named(builder, scan, item, relation.name.rpartition(".")[2])
+
+
+def _refuse_version(builder: Builder, item: exp.Table) -> None:
+    for arg in ("version", "when", "sample"):
+        if item.args.get(arg) is not None:
+            raise builder.refuse(
+                "E0333", "FOR SYSTEM_TIME AS OF (a lookup join) is not available yet", item,
+                hint="leave it out: an ordinary join keeps the result right when the table changes",
+            )
+
+
+def _subquery(builder: Builder, item: exp.Subquery) -> Bound:
+    if isinstance(item.this, (exp.Table, WindowTable)) or item.this.args.get("is_join_tree"):
+        return build_relation(builder, item.this)
+    return _named(builder, builder.query(item), item, "")
+
+
+def _named(builder: Builder, node: n.Node, item: exp.Expression, default: str) -> Bound:
+    """Put a relation in scope under its alias and column aliases."""
+    alias = item.args.get("alias")
+    name = (alias.name if alias is not None else "") or default
+    renames = [c.name for c in (alias.args.get("columns") or ())] if alias is not None else []
+    shown = [f for f in node.schema if not is_hidden(f.name)]
+    if len(renames) > len(shown):
+        raise BindError(
+            "E0209",
+            f'"{name}" has {len(shown)} columns, {len(renames)} names are given',
+            span=builder.span(alias),
+            hint="give at most one name per column",
+        )
+    names = dict(zip((f.name for f in shown), renames, strict=False))
+    columns = tuple(Column(names.get(f.name, f.name), f.name, f.type) for f in node.schema)
+    return Bound(node, QueryScope((Source(name, columns),)))
+
+
+def _window_table(builder: Builder, item: WindowTable) -> Bound:
+    inner = _relation(builder, item.this)
+    time = bind_scalar(item.args["time"], inner.scope, builder.context)
+    if not isinstance(time, ColumnRef) or not (time.type.is_timestamp or _is_date(time)):
+        raise BindError(
+            "E0210",
+            f"{item.args['kind'].upper()} needs a timestamp column of its relation",
+            span=builder.span(item.args["time"]),
+            hint="name the column, e.g. TUMBLE(orders, event_time, INTERVAL '1' HOUR)",
+        )
+    taken = set(inner.node.names)
+    start, end = _fresh("window_start", taken), _fresh("window_end", taken)
+    node = _window_node(builder, item, inner, time.name, start, end)
+    old = inner.scope.sources[0]
+    alias = item.args.get("alias")
+    shown = (*old.visible, Column("window_start", start, time.type), Column("window_end", end, time.type))
+    hidden = tuple(c for c in old.columns if c not in old.visible)
+    name = alias.name if alias is not None and alias.name else old.alias
+    return Bound(node, QueryScope((Source(name, (*shown, *hidden)),)))
+
+
+def _is_date(expr: Expr) -> bool:
+    return expr.type.kind.value == "date"
+
+
+def _window_node(
+    builder: Builder, item: WindowTable, inner: Bound, time: str, start: str, end: str
+) -> n.Node:
+    span = builder.span(item)
+    zero = (0, 0, 0)
+    offset = item.args.get("offset")
+    shift = bind_interval(offset, builder.context) if offset is not None else zero
+    match item.args["kind"]:
+        case "tumble":
+            size = bind_interval(item.args["size"], builder.context)
+            _check_size(builder, item, size)
+            return n.Tumble(inner.node, time, size, shift, start, end, span=span)
+        case "hop":
+            slide = bind_interval(item.args["slide"], builder.context)
+            size = bind_interval(item.args["size"], builder.context)
+            _check_size(builder, item, size)
+            _check_size(builder, item, slide)
+            return n.Hop(inner.node, time, slide, size, shift, start, end, span=span)
+        case _:
+            gap = bind_interval(item.args["gap"], builder.context)
+            keys = [bind_scalar(e, inner.scope, builder.context) for e in item.expressions]
+            names = tuple(k.name for k in keys if isinstance(k, ColumnRef))
+            return n.Session(inner.node, time, gap, names, start, end, span=span)
+
+
+def _check_size(builder: Builder, item: WindowTable, size: n.Interval) -> None:
+    months, days, micros = size
+    if months or days * 86_400_000_000 + micros <= 0:
+        raise BindError(
+            "E0211",
+            "a window needs a fixed, positive length: days or less",
+            span=builder.span(item.args.get("size") or item),
+            hint="a calendar month is GROUP BY date_trunc('month', ts)",
+        )
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    fresh, count = name, 0
+    while fresh in taken:
+        count += 1
+        fresh = f"{name}_{count}"
+    taken.add(fresh)
+    return fresh
+
+
+def disjoint(left: Bound, right: Bound) -> Bound:
+    """Return the right side with plan names that the left one does not use."""
+    taken = set(left.node.names)
+    clashes = [f.name for f in right.node.schema if f.name in taken]
+    if not clashes:
+        return right
+    taken |= set(right.node.names)
+    alias = right.scope.sources[0].alias or "t"
+    renames: dict[str, str] = {}
+    for name in clashes:
+        base = f"{name}_{alias}" if is_hidden(name) else f"{alias}_{name}"
+        renames[name] = _fresh(base, taken)
+    columns: list[tuple[str, Expr]] = [
+        (renames.get(f.name, f.name), ColumnRef(f.type, f.name)) for f in right.node.schema
+    ]
+    sources = tuple(s.renamed(renames) for s in right.scope.sources)
+    merged = {
+        k: ColumnRef(v.type, renames.get(v.name, v.name)) for k, v in right.scope.merged.items()
+    }
+    return Bound(n.Project(right.node, tuple(columns)), QueryScope(sources, merged))
+
+
+def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
+    if (join.args.get("method") or "").upper() == "ASOF":
+        raise builder.refuse("E0334", "ASOF joins are not available yet", join)
+    right = disjoint(left, build_relation(builder, join.this))
+    side = (join.side or join.kind or "").upper()
+    if side not in _KINDS:
+        raise builder.refuse("E0335", f"{side} JOIN is not available", join)
+    kind = _KINDS[side]
+    both = QueryScope(
+        (*left.scope.sources, *right.scope.sources), {**left.scope.merged, **right.scope.merged}
+    )
+    if (join.args.get("method") or "").upper() == "NATURAL":
+        shared = [c.name for c in left.scope.star(None, None)]
+        shared = [c for c in shared if c in {r.name for r in right.scope.star(None, None)}]
+        return _using(builder, left, right, kind, shared, both, join)
+    using = join.args.get("using")
+    if using:
+        names = [u.name for u in using]
+        return _using(builder, left, right, kind, names, both, join)
+    on = join.args.get("on")
+    if on is None:
+        return Bound(n.Join(left.node, right.node, kind, (), span=builder.span(join)), both)
+    condition = bind_scalar(on, both, builder.context)
+    return Bound(join_on(left.node, right.node, kind, condition, builder, join), both)
+
+
+def join_on(
+    left: n.Node, right: n.Node, kind: n.JoinKind, condition: Expr, builder: Builder,
+    place: exp.Expression,
+) -> n.Join:
+    """Return the join, its condition split into equal columns and the rest.
+
+    Sides of an equality that are expressions become columns of their input.
+    """
+    equi: list[tuple[str, str]] = []
+    rest: list[Expr] = []
+    for conjunct in conjuncts(condition):
+        match _sides(conjunct, frozenset(left.names), frozenset(right.names)):
+            case None:
+                rest.append(conjunct)
+            case (a, b):
+                left, left_name = with_column(left, a)
+                right, right_name = with_column(right, b, avoid=frozenset(left.names))
+                equi.append((left_name, right_name))
+    residual = None if not rest else rest[0] if len(rest) == 1 else BoolOp(BOOLEAN, "and", tuple(rest))
+    return n.Join(left, right, kind, tuple(equi), residual, span=builder.span(place))
+
+
+def conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    """Return the parts of a conjunction."""
+    if isinstance(expr, BoolOp) and expr.op == "and":
+        return tuple(c for arg in expr.args for c in conjuncts(arg))
+    return (expr,)
+
+
+def _sides(
+    expr: Expr, left: frozenset[str], right: frozenset[str]
+) -> tuple[Expr, Expr] | None:
+    if not (isinstance(expr, Call) and expr.function == "=" and len(expr.args) == 2):
+        return None
+    a, b = expr.args
+    reads_a, reads_b = columns_of(a), columns_of(b)
+    if not reads_a or not reads_b:
+        return None
+    if reads_a <= left and reads_b <= right:
+        return a, b
+    if reads_a <= right and reads_b <= left:
+        return b, a
+    return None
+
+
+def with_column(
+    node: n.Node, expr: Expr, avoid: frozenset[str] = frozenset()
+) -> tuple[n.Node, str]:
+    """Return the node with the expression as one of its columns, and that column's name."""
+    if isinstance(expr, ColumnRef):
+        return node, expr.name
+    name = _fresh("__expr", set(node.names) | avoid)
+    passed: list[tuple[str, Expr]] = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema]
+    return n.Project(node, (*passed, (name, expr))), name
+
+
+def _using(
+    builder: Builder, left: Bound, right: Bound, kind: n.JoinKind, names: list[str],
+    both: QueryScope, join: exp.Join,
+) -> Bound:
+    equi = []
+    merged: dict[str, ColumnRef] = dict(both.merged)
+    span = builder.span(join)
+    for name in names:
+        a = left.scope.resolve(None, name, span)
+        b = right.scope.resolve(None, name, span)
+        if a.type != b.type:
+            raise BindError(
+                "E0212",
+                f'USING ({name}) joins {a.type} with {b.type}',
+                span=span,
+                hint="write the condition with ON and a cast",
+            )
+        equi.append((a.name, b.name))
+        merged[name] = b if kind is n.JoinKind.RIGHT else a
+    node: n.Node = n.Join(left.node, right.node, kind, tuple(equi), span=span)
+    if kind is n.JoinKind.FULL:
+        node, merged = _coalesced(node, equi, names, merged)
+    return Bound(node, replace(both, merged=merged))
+
+
+def _coalesced(
+    node: n.Node, equi: list[tuple[str, str]], names: list[str], merged: Mapping[str, ColumnRef]
+) -> tuple[n.Node, dict[str, ColumnRef]]:
+    columns: list[tuple[str, Expr]] = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema]
+    out = dict(merged)
+    taken = set(node.names)
+    for name, (a, b) in zip(names, equi, strict=True):
+        type_ = node.field(a).type
+        fresh = _fresh(f"using_{name}", taken)
+        value = Call(type_, "coalesce", (ColumnRef(type_, a), ColumnRef(type_, b)))
+        columns.append((fresh, value))
+        out[name] = ColumnRef(type_, fresh)
+    return n.Project(node, tuple(columns)), out
+

@@ -1,0 +1,108 @@
+"""Names in scope while a query is bound: relations of FROM and their columns."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from floodmark.catalog.types import SqlType
+from floodmark.changelog import is_hidden
+from floodmark.errors import BindError, Span
+from floodmark.plan.expressions import ColumnRef
+
+ALIASES: Mapping[str, str] = {"_row_id": "__row_id"}
+"""Hidden columns that people may name, by what they write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as the query names it, and the unique name it has in the plan."""
+
+    name: str
+    plan_name: str
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One relation of FROM: its alias and its columns, hidden ones included."""
+
+    alias: str
+    columns: tuple[Column, ...]
+
+    @property
+    def visible(self) -> tuple[Column, ...]:
+        """Return the columns that `*` stands for."""
+        return tuple(c for c in self.columns if not is_hidden(c.name))
+
+    def renamed(self, names: Mapping[str, str]) -> Source:
+        """Return the source with other plan names."""
+        columns = tuple(
+            Column(c.name, names.get(c.plan_name, c.plan_name), c.type) for c in self.columns
+        )
+        return Source(self.alias, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScope:
+    """The relations of one FROM; `merged` are the columns that USING made one."""
+
+    sources: tuple[Source, ...] = ()
+    merged: Mapping[str, ColumnRef] = field(default_factory=dict)
+
+    def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
+        """Return the column that a name stands for.
+
+        Raises E0206 for an unknown column, E0207 for an ambiguous one, E0208 for an unknown table.
+        """
+        wanted = ALIASES.get(column, column)
+        if table is None and wanted in self.merged:
+            return self.merged[wanted]
+        sources = self.sources if table is None else self._named(table, span)
+        found = [c for source in sources for c in source.columns if c.name == wanted]
+        if len(found) == 1 or (found and len({c.plan_name for c in found}) == 1):
+            return ColumnRef(found[0].type, found[0].plan_name, span=span)
+        if found:
+            places = ", ".join(f"{s.alias}.{wanted}" for s in sources if _has(s, wanted))
+            raise BindError(
+                "E0207", f'column "{column}" is ambiguous', span=span, hint=f"write one of {places}"
+            )
+        raise unknown_column(column, self._candidates(sources), span)
+
+    def star(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
+        """Return what `*` or `t.*` stands for, in order."""
+        sources = self.sources if table is None else self._named(table, span)
+        columns = [c for source in sources for c in source.visible]
+        if table is not None or not self.merged:
+            return tuple(columns)
+        shared = [Column(n, ref.name, ref.type) for n, ref in self.merged.items()]
+        return (*shared, *(c for c in columns if c.name not in self.merged))
+
+    def _named(self, table: str, span: Span | None) -> tuple[Source, ...]:
+        found = tuple(s for s in self.sources if s.alias == table)
+        if not found:
+            near = difflib.get_close_matches(table, [s.alias for s in self.sources], n=3)
+            known = near or [s.alias for s in self.sources]
+            raise BindError(
+                "E0208",
+                f'"{table}" is not a relation of this FROM clause',
+                span=span,
+                hint="it has " + ", ".join(known),
+            )
+        return found
+
+    def _candidates(self, sources: Iterable[Source]) -> list[str]:
+        return [c.name for s in sources for c in s.visible]
+
+
+def _has(source: Source, name: str) -> bool:
+    return any(c.name == name for c in source.columns)
+
+
+def unknown_column(name: str, known: Iterable[str], span: Span | None) -> BindError:
+    """Return the error for a column that is not in scope, with the nearest names."""
+    names = list(dict.fromkeys(known))
+    near = difflib.get_close_matches(name, names, n=3)
+    hint = "did you mean " + ", ".join(near) + "?" if near else "it has " + ", ".join(names[:12])
+    return BindError("E0206", f'column "{name}" does not exist', span=span, hint=hint)

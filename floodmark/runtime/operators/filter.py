@@ -1,0 +1,36 @@
+"""Filter: keeps the rows for which the predicate is TRUE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR
+from floodmark.plan import nodes as n
+from floodmark.runtime.operators.rows import Rows, error_column
+from floodmark.spark.expressions import compile_expression
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def delta(node: n.Filter, rows: Rows, now: int) -> Rows:
+    """Return the changes that pass, and those on their way to the dead letters."""
+    compiled = compile_expression(node.predicate, now)
+    if compiled.error is None and not rows.failing:
+        return rows.with_frame(rows.frame.where(compiled.value))
+    label = node.predicate.span.text if node.predicate.span is not None else "WHERE"
+    error = error_column([(label, compiled)], list(node.names), rows.failing)
+    assert error is not None
+    columns = [quoted(name) for name in node.names]
+    frame = rows.frame.selectExpr(
+        *columns, *rows.passed[:1], error, f"({compiled.value}) AS __passes"
+    )
+    kept = frame.where(f"__passes OR {ERROR} IS NOT NULL").drop("__passes")
+    return Rows(kept, failing=True, consolidated=False)
+
+
+def batch(node: n.Filter, frame: DataFrame, now: int) -> DataFrame:
+    """Return the rows that pass."""
+    compiled = compile_expression(node.predicate, now)
+    return frame.where(compiled.value)

@@ -1,0 +1,44 @@
+"""Project: computes columns, row by row; a row that an expression refuses becomes a dead letter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import ColumnRef
+from floodmark.runtime.operators.rows import Rows, error_column
+from floodmark.spark.expressions import Compiled, compile_expression
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def _compiled(node: n.Project, now: int) -> list[tuple[str, Compiled]]:
+    return [(name, compile_expression(expr, now)) for name, expr in node.columns]
+
+
+def _label(node: n.Project, name: str) -> str:
+    span = next((e.span for c, e in node.columns if c == name), None)
+    return span.text if span is not None and span.text else name
+
+
+def delta(node: n.Project, rows: Rows, now: int) -> Rows:
+    """Return the projected changes."""
+    compiled = _compiled(node, now)
+    labelled = [(_label(node, name), c) for name, c in compiled]
+    error = error_column(labelled, list(node.input.names), rows.failing)
+    columns = [f"{c.value} AS {quoted(name)}" for name, c in compiled]
+    extra = rows.passed[:1] + ([error] if error is not None else [])
+    keeps = all(isinstance(e, ColumnRef) for _, e in node.columns)
+    frame = rows.frame.selectExpr(*columns, *extra)
+    return Rows(frame, failing=error is not None, consolidated=rows.consolidated and keeps)
+
+
+def batch(node: n.Project, frame: DataFrame, now: int) -> DataFrame:
+    """Return the projected rows without those that an expression refuses."""
+    compiled = _compiled(node, now)
+    errors = [c.error for _, c in compiled if c.error is not None]
+    if errors:
+        frame = frame.where(" AND ".join(f"({e}) IS NULL" for e in errors))
+    return frame.selectExpr(*(f"{c.value} AS {quoted(name)}" for name, c in compiled))

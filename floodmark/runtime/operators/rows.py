@@ -1,0 +1,83 @@
+"""Rows on their way through an epoch: a frame with a weight, and errors that travel along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR, WEIGHT
+from floodmark.spark.expressions import Compiled
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ERROR_TYPE = "struct<code:int,expression:string,row:string,place:string>"
+"""What a dead letter says: why, in which expression, the row as JSON, where it came from."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A signed multiset: the columns of a node and `__weight`.
+
+    With `failing` there is a column `__error` of `ERROR_TYPE`; rows that have it set are on their
+    way to the dead letters and only their error counts. With `consolidated` there is at most one
+    row of each sign per stream key, and the two differ.
+    """
+
+    frame: DataFrame
+    failing: bool = False
+    consolidated: bool = False
+
+    def with_frame(self, frame: DataFrame) -> Rows:
+        """Return the same kind of rows in another frame."""
+        return replace(self, frame=frame)
+
+    @property
+    def passed(self) -> list[str]:
+        """Return the engine's columns that every operator hands on."""
+        return [WEIGHT, ERROR] if self.failing else [WEIGHT]
+
+
+def error_struct(code: str, expression: str, columns: list[str]) -> str:
+    """Return the Spark text of a dead letter about the current row."""
+    row = ", ".join(quoted(c) for c in columns)
+    text = expression.replace("\\", "\\\\").replace("'", "\\'")
+    return (
+        f"named_struct('code', {code}, 'expression', '{text}', "
+        f"'row', to_json(struct({row}), map('ignoreNullFields', 'false')), "
+        "'place', CAST(NULL AS STRING))"
+    )
+
+
+def error_column(
+    compiled: list[tuple[str, Compiled]], columns: list[str], failing: bool
+) -> str | None:
+    """Return the Spark text of `__error` after evaluating expressions, or None if none can fail.
+
+    The first expression of the list that fails gives the error; an error from below stays.
+    """
+    whens = [
+        f"WHEN ({c.error}) IS NOT NULL THEN {error_struct(c.error, label, columns)}"
+        for label, c in compiled
+        if c.error is not None
+    ]
+    if not whens and not failing:
+        return None
+    if failing:
+        whens = [f"WHEN {ERROR} IS NOT NULL THEN {ERROR}", *whens]
+    return f"CASE {' '.join(whens)} END AS {ERROR}"
+
+
+def flipped(frame: DataFrame) -> DataFrame:
+    """Return the rows with the opposite sign."""
+    from pyspark.sql import functions as F
+
+    return frame.withColumn(WEIGHT, F.expr(f"-{WEIGHT}"))
+
+
+def weighted(frame: DataFrame, weight: int = 1) -> DataFrame:
+    """Return the frame with one weight for all its rows."""
+    from pyspark.sql import functions as F
+
+    return frame.withColumn(WEIGHT, F.expr(f"CAST({weight} AS INT)"))

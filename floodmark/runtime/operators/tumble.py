@@ -1,0 +1,54 @@
+"""Tumble: adds the fixed window that holds the time column; NULL times have none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.types import Kind, SqlType
+from floodmark.plan import nodes as n
+from floodmark.runtime.operators.rows import Rows
+from floodmark.spark.types import quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_DAY = 86_400_000_000
+
+
+def micros(interval: n.Interval) -> int:
+    """Return the length of an interval without months, in microseconds."""
+    months, days, rest = interval
+    assert not months
+    return days * _DAY + rest
+
+
+def _columns(node: n.Tumble) -> list[str]:
+    time = node.input.field(node.time)
+    size, offset = micros(node.size), micros(node.offset)
+    since = f"({_to_micros(quoted(node.time), time.type)})"
+    start = f"{since} - pmod({since} - {offset}, {size})"
+    return [
+        f"{_from_micros(start, time.type)} AS {quoted(node.start)}",
+        f"{_from_micros(f'{start} + {size}', time.type)} AS {quoted(node.end)}",
+    ]
+
+
+def _to_micros(column: str, type_: SqlType) -> str:
+    if type_.kind is Kind.TIMESTAMPTZ:
+        return f"unix_micros({column})"
+    return f"unix_micros(CAST({column} AS TIMESTAMP))"
+
+
+def _from_micros(text: str, type_: SqlType) -> str:
+    return f"CAST(timestamp_micros({text}) AS {spark_type(type_)})"
+
+
+def delta(node: n.Tumble, rows: Rows) -> Rows:
+    """Return the changes with their windows."""
+    columns = [quoted(name) for name in node.input.names]
+    return rows.with_frame(rows.frame.selectExpr(*columns, *_columns(node), *rows.passed))
+
+
+def batch(node: n.Tumble, frame: DataFrame) -> DataFrame:
+    """Return the rows with their windows."""
+    return frame.selectExpr(*(quoted(name) for name in node.input.names), *_columns(node))
