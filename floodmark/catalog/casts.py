@@ -1,0 +1,204 @@
+"""What a cast does to a value; the binder folds literals with it, the reference evaluates."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+from floodmark.catalog.functions.arithmetic import fit_decimal, fit_integer, to_real
+from floodmark.catalog.functions.intervals import DAY_MICROS, micros_of
+from floodmark.catalog.functions.model import RowError, RowErrorCode
+from floodmark.catalog.interval_text import parse_interval
+from floodmark.catalog.rendering import value_text
+from floodmark.catalog.types import Kind, SqlType
+
+INTEGER_TEXT = r"^[ \t\n\r\f]*[+-]?[0-9]+[ \t\n\r\f]*$"
+NUMBER_TEXT = r"^[ \t\n\r\f]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\r\f]*$"
+FLOAT_WORDS = r"^[ \t\n\r\f]*(?i:nan|[+-]?inf(inity)?)[ \t\n\r\f]*$"
+DATE_TEXT = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+CLOCK_TEXT = r"([0-9]{1,2}):([0-9]{2})(:([0-9]{2})([.][0-9]{1,9})?)?"
+ZONE_TEXT = r" ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)"
+TIMESTAMP_TEXT = f"^ *{DATE_TEXT}([ T]+{CLOCK_TEXT}({ZONE_TEXT})?)? *$"
+TIME_TEXT = f"^ *{CLOCK_TEXT} *$"
+UUID_TEXT = r"^[{]?([0-9a-fA-F]{8})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{12})[}]?$"
+TRUE_TEXTS = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
+FALSE_TEXTS = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
+BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
+_TEXT = RowErrorCode.INVALID_TEXT
+
+
+def cast_value(value: Any, source: SqlType, target: SqlType) -> Any:
+    """Return a value brought to another type; NULL stays NULL.
+
+    Raises `RowError` when the value has no form in the target type.
+    """
+    if value is None or source == target:
+        return value
+    if source.kind in (Kind.VARCHAR, Kind.UNKNOWN):
+        return from_text(value, target)
+    match target.kind:
+        case Kind.VARCHAR:
+            return value_text(value, source)
+        case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
+            return fit_integer(_whole(value), BITS[target.kind])
+        case Kind.NUMERIC:
+            return fit_decimal(_decimal(value), target)
+        case Kind.DOUBLE:
+            return float(value)
+        case Kind.REAL:
+            return to_real(float(value))
+        case Kind.BOOLEAN:
+            return value != 0
+        case Kind.LIST:
+            assert source.element is not None and target.element is not None
+            return tuple(cast_value(v, source.element, target.element) for v in value)
+        case Kind.STRUCT:
+            pairs = zip(value, source.fields, target.fields, strict=True)
+            return tuple(cast_value(v, f.type, g.type) for v, f, g in pairs)
+        case _:
+            return _temporal(value, target)
+
+
+def _whole(value: Any) -> int:
+    match value:
+        case bool() | int():
+            return int(value)
+        case Decimal():
+            return int(value.to_integral_value("ROUND_HALF_UP"))
+        case _:
+            if not math.isfinite(value):
+                raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
+            return round(value)
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
+        return Decimal(repr(value))
+    return Decimal(value)
+
+
+def _temporal(value: Any, target: SqlType) -> Any:
+    match target.kind, value:
+        case Kind.DATE, datetime():
+            return value.date()
+        case Kind.TIMESTAMP, datetime():
+            return value.replace(tzinfo=None)
+        case Kind.TIMESTAMPTZ, datetime():
+            return value.replace(tzinfo=UTC)
+        case (Kind.TIMESTAMP | Kind.TIMESTAMPTZ), date():
+            return datetime.combine(value, time(), UTC if target.kind is Kind.TIMESTAMPTZ else None)
+        case Kind.TIME, datetime():
+            return micros_of(value) % DAY_MICROS
+        case Kind.INTERVAL, int():
+            return 0, 0, value
+        case Kind.TIME, tuple():
+            return value[2] % DAY_MICROS
+        case _:
+            return value
+
+
+def from_text(text: str, target: SqlType) -> Any:
+    """Return the value that a text stands for; refuses what is not written as the type's."""
+    match target.kind:
+        case Kind.VARCHAR | Kind.UNKNOWN:
+            return text
+        case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
+            if not re.match(INTEGER_TEXT, text):
+                raise RowError(_TEXT)
+            return fit_integer(int(text), BITS[target.kind])
+        case Kind.NUMERIC:
+            if not re.match(NUMBER_TEXT, text):
+                raise RowError(_TEXT)
+            return fit_decimal(Decimal(text.strip()), target)
+        case Kind.REAL | Kind.DOUBLE:
+            if not re.match(NUMBER_TEXT, text) and not re.match(FLOAT_WORDS, text):
+                raise RowError(_TEXT)
+            return to_real(float(text)) if target.kind is Kind.REAL else float(text)
+        case Kind.BOOLEAN:
+            word = text.strip(" \t\n\r\f").lower()
+            if word not in TRUE_TEXTS and word not in FALSE_TEXTS:
+                raise RowError(_TEXT)
+            return word in TRUE_TEXTS
+        case _:
+            return _other_text(text, target)
+
+
+def _other_text(text: str, target: SqlType) -> Any:
+    match target.kind:
+        case Kind.DATE:
+            return _moment(text).date()
+        case Kind.TIMESTAMP:
+            return _moment(text).replace(tzinfo=None)
+        case Kind.TIMESTAMPTZ:
+            moment = _moment(text)
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        case Kind.TIME:
+            return _clock(text)
+        case Kind.INTERVAL:
+            return parse_interval(text)
+        case Kind.UUID:
+            found = re.match(UUID_TEXT, text)
+            if found is None:
+                raise RowError(_TEXT)
+            return "-".join(found.groups()).lower()
+        case Kind.JSONB:
+            return canonical_json(text)
+        case Kind.BYTEA:
+            try:
+                return bytes.fromhex(text[2:]) if text.startswith("\\x") else text.encode()
+            except ValueError:
+                raise RowError(_TEXT) from None
+        case _:
+            raise RowError(_TEXT)
+
+
+def _moment(text: str) -> datetime:
+    found = re.match(TIMESTAMP_TEXT, text)
+    if found is None:
+        raise RowError(_TEXT)
+    year, month, day, _, hour, minute, _, second, fraction, _, zone, _ = found.groups()
+    micros = int((fraction or ".0")[1:].ljust(6, "0")[:6])
+    try:
+        value = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0),
+                         int(second or 0), micros)  # fmt: skip
+        return value if zone is None else value.replace(tzinfo=_zone(zone))
+    except ValueError:
+        raise RowError(_TEXT) from None
+
+
+def _zone(text: str) -> timezone:
+    if text[0] not in "+-":
+        return UTC
+    digits = text[1:].replace(":", "").ljust(4, "0")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return timezone(-offset if text[0] == "-" else offset)
+
+
+def _clock(text: str) -> int:
+    found = re.match(TIME_TEXT, text)
+    if found is None:
+        raise RowError(_TEXT)
+    hour, minute, _, second, fraction = found.groups()
+    if int(hour) > 23 or int(minute) > 59 or int(second or 0) > 59:
+        raise RowError(_TEXT)
+    micros = int((fraction or ".0")[1:].ljust(6, "0")[:6])
+    return ((int(hour) * 60 + int(minute)) * 60 + int(second or 0)) * 1_000_000 + micros
+
+
+def canonical_json(text: str) -> str:
+    """Return JSON without spaces, keys in order, numbers as written."""
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise RowError(_TEXT) from None
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)

@@ -1,0 +1,108 @@
+"""The one registry of functions: what exists, with which types and meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from itertools import groupby
+from types import MappingProxyType
+from typing import Protocol, TypeVar
+
+from floodmark.catalog.functions.aggregate import aggregates
+from floodmark.catalog.functions.arithmetic import arithmetic
+from floodmark.catalog.functions.comparison import comparison
+from floodmark.catalog.functions.datetime import datetimes
+from floodmark.catalog.functions.model import (
+    NOT_CONSTANT,
+    Accumulator,
+    Aggregate,
+    Decomposition,
+    Determinism,
+    Function,
+    Operand,
+    Operands,
+    RowError,
+    RowErrorCode,
+    Var,
+    WindowFunction,
+)
+from floodmark.catalog.functions.numbers import numbers
+from floodmark.catalog.functions.string import strings
+from floodmark.catalog.functions.window import window_functions
+from floodmark.catalog.overloads import choose
+from floodmark.catalog.types import SqlType
+
+__all__ = [
+    "AGGREGATES", "NOT_CONSTANT", "REGISTRY", "WINDOWS", "Accumulator", "Aggregate",
+    "Decomposition", "Determinism", "Function", "Operand", "Operands", "RowError", "RowErrorCode",
+    "Var", "WindowFunction", "aggregate_for", "function_for", "lookup", "nearest_names",
+]  # fmt: skip
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
+
+
+def _by_name(entries: Iterable[N]) -> Mapping[str, tuple[N, ...]]:
+    ordered = sorted(entries, key=lambda e: e.name)
+    return MappingProxyType({n: tuple(g) for n, g in groupby(ordered, key=lambda e: e.name)})
+
+
+REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
+    [*arithmetic(), *numbers(), *comparison(), *strings(), *datetimes()]
+)
+"""Scalar functions and operators by name; operators are under their symbol, e.g. `+`."""
+AGGREGATES: Mapping[str, tuple[Aggregate, ...]] = _by_name(aggregates())
+WINDOWS: Mapping[str, tuple[WindowFunction, ...]] = _by_name(window_functions())
+
+
+@cache
+def function_for(name: str, types: tuple[SqlType, ...]) -> Function:
+    """Return the overload of a bound call; the argument types are already coerced.
+
+    >>> from floodmark.catalog.types import INT
+    >>> function_for("+", (INT, INT)).signature
+    '+(integer, integer)'
+    """
+    found = choose(REGISTRY[name], types)
+    assert found is not None, (name, types)
+    return found[0]
+
+
+class _Typed(Protocol):
+    @property
+    def type(self) -> SqlType: ...
+
+
+class _Call(Protocol):
+    @property
+    def function(self) -> str: ...
+
+    @property
+    def args(self) -> tuple[_Typed, ...]: ...
+
+
+def lookup(call: _Call) -> Function:
+    """Return the registry's entry of a bound call."""
+    return function_for(call.function, tuple(arg.type for arg in call.args))
+
+
+def aggregate_for(name: str, types: Iterable[SqlType]) -> Aggregate:
+    """Return the overload of a bound aggregate call."""
+    found = choose(AGGREGATES[name], tuple(types))
+    assert found is not None, (name, types)
+    return found[0]
+
+
+def nearest_names(name: str, limit: int = 3) -> list[str]:
+    """Return the functions whose names resemble `name`.
+
+    >>> nearest_names("lenght")[0]
+    'length'
+    """
+    return get_close_matches(name, [*REGISTRY, *AGGREGATES, *WINDOWS], n=limit, cutoff=0.6)

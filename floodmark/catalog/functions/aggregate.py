@@ -1,0 +1,316 @@
+"""Aggregate functions: over a whole set, and by addition alone where that is exact."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from functools import cmp_to_key
+from typing import Any
+
+from floodmark.catalog.functions.arithmetic import (
+    decimal_name,
+    divide_decimals,
+    fit_decimal,
+    fit_integer,
+    quotient_of,
+)
+from floodmark.catalog.functions.comparison import compare
+from floodmark.catalog.functions.model import (
+    Accumulator,
+    Aggregate,
+    Decomposition,
+    Operand,
+    Operands,
+    Var,
+)
+from floodmark.catalog.promotion import as_numeric, bounds
+from floodmark.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    VARCHAR,
+    Kind,
+    SqlType,
+    list_of,
+    numeric,
+)
+
+Rows = list[tuple[Any, ...]]
+Types = tuple[SqlType, ...]
+FIXED = numeric(38, 18)
+"""The fixed point in which doubles are added, so that order and retraction do not matter."""
+SMALLEST, LARGEST = 1e-6, 1e15
+_IN_RANGE = f"({{0}} = 0 OR abs({{0}}) BETWEEN {SMALLEST!r}D AND {LARGEST:.0f}D)"
+_NONNULL = Accumulator(
+    "nonnull", BIGINT, "CASE WHEN {0} IS NOT NULL THEN CAST({w} AS BIGINT) ELSE 0L END"
+)
+
+
+def present(rows: Rows) -> list[Any]:
+    """Return the first arguments that are not NULL."""
+    return [row[0] for row in rows if row[0] is not None]
+
+
+def _first_type(o: Operands) -> SqlType:
+    return o[0].type
+
+
+def _counting(condition: str, suffix: str) -> Accumulator:
+    return Accumulator(
+        suffix, BIGINT, f"CASE WHEN {condition} THEN CAST({{w}} AS BIGINT) ELSE 0L END"
+    )
+
+
+def _count() -> list[Aggregate]:
+    rows = Accumulator("count", BIGINT, "CAST({w} AS BIGINT)")
+    some = Accumulator("count", BIGINT, _NONNULL.contribution)
+    return [
+        Aggregate("count", (), BIGINT, "count(1){filter}", lambda r, t, x: len(r),
+                  decompose=lambda t, x: Decomposition((rows,), "{count}")),
+        Aggregate("count", (Var.ANY,), BIGINT, "count({distinct}{0}){filter}",
+                  lambda r, t, x: len(present(r)), decompose=lambda t, x: Decomposition((some,), "{count}")),
+    ]  # fmt: skip
+
+
+def _sum_type(argument: SqlType) -> SqlType:
+    match argument.kind:
+        case Kind.SMALLINT | Kind.INT:
+            return BIGINT
+        case Kind.BIGINT:
+            return numeric(38, 0)
+        case Kind.NUMERIC:
+            return numeric(38, bounds(argument)[1])
+        case _:
+            return DOUBLE
+
+
+def _exact_sum(argument: SqlType) -> Accumulator:
+    type_ = _sum_type(argument)
+    if type_ is BIGINT:
+        return Accumulator("sum", BIGINT, "coalesce(CAST({0} AS BIGINT) * {w}, 0L)")
+    value = "{0}" if argument.kind is Kind.NUMERIC else "CAST({0} AS DECIMAL(19,0))"
+    name = decimal_name(type_)
+    return Accumulator("sum", type_, f"CAST(coalesce(try_multiply({value}, {{w}}), 0) AS {name})")
+
+
+def _decompose_sum(types: Types, result: SqlType) -> Decomposition:
+    return Decomposition(
+        (_exact_sum(types[0]), _NONNULL), "CASE WHEN {nonnull} > 0 THEN {sum} END",
+        overflow=None if result is BIGINT else "{nonnull} > 0 AND {sum} IS NULL",
+    )  # fmt: skip
+
+
+def _python_sum(rows: Rows, types: Types, result: SqlType) -> Any:
+    values = present(rows)
+    if not values:
+        return None
+    if result.kind is Kind.NUMERIC:
+        return fit_decimal(sum((Decimal(v) for v in values), Decimal(0)), result)
+    return fit_integer(sum(values), 63)
+
+
+def _print_sum(o: Operands) -> str:
+    if o[0].type.kind in (Kind.SMALLINT, Kind.INT):
+        return "try_sum({distinct}CAST({0} AS BIGINT)){filter}"
+    value = "{0}" if o[0].type.kind is Kind.NUMERIC else "CAST({0} AS DECIMAL(19,0))"
+    return (
+        f"try_cast(try_sum({{distinct}}{value}){{filter}} AS {decimal_name(_sum_type(o[0].type))})"
+    )
+
+
+def _avg_operands(argument: SqlType, total: str, count: str) -> tuple[Operand, Operand]:
+    exact = as_numeric(_sum_type(argument))
+    return (
+        Operand(f"CAST({total} AS {decimal_name(exact)})", exact),
+        Operand(f"CAST({count} AS DECIMAL(19,0))", numeric(19, 0)),
+    )
+
+
+def _avg_type(o: Operands) -> SqlType:
+    return numeric(38, max(16, bounds(o[0].type)[1]))
+
+
+def _print_avg(o: Operands) -> str:
+    count = "count({distinct}{0}){filter}"
+    return divide_decimals(_avg_operands(o[0].type, _print_sum(o), count))
+
+
+def _decompose_avg(types: Types, _: SqlType) -> Decomposition:
+    finish = divide_decimals(_avg_operands(types[0], "{sum}", "{nonnull}"))
+    return Decomposition((_exact_sum(types[0]), _NONNULL), finish)
+
+
+def _python_avg(rows: Rows, types: Types, result: SqlType) -> Any:
+    values = present(rows)
+    if not values:
+        return None
+    total = as_numeric(_sum_type(types[0]))
+    exact = fit_decimal(sum((Decimal(v) for v in values), Decimal(0)), total)
+    return quotient_of((total, numeric(19, 0)), result, exact, Decimal(len(values)))
+
+
+def _exact() -> list[Aggregate]:
+    kinds = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC)
+    return [
+        *(Aggregate("sum", (k,), lambda o: _sum_type(o[0].type), _print_sum, _python_sum,
+                    decompose=_decompose_sum) for k in kinds),
+        *(Aggregate("avg", (k,), _avg_type, _print_avg, _python_avg, decompose=_decompose_avg)
+          for k in kinds),
+    ]  # fmt: skip
+
+
+def _double_total() -> str:
+    near = f"try_sum({{distinct}}CASE WHEN {_IN_RANGE} THEN CAST({{0}} AS {decimal_name(FIXED)}) END){{filter}}"
+    far = f"collect_list({{distinct}}CASE WHEN NOT {_IN_RANGE} THEN CAST({{0}} AS DOUBLE) END){{filter}}"
+    outliers = f"aggregate(array_sort({far}), 0D, (a, v) -> a + v)"
+    return f"coalesce(CAST({near} AS DOUBLE), 0D) + {outliers}"
+
+
+def double_total(values: list[float]) -> float:
+    """Add doubles so that their order does not matter.
+
+    Values whose size is ordinary are added in fixed point, the others in ascending order.
+    """
+    near = [v for v in values if v == 0 or SMALLEST <= abs(v) <= LARGEST]
+    fixed = sum((fit_decimal(Decimal(repr(v)), FIXED) for v in near), Decimal(0))
+    far = [v for v in values if not (v == 0 or SMALLEST <= abs(v) <= LARGEST)]
+    total = 0.0
+    for value in sorted(far, key=lambda v: (math.isnan(v), v)):
+        total += value
+    return float(fixed) + total
+
+
+def _double_accumulators() -> tuple[Accumulator, ...]:
+    name = decimal_name(FIXED)
+    value = f"CAST(CASE WHEN {_IN_RANGE} THEN {{0}} END AS {name})"
+    infinity = "CAST('Infinity' AS DOUBLE)"
+    return (
+        Accumulator("sum", FIXED, f"CAST(coalesce(try_multiply({value}, {{w}}), 0) AS {name})"),
+        _NONNULL,
+        _counting("isnan({0})", "nan"),
+        _counting(f"{{0}} = {infinity}", "up"),
+        _counting(f"{{0}} = -{infinity}", "down"),
+    )
+
+
+def _decompose_double(finish: str) -> Decomposition:
+    total = (
+        "CASE WHEN {nan} > 0 OR ({up} > 0 AND {down} > 0) THEN CAST('NaN' AS DOUBLE) "
+        "WHEN {up} > 0 THEN CAST('Infinity' AS DOUBLE) WHEN {down} > 0 THEN CAST('-Infinity' AS DOUBLE) "
+        "ELSE CAST({sum} AS DOUBLE) END"
+    )
+    special = "isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE)"
+    return Decomposition(
+        _double_accumulators(), f"CASE WHEN {{nonnull}} > 0 THEN {finish.format(total)} END",
+        overflow="{nonnull} > 0 AND {sum} IS NULL",
+        in_range=f"({{0}} IS NULL OR {_IN_RANGE} OR {special})",
+    )  # fmt: skip
+
+
+def _inexact() -> list[Aggregate]:
+    total = _double_total()
+    count = "count({distinct}{0}){filter}"
+
+    def add(rows: Rows, _: Types, __: SqlType) -> float | None:
+        values = present(rows)
+        return double_total(values) if values else None
+
+    def mean(rows: Rows, _: Types, __: SqlType) -> float | None:
+        values = present(rows)
+        return double_total(values) / len(values) if values else None
+
+    return [
+        a
+        for kind in (Kind.REAL, Kind.DOUBLE)
+        for a in (
+            Aggregate("sum", (kind,), DOUBLE, f"CASE WHEN {count} > 0 THEN {total} END", add,
+                      decompose=lambda t, x: _decompose_double("{0}")),
+            Aggregate("avg", (kind,), DOUBLE, f"CASE WHEN {count} > 0 THEN ({total}) / nullif({count}, 0) END", mean,
+                      decompose=lambda t, x: _decompose_double("({0}) / {{nonnull}}")),
+        )
+    ]  # fmt: skip
+
+
+def _extreme(name: str) -> Aggregate:
+    def python(rows: Rows, types: Types, _: SqlType) -> Any:
+        values = present(rows)
+        key = cmp_to_key(lambda a, b: compare(a, b, types[0]))
+        return (min(values, key=key) if name == "min" else max(values, key=key)) if values else None
+
+    return Aggregate(name, (Var.T,), _first_type, f"{name}({{0}}){{filter}}", python, extremum=name,
+                     ignores_distinct=True)  # fmt: skip
+
+
+def _boolean(name: str, spark: str, wanted: bool) -> Aggregate:
+    counted = _counting(f"{{0}} = {'TRUE' if wanted else 'FALSE'}", "hits")
+    finish = "{hits} > 0" if wanted else "{hits} = 0"
+
+    def python(rows: Rows, _: Types, __: SqlType) -> bool | None:
+        values = present(rows)
+        return (any(values) if wanted else all(values)) if values else None
+
+    return Aggregate(
+        name, (Kind.BOOLEAN,), BOOLEAN, f"{spark}({{0}}){{filter}}", python, ignores_distinct=True,
+        decompose=lambda t, x: Decomposition(
+            (_NONNULL, counted), f"CASE WHEN {{nonnull}} > 0 THEN {finish} END"),
+    )  # fmt: skip
+
+
+def _spread(name: str, sample: bool, root: bool) -> Aggregate:
+    least = 1 if sample else 0
+
+    def python(rows: Rows, _: Types, __: SqlType) -> float | None:
+        values = sorted(float(v) for v in present(rows))
+        if len(values) <= least:
+            return None
+        mean = math.nan if not math.isfinite(sum(values)) else _ordered_sum(values) / len(values)
+        spread = _ordered_sum([(v - mean) * (v - mean) for v in values]) / (len(values) - least)
+        return math.sqrt(spread) if root else spread
+
+    list_ = "array_sort(collect_list({distinct}CAST({0} AS DOUBLE)){filter})"
+    total = "aggregate(l, 0D, (a, v) -> a + v)"
+    spread = f"aggregate(transform(l, v -> (v - m) * (v - m)), 0D, (a, v) -> a + v) / nullif(size(l) - {least}, 0)"
+    inner = f"transform(array({total} / nullif(size(l), 0)), m -> {spread})[0]"
+    value = f"transform(array({list_}), l -> {inner})[0]"
+    text = f"sqrt({value})" if root else value
+    return Aggregate(name, (Kind.DOUBLE,), DOUBLE, text, python)
+
+
+def _ordered_sum(values: list[float]) -> float:
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def _string_agg(rows: Rows, _: Types, __: SqlType) -> str | None:
+    kept = [row for row in rows if row[0] is not None]
+    return (kept[0][1] or "").join(row[0] for row in kept) if kept else None
+
+
+def _ordered() -> list[Aggregate]:
+    joined = (
+        "CASE WHEN size(filter({list}, v -> v IS NOT NULL)) > 0 THEN array_join({list}, {1}) END"
+    )
+    return [
+        Aggregate("array_agg", (Var.ANY,), lambda o: list_of(o[0].type), "", order_sensitive=True,
+                  over_list="CASE WHEN size({list}) > 0 THEN {list} END",
+                  python=lambda r, t, x: tuple(v[0] for v in r) if r else None),
+        Aggregate("string_agg", (Kind.VARCHAR, Kind.VARCHAR), VARCHAR, "", _string_agg,
+                  order_sensitive=True, over_list=joined, constant=frozenset({1})),
+        Aggregate("first_value", (Var.ANY,), _first_type, "", lambda r, t, x: r[0][0] if r else None,
+                  order_sensitive=True, over_list="get({list}, 0)"),
+        Aggregate("last_value", (Var.ANY,), _first_type, "", lambda r, t, x: r[-1][0] if r else None,
+                  order_sensitive=True, over_list="get({list}, size({list}) - 1)"),
+    ]  # fmt: skip
+
+
+def aggregates() -> list[Aggregate]:
+    """Return the aggregate functions."""
+    spreads = [("variance", True, False), ("var_samp", True, False), ("var_pop", False, False),
+               ("stddev", True, True), ("stddev_samp", True, True), ("stddev_pop", False, True)]  # fmt: skip
+    return [
+        *_count(), *_exact(), *_inexact(), _extreme("min"), _extreme("max"),
+        _boolean("bool_and", "bool_and", False), _boolean("every", "bool_and", False),
+        _boolean("bool_or", "bool_or", True), *(_spread(*s) for s in spreads), *_ordered(),
+    ]  # fmt: skip

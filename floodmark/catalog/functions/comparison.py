@@ -1,0 +1,152 @@
+"""Comparison, NULL tests, and the functions that choose among their arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cmp_to_key
+from typing import Any
+
+from floodmark.catalog.functions.model import Function, Operand, Operands, Var
+from floodmark.catalog.types import BOOLEAN, Kind, SqlType
+
+_T = Var.T
+_DAY = 86_400_000_000
+
+
+def interval_micros(value: tuple[int, int, int]) -> int:
+    """Return the length by which intervals compare: a month has 30 days, a day 24 hours."""
+    months, days, micros = value
+    return (months * 30 + days) * _DAY + micros
+
+
+def order_key(value: Any, type_: SqlType) -> Any:
+    """Return a key by which two present values of a type compare as in SQL.
+
+    NaN equals NaN and is the largest number; -0.0 equals 0.0; text compares by code point, which
+    is the order of its UTF-8 bytes; NULL inside a list or struct is the largest.
+    """
+    match type_.kind:
+        case Kind.REAL | Kind.DOUBLE:
+            return (1, 0.0) if math.isnan(value) else (0, value + 0.0)
+        case Kind.INTERVAL:
+            return interval_micros(value)
+        case Kind.LIST:
+            assert type_.element is not None
+            return [_nested_key(v, type_.element) for v in value]
+        case Kind.STRUCT:
+            return [_nested_key(v, f.type) for v, f in zip(value, type_.fields, strict=True)]
+        case _:
+            return value
+
+
+def _nested_key(value: Any, type_: SqlType) -> Any:
+    return (1,) if value is None else (0, order_key(value, type_))
+
+
+def compare(a: Any, b: Any, type_: SqlType) -> int:
+    """Return -1, 0 or 1 for two present values of a type."""
+    left, right = order_key(a, type_), order_key(b, type_)
+    return int(left > right) - int(left < right)
+
+
+def spark_order(operand: Operand) -> str:
+    """Return the Spark text by which a value compares."""
+    if operand.type.kind is not Kind.INTERVAL:
+        return operand.sql
+    months = f"CAST({operand}.months AS DECIMAL(20,0)) * 2592000000000"
+    return f"({months} + CAST({operand}.days AS DECIMAL(20,0)) * {_DAY} + {operand}.micros)"
+
+
+def _comparison(symbol: str, test: Callable[[int], bool]) -> Function:
+    def spark(o: Operands) -> str:
+        return f"({spark_order(o[0])} {symbol} {spark_order(o[1])})"
+
+    def python(types: tuple[SqlType, ...], _: SqlType, a: Any, b: Any) -> bool:
+        return test(compare(a, b, types[0]))
+
+    return Function(symbol, (_T, _T), BOOLEAN, spark, python, typed=True)
+
+
+def _distinct(types: tuple[SqlType, ...], _: SqlType, a: Any, b: Any) -> bool:
+    if a is None or b is None:
+        return (a is None) != (b is None)
+    return compare(a, b, types[0]) != 0
+
+
+def _in(types: tuple[SqlType, ...], _: SqlType, a: Any, *items: Any) -> bool | None:
+    if a is None:
+        return None
+    if any(i is not None and compare(a, i, types[0]) == 0 for i in items):
+        return True
+    return None if any(i is None for i in items) else False
+
+
+def _nullif(types: tuple[SqlType, ...], _: SqlType, a: Any, b: Any) -> Any:
+    return None if a is not None and b is not None and compare(a, b, types[0]) == 0 else a
+
+
+def _extreme(sign: int) -> Callable[..., Any]:
+    def python(types: tuple[SqlType, ...], _: SqlType, *values: Any) -> Any:
+        present = [v for v in values if v is not None]
+        if not present:
+            return None
+        key = cmp_to_key(lambda a, b: compare(a, b, types[0]))
+        return max(present, key=key) if sign > 0 else min(present, key=key)
+
+    return python
+
+
+def _first_type(o: Operands) -> SqlType:
+    return o[0].type
+
+
+def _list(o: Operands) -> str:
+    return ", ".join(x.sql for x in o)
+
+
+def _choose(name: str) -> Callable[[Operands], str]:
+    return lambda o: o[0].sql if len(o) == 1 else f"{name}({_list(o)})"
+
+
+def _in_form(o: Operands) -> str:
+    return f"({spark_order(o[0])} IN ({', '.join(spark_order(x) for x in o[1:])}))"
+
+
+def comparison() -> list[Function]:
+    """Return the comparison family; AND, OR and CASE are nodes of their own."""
+    tests: dict[str, Callable[[int], bool]] = {
+        "=": lambda c: c == 0, "<>": lambda c: c != 0, "<": lambda c: c < 0,
+        "<=": lambda c: c <= 0, ">": lambda c: c > 0, ">=": lambda c: c >= 0,
+    }  # fmt: skip
+    any_, boolean = Var.ANY, Kind.BOOLEAN
+    return [
+        *(_comparison(symbol, test) for symbol, test in tests.items()),
+        Function("is_distinct_from", (_T, _T), BOOLEAN,
+                 lambda o: f"(NOT {spark_order(o[0])} <=> {spark_order(o[1])})", _distinct,
+                 typed=True, strict=False),
+        Function("is_not_distinct_from", (_T, _T), BOOLEAN,
+                 lambda o: f"({spark_order(o[0])} <=> {spark_order(o[1])})",
+                 lambda t, r, a, b: not _distinct(t, r, a, b), typed=True, strict=False),
+        Function("is_null", (any_,), BOOLEAN, "({0} IS NULL)", lambda a: a is None, strict=False),
+        Function("is_not_null", (any_,), BOOLEAN, "({0} IS NOT NULL)", lambda a: a is not None,
+                 strict=False),
+        Function("is_true", (boolean,), BOOLEAN, "coalesce({0}, FALSE)", lambda a: a is True,
+                 strict=False),
+        Function("is_not_true", (boolean,), BOOLEAN, "(NOT coalesce({0}, FALSE))",
+                 lambda a: a is not True, strict=False),
+        Function("is_false", (boolean,), BOOLEAN, "(NOT coalesce({0}, TRUE))",
+                 lambda a: a is False, strict=False),
+        Function("is_not_false", (boolean,), BOOLEAN, "coalesce({0}, TRUE)",
+                 lambda a: a is not False, strict=False),
+        Function("not", (boolean,), BOOLEAN, "(NOT {0})", lambda a: not a),
+        Function("in", (_T, _T), BOOLEAN, _in_form, _in, variadic=True, typed=True, strict=False),
+        Function("nullif", (_T, _T), _first_type, "nullif({0}, {1})", _nullif, typed=True,
+                 strict=False),
+        Function("coalesce", (_T,), _first_type, _choose("coalesce"),
+                 lambda *a: next((x for x in a if x is not None), None), variadic=True, strict=False),
+        Function("greatest", (_T,), _first_type, _choose("greatest"), _extreme(1), variadic=True,
+                 typed=True, strict=False),
+        Function("least", (_T,), _first_type, _choose("least"), _extreme(-1), variadic=True,
+                 typed=True, strict=False),
+    ]  # fmt: skip

@@ -1,0 +1,277 @@
+"""Operators and functions on dates, times, timestamps and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from floodmark.catalog.functions import intervals as cal
+from floodmark.catalog.functions.extract import extract
+from floodmark.catalog.functions.model import (
+    ErrorForm,
+    Function,
+    Operand,
+    Operands,
+    RowError,
+    RowErrorCode,
+    null_means,
+)
+from floodmark.catalog.types import (
+    DATE,
+    INT,
+    INTERVAL,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Kind,
+)
+from floodmark.errors import BindError
+
+_TS, _TZ, _DATE, _INTERVAL = Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE, Kind.INTERVAL
+_RANGE = null_means(RowErrorCode.TIME_OUT_OF_RANGE)
+TRUNCATIONS = (
+    "microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter",
+    "year",
+)  # fmt: skip
+_SAFE_YEARS = 100_000
+
+
+def _constant_steps(interval: cal.Interval, sign: int) -> list[str]:
+    months, days, micros = (sign * part for part in interval)
+    steps = []
+    if months:
+        steps.append(f"INTERVAL '{months}' MONTH")
+    total = days * cal.DAY_MICROS + micros
+    if total:
+        size = abs(total)
+        whole, rest = divmod(size, cal.DAY_MICROS)
+        seconds, fraction = divmod(rest, 1_000_000)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:06}"
+        steps.append(f"INTERVAL '{'-' if total < 0 else ''}{whole} {clock}' DAY TO SECOND")
+    return steps
+
+
+def print_shift(value: str, interval: Operand, sign: int) -> str:
+    """Return the Spark text of a timestamp moved by an interval: months first, then the rest."""
+    if interval.constant is None:
+        return f"(CASE WHEN FALSE THEN {value} END)"
+    if interval.is_constant:
+        steps = _constant_steps(interval.constant, sign)
+        return f"({' + '.join([value, *steps])})" if steps else value
+    word = "try_add" if sign > 0 else "try_subtract"
+    moved = f"{word}({value}, make_ym_interval(0, {interval}.months))"
+    moved = f"{word}({moved}, make_dt_interval({interval}.days))"
+    # Seconds take a DECIMAL(18,6): twelve digits of whole seconds, 31 thousand years.
+    seconds = f"try_cast({interval}.micros / 1000000BD AS DECIMAL(18,6))"
+    return f"{word}({moved}, make_dt_interval(0, 0, 0, {seconds}))"
+
+
+def _shift_error(index: int) -> ErrorForm:
+    def form(o: Operands, value: str) -> str | None:
+        interval = o[index].constant
+        if isinstance(interval, tuple) and abs(interval[0]) < _SAFE_YEARS * 12 \
+                and abs(interval[1]) < _SAFE_YEARS * 365 and abs(interval[2]) < 10**17:  # fmt: skip
+            return None
+        return _RANGE(o, value)
+
+    return form
+
+
+def _shift(sign: int, kind: Kind, *, swapped: bool = False) -> Function:
+    value_at, interval_at = (1, 0) if swapped else (0, 1)
+    result = TIMESTAMPTZ if kind is _TZ else TIMESTAMP
+
+    def spark(o: Operands) -> str:
+        value = o[value_at].sql
+        if kind is _DATE:
+            value = f"CAST({value} AS TIMESTAMP_NTZ)"
+        return print_shift(value, o[interval_at], sign)
+
+    def python(*args: Any) -> datetime:
+        value, interval = args[value_at], args[interval_at]
+        if not isinstance(value, datetime):
+            value = datetime.combine(value, time())
+        return cal.add_interval(value, interval, sign)
+
+    params = (_INTERVAL, kind) if swapped else (kind, _INTERVAL)
+    order = value_at
+    return Function("+" if sign > 0 else "-", params, result, spark, python, monotone=order,
+                    error=_shift_error(interval_at))  # fmt: skip
+
+
+def _micros_between(later: str, earlier: str) -> str:
+    return f"timestampdiff(MICROSECOND, {earlier}, {later})"
+
+
+def _difference(o: Operands) -> str:
+    micros = _micros_between(o[0].sql, o[1].sql)
+    day = cal.DAY_MICROS
+    return (
+        f"CASE WHEN {micros} IS NOT NULL THEN named_struct('months', 0, "
+        f"'days', CAST({micros} DIV {day} AS INT), 'micros', {micros} % {day}) END"
+    )
+
+
+def _parts(o: Operand) -> tuple[str, str, str]:
+    return f"{o}.months", f"{o}.days", f"{o}.micros"
+
+
+def print_interval(present: str, months: str, days: str, micros: str) -> str:
+    """Return the Spark text of an interval made of its parts; NULL when one of them is."""
+    parts = [
+        f"try_cast({months} AS INT)",
+        f"try_cast({days} AS INT)",
+        f"try_cast({micros} AS BIGINT)",
+    ]
+    whole = " AND ".join([present, *(f"{p} IS NOT NULL" for p in parts)])
+    struct = f"named_struct('months', {parts[0]}, 'days', {parts[1]}, 'micros', {parts[2]})"
+    return f"CASE WHEN {whole} THEN {struct} END"
+
+
+def _interval_sum(symbol: str) -> Callable[[Operands], str]:
+    def spark(o: Operands) -> str:
+        word = "try_add" if symbol == "+" else "try_subtract"
+        pairs = zip(_parts(o[0]), _parts(o[1]), strict=True)
+        months, days, micros = (f"{word}({a}, {b})" for a, b in pairs)
+        return print_interval(f"{o[0]} IS NOT NULL AND {o[1]} IS NOT NULL", months, days, micros)
+
+    return spark
+
+
+def _fit(value: cal.Interval) -> cal.Interval:
+    months, days, micros = value
+    if abs(months) >= 1 << 31 or abs(days) >= 1 << 31 or abs(micros) >= 1 << 63:
+        raise RowError(RowErrorCode.TIME_OUT_OF_RANGE)
+    return value
+
+
+def _interval_operators() -> list[Function]:
+    pair = (_INTERVAL, _INTERVAL)
+
+    def times(o: Operands, value: int, number: int) -> str:
+        months, days, micros = (
+            f"try_multiply({p}, CAST({o[number]} AS BIGINT))" for p in _parts(o[value])
+        )
+        return print_interval(f"{o[0]} IS NOT NULL AND {o[1]} IS NOT NULL", months, days, micros)
+
+    def scaled(i: cal.Interval, n: int) -> cal.Interval:
+        return _fit((i[0] * n, i[1] * n, i[2] * n))
+
+    return [
+        Function("+", pair, INTERVAL, _interval_sum("+"), lambda a, b: _fit(cal.combine(a, b)),
+                 error=_RANGE),
+        Function("-", pair, INTERVAL, _interval_sum("-"), lambda a, b: _fit(cal.combine(a, b, -1)),
+                 error=_RANGE),
+        Function("neg", pair[:1], INTERVAL,
+                 lambda o: print_interval(f"{o[0]} IS NOT NULL", *(f"try_subtract(0, {p})" for p in _parts(o[0]))),
+                 lambda a: _fit(cal.combine((0, 0, 0), a, -1)), error=_RANGE),
+        Function("*", (_INTERVAL, Kind.BIGINT), INTERVAL, lambda o: times(o, 0, 1), scaled, error=_RANGE),
+        Function("*", (Kind.BIGINT, _INTERVAL), INTERVAL, lambda o: times(o, 1, 0),
+                 lambda n, i: scaled(i, n), error=_RANGE),
+    ]  # fmt: skip
+
+
+def _days(value: date, count: int) -> date:
+    try:
+        return value + timedelta(days=count)
+    except OverflowError:
+        raise RowError(RowErrorCode.TIME_OUT_OF_RANGE) from None
+
+
+def _date_operators() -> list[Function]:
+    safe_date = "CASE WHEN {1} BETWEEN -40000000 AND 40000000 THEN date_%s({0}, {1}) END"
+
+    def moved(o: Operands, value: str) -> str | None:
+        return (
+            None if o[1].is_constant and abs(o[1].constant or 0) <= 40_000_000 else _RANGE(o, value)
+        )
+
+    return [
+        Function("+", (_DATE, Kind.INT), DATE, safe_date % "add", _days, monotone=0, error=moved),
+        Function("-", (_DATE, Kind.INT), DATE, safe_date % "sub", lambda d, n: _days(d, -n),
+                 monotone=0, error=moved),
+        Function("-", (_DATE, _DATE), INT, "datediff({0}, {1})", lambda a, b: (a - b).days,
+                 monotone=0),
+        *(Function("-", (k, k), INTERVAL, _difference, cal.between) for k in (_TS, _TZ)),
+        Function("+", (_DATE, Kind.TIME), TIMESTAMP,
+                 "timestampadd(MICROSECOND, {1}, CAST({0} AS TIMESTAMP_NTZ))",
+                 lambda d, t: datetime.combine(d, time()) + timedelta(microseconds=t)),
+    ]  # fmt: skip
+
+
+def unit_of(operand: Operand, allowed: tuple[str, ...]) -> str:
+    """Return the singular, lower-case name of a time unit given as text."""
+    text = str(operand.constant).strip().lower()
+    for unit in allowed:
+        if text in (unit, unit + "s", unit.rstrip("s")):
+            return unit
+    raise BindError("E0250", f"{operand.constant!r} is not a time unit here",
+                    hint=f"one of: {', '.join(allowed)}")  # fmt: skip
+
+
+def _truncation(kind: Kind) -> Function:
+    result = TIMESTAMPTZ if kind is _TZ else TIMESTAMP
+    name = "TIMESTAMP" if kind is _TZ else "TIMESTAMP_NTZ"
+    words = {"microseconds": "MICROSECOND", "milliseconds": "MILLISECOND"}
+
+    def spark(o: Operands) -> str:
+        unit = unit_of(o[0], TRUNCATIONS)
+        return f"CAST(date_trunc('{words.get(unit, unit.upper())}', {o[1]}) AS {name})"
+
+    def python(unit: str, value: datetime) -> datetime:
+        return cal.truncate(unit_of(Operand("", result, unit), TRUNCATIONS), value)
+
+    return Function("date_trunc", (Kind.VARCHAR, kind), result, spark, python,
+                    constant=frozenset({0}), monotone=1)  # fmt: skip
+
+
+def _make_date(year: int, month: int, day: int) -> date:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        raise RowError(RowErrorCode.TIME_OUT_OF_RANGE) from None
+
+
+def _from_seconds(seconds: float) -> datetime:
+    if not abs(seconds) < 1e12:
+        raise RowError(RowErrorCode.TIME_OUT_OF_RANGE)
+    return cal.datetime_of(round(seconds * 1e6), zoned=True)
+
+
+def _in_utc(value: datetime, zone: str) -> datetime:
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.replace(tzinfo=None)
+
+
+def _zone(target: str) -> Callable[[Operands], str]:
+    def spark(o: Operands) -> str:
+        if str(o[1].constant).upper() not in ("UTC", "GMT", "Z", "ETC/UTC", "+00", "+00:00"):
+            raise BindError("E0251", f"time zone {o[1].constant!r} is not supported here",
+                            hint="timestamps are kept in UTC: AT TIME ZONE 'UTC'")  # fmt: skip
+        return f"CAST({o[0]} AS {target})"
+
+    return spark
+
+
+def datetimes() -> list[Function]:
+    """Return the date and time family; session time is UTC throughout."""
+    keep = 0
+    make = "CASE WHEN {0} BETWEEN 1 AND 9999 THEN try_cast(format_string('%04d-%02d-%02d', {0}, {1}, {2}) AS DATE) END"
+    seconds = (
+        "CASE WHEN abs({0}) < 1e12D THEN timestamp_micros(CAST(rint({0} * 1e6D) AS BIGINT)) END"
+    )
+    return [
+        *_date_operators(),
+        *(_shift(sign, kind) for kind in (_TS, _TZ, _DATE) for sign in (1, -1)),
+        *(_shift(1, kind, swapped=True) for kind in (_TS, _TZ, _DATE)),
+        *_interval_operators(),
+        _truncation(_TS),
+        _truncation(_TZ),
+        *extract(),
+        Function("make_date", (Kind.INT,) * 3, DATE, make, _make_date, error=_RANGE),
+        Function("to_timestamp", (Kind.DOUBLE,), TIMESTAMPTZ, seconds, _from_seconds, error=_RANGE,
+                 monotone=keep),
+        Function("timezone", (_TS, Kind.VARCHAR), TIMESTAMPTZ, _zone("TIMESTAMP"), _in_utc,
+                 constant=frozenset({1}), monotone=keep),
+        Function("timezone", (_TZ, Kind.VARCHAR), TIMESTAMP, _zone("TIMESTAMP_NTZ"), _in_utc,
+                 constant=frozenset({1}), monotone=keep),
+    ]  # fmt: skip

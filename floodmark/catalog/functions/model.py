@@ -1,0 +1,309 @@
+"""What the registry knows about a function: types, determinism, order, failure, and both forms.
+
+Every scalar function has a Spark form, a text that never raises, and a Python form, which is the
+meaning. A row that a function refuses has a `RowErrorCode` in place of a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Any, Final
+
+from floodmark.catalog.types import Kind, SqlType
+
+
+class Determinism(Enum):
+    """How often a function may change its mind."""
+
+    DETERMINISTIC = "deterministic"
+    STABLE = "stable within an epoch"
+    VOLATILE = "volatile"
+
+
+class RowErrorCode(IntEnum):
+    """Why an expression has no value for a row; `621` is documented as E0621."""
+
+    DIVISION_BY_ZERO = 621
+    NUMBER_OUT_OF_RANGE = 622
+    INVALID_TEXT = 623
+    TIME_OUT_OF_RANGE = 624
+    INVALID_ARGUMENT = 625
+
+    @property
+    def text(self) -> str:
+        """Return the code as it is shown to people.
+
+        >>> RowErrorCode.DIVISION_BY_ZERO.text
+        'E0621'
+        """
+        return f"E{self.value:04d}"
+
+
+class RowError(Exception):
+    """An expression has no value for this row; the Python forms raise it, nothing else does."""
+
+    def __init__(self, code: RowErrorCode) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+class Var(Enum):
+    """A parameter that takes more than one type."""
+
+    ANY = "any"
+    """Any type, each argument its own."""
+    T = "same type"
+    """All arguments marked so are brought to one common type."""
+    LIST = "array"
+    """An array of any element type."""
+    LIST_T = "array of the same type"
+    """An array whose element is the common type."""
+    TEXT = "any type, as text"
+    """Any type; the binder casts it to VARCHAR."""
+    STRUCT = "struct"
+    MAP = "map"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+Param = Kind | Var
+
+
+class _NotConstant(Enum):
+    TOKEN = "not a constant"
+
+
+NOT_CONSTANT: Final = _NotConstant.TOKEN
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An argument as a form sees it; prints as its Spark text.
+
+    `constant` is the Python value of a literal (None for NULL), else `NOT_CONSTANT`.
+    """
+
+    sql: str
+    type: SqlType
+    constant: Any = NOT_CONSTANT
+
+    def __str__(self) -> str:
+        return self.sql
+
+    @property
+    def is_constant(self) -> bool:
+        """Tell whether the argument is a literal."""
+        return self.constant is not NOT_CONSTANT
+
+
+Operands = Sequence[Operand]
+SparkForm = str | Callable[[Operands], str]
+"""A text with `{0}`, `{1}` for the arguments, or a function that prints one."""
+ErrorForm = Callable[[Operands, str], str | None]
+"""Prints the row's error code (an INT text, NULL when there is none) from the arguments and the
+value's text; None says that these arguments cannot fail."""
+
+
+def null_means(code: RowErrorCode | str) -> ErrorForm:
+    """Return the form that says "the value is NULL though no argument is".
+
+    Args:
+        code: the error, or an INT text with `{0}`, `{1}` for the arguments that chooses one.
+
+    >>> from floodmark.catalog.types import INT
+    >>> form = null_means(RowErrorCode.NUMBER_OUT_OF_RANGE)
+    >>> form([Operand("`a`", INT), Operand("2", INT, 2)], "try_add(`a`, 2)")
+    'CASE WHEN try_add(`a`, 2) IS NULL AND `a` IS NOT NULL THEN 622 END'
+    """
+
+    def form(operands: Operands, value: str) -> str | None:
+        if any(o.constant is None for o in operands):
+            return None
+        present = [f"{o} IS NOT NULL" for o in operands if not o.is_constant]
+        reason = code.format(*operands) if isinstance(code, str) else str(code.value)
+        return f"CASE WHEN {' AND '.join([f'{value} IS NULL', *present])} THEN {reason} END"
+
+    return form
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One overload of a scalar function or operator.
+
+    `monotone` is the argument whose order the result keeps while all others are constant; the
+    binder puts the constant of a sum on the right.
+    `constant` lists the arguments that must be literals. `python` takes the argument values (never
+    None when `strict`) and raises `RowError`; with `typed` it first takes the argument types and
+    the result type. A variadic function repeats its last parameter, at least once.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    result: SqlType | Callable[[Operands], SqlType]
+    spark: SparkForm
+    python: Callable[..., Any]
+    variadic: bool = False
+    typed: bool = False
+    strict: bool = True
+    determinism: Determinism = Determinism.DETERMINISTIC
+    monotone: int | None = None
+    constant: frozenset[int] = frozenset()
+    error: ErrorForm | None = None
+    ingestion_stable: bool = True
+
+    @property
+    def can_fail(self) -> bool:
+        """Tell whether some argument values have no result."""
+        return self.error is not None
+
+    def result_type(self, operands: Operands) -> SqlType:
+        """Return the type of the result for these arguments."""
+        return self.result if isinstance(self.result, SqlType) else self.result(operands)
+
+    def print_value(self, operands: Operands) -> str:
+        """Return the Spark text of the value: NULL where the row is refused, never raising."""
+        if callable(self.spark):
+            return self.spark(operands)
+        return self.spark.format(*(o.sql for o in operands))
+
+    def print_error(self, operands: Operands, value: str) -> str | None:
+        """Return the Spark text of the row's error code, or None when there cannot be one."""
+        return None if self.error is None else self.error(operands, value)
+
+    def accepts(self, count: int) -> bool:
+        """Tell whether the overload takes this many arguments."""
+        return count >= len(self.params) if self.variadic else count == len(self.params)
+
+    def param(self, index: int) -> Param:
+        """Return the parameter that the argument at `index` meets."""
+        return self.params[min(index, len(self.params) - 1)]
+
+    @property
+    def signature(self) -> str:
+        """Return the overload as text, e.g. `lpad(character varying, integer)`."""
+        names = [p.value for p in self.params]
+        return f"{self.name}({', '.join(names)}{', ...' if self.variadic else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """One column of an invertible aggregate's state.
+
+    The column is the sum over the group's changes of `contribution`, a Spark text in which `{0}`
+    is the argument and `{w}` the row's weight; it never is NULL. `type` is its type at rest.
+    """
+
+    suffix: str
+    type: SqlType
+    contribution: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """How an aggregate is kept by addition alone.
+
+    `finish` prints the value from accumulator columns: `{count}` stands for the column whose suffix
+    is `count`. `overflow` prints the condition under which the group's row is refused, or is None.
+    `exact` is False where the scope rule must take over outside a range of values; `in_range`
+    prints, per row, whether the argument `{0}` is inside it.
+    """
+
+    accumulators: tuple[Accumulator, ...]
+    finish: str
+    overflow: str | None = None
+    in_range: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One overload of an aggregate function.
+
+    `spark` is the aggregate over a set without retractions (or prints it from the argument types):
+    `{0}` is the argument, `{distinct}` is `DISTINCT ` or empty, `{filter}` follows each aggregate
+    call. An order-sensitive one is printed by the caller from `over_list`, where `{list}` is the
+    ARRAY of first arguments in order, NULLs included. `python` takes
+    the list of argument tuples of the group's rows (NULL arguments included, filtered, distinct and
+    ordered as asked), the argument types and the result type. `extremum` names the value that an
+    append-only input keeps: `min` or `max`.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    result: SqlType | Callable[[Operands], SqlType]
+    spark: SparkForm
+    python: Callable[[list[tuple[Any, ...]], tuple[SqlType, ...], SqlType], Any]
+    variadic: bool = False
+    order_sensitive: bool = False
+    over_list: str | None = None
+    decompose: Callable[[tuple[SqlType, ...], SqlType], Decomposition] | None = None
+    extremum: str | None = None
+    ignores_distinct: bool = False
+    constant: frozenset[int] = frozenset()
+
+    def result_type(self, operands: Operands) -> SqlType:
+        """Return the type of the result for these arguments."""
+        return self.result if isinstance(self.result, SqlType) else self.result(operands)
+
+    def accepts(self, count: int) -> bool:
+        """Tell whether the overload takes this many arguments."""
+        return count >= len(self.params) if self.variadic else count == len(self.params)
+
+    def param(self, index: int) -> Param:
+        """Return the parameter that the argument at `index` meets."""
+        return self.params[min(index, len(self.params) - 1)]
+
+    @property
+    def signature(self) -> str:
+        """Return the overload as text, e.g. `sum(bigint)`."""
+        return f"{self.name}({', '.join(p.value for p in self.params)})"
+
+    def print_batch(
+        self, operands: Operands, *, distinct: bool = False, condition: str | None = None
+    ) -> str:
+        """Return the Spark text over a set without retractions.
+
+        Args:
+            operands: the arguments.
+            distinct: whether equal arguments count once.
+            condition: the text of the FILTER condition, if any.
+        """
+        template = self.spark(operands) if callable(self.spark) else self.spark
+        word = "DISTINCT " if distinct and not self.ignores_distinct else ""
+        clause = "" if condition is None else f" FILTER (WHERE {condition})"
+        return template.format(*(o.sql for o in operands), distinct=word, filter=clause)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """One overload of a function that exists only with OVER; aggregates work with OVER too.
+
+    `ranking` functions ignore the frame.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    result: SqlType | Callable[[Operands], SqlType]
+    spark: str
+    ranking: bool = True
+    constant: frozenset[int] = field(default_factory=frozenset)
+    variadic: bool = False
+
+    def result_type(self, operands: Operands) -> SqlType:
+        """Return the type of the result for these arguments."""
+        return self.result if isinstance(self.result, SqlType) else self.result(operands)
+
+    def accepts(self, count: int) -> bool:
+        """Tell whether the overload takes this many arguments."""
+        return count >= len(self.params) if self.variadic else count == len(self.params)
+
+    def param(self, index: int) -> Param:
+        """Return the parameter that the argument at `index` meets."""
+        return self.params[min(index, len(self.params) - 1)]
+
+    @property
+    def signature(self) -> str:
+        """Return the overload as text."""
+        return f"{self.name}({', '.join(p.value for p in self.params)})"

@@ -1,0 +1,150 @@
+"""Rounding, roots, logarithms and the like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from typing import Any
+
+from floodmark.catalog.functions.arithmetic import EXACT, decimal_name, fit_decimal
+from floodmark.catalog.functions.model import (
+    Function,
+    Operands,
+    RowError,
+    RowErrorCode,
+    null_means,
+)
+from floodmark.catalog.promotion import bounds
+from floodmark.catalog.types import DOUBLE, Kind, SqlType, numeric
+
+_N, _D, _I = Kind.NUMERIC, Kind.DOUBLE, Kind.INT
+
+
+def _whole(o: Operands) -> SqlType:
+    precision, scale = bounds(o[0].type)
+    return numeric(min(38, precision - scale + 1), 0)
+
+
+def _scaled(o: Operands) -> SqlType:
+    precision, scale = bounds(o[0].type)
+    wanted = max(0, min(scale, o[1].constant or 0))
+    return numeric(max(1, min(38, precision - scale + 1 + wanted)), wanted)
+
+
+def _printed(name: str, result: Callable[[Operands], SqlType]) -> Callable[[Operands], str]:
+    def form(o: Operands) -> str:
+        digits = f", {o[1]}" if len(o) == 2 else ", 0" if name == "round" else ""
+        text = _truncated(o) if name == "trunc" else f"{name}({o[0]}{digits})"
+        return f"try_cast({text} AS {decimal_name(result(o))})"
+
+    return form
+
+
+def _truncated(o: Operands) -> str:
+    if len(o) == 1:
+        return f"CASE WHEN {o[0]} < 0 THEN ceil({o[0]}) ELSE floor({o[0]}) END"
+    return f"CASE WHEN {o[0]} < 0 THEN ceil({o[0]}, {o[1]}) ELSE floor({o[0]}, {o[1]}) END"
+
+
+def _round(mode: str) -> Callable[..., Decimal]:
+    def python(types: tuple[SqlType, ...], result: SqlType, a: Decimal, n: int = 0) -> Decimal:
+        return fit_decimal(a.quantize(Decimal(1).scaleb(-n), mode, EXACT), result)
+
+    return python
+
+
+def _decimals() -> list[Function]:
+    over = null_means(RowErrorCode.NUMBER_OUT_OF_RANGE)
+    modes = {"round": ROUND_HALF_UP, "ceil": ROUND_CEILING, "ceiling": ROUND_CEILING,
+             "floor": ROUND_FLOOR, "trunc": ROUND_DOWN}  # fmt: skip
+    entries = [
+        Function(name, (_N,), _whole, _printed(name, _whole), _round(mode), typed=True,
+                 monotone=0, error=lambda o, v: over(o, v) if bounds(o[0].type)[1] == 38 else None)
+        for name, mode in modes.items()
+    ]  # fmt: skip
+    for name in ("round", "trunc"):
+        entries.append(
+            Function(name, (_N, _I), _scaled, _printed(name, _scaled), _round(modes[name]),
+                     typed=True, monotone=0, constant=frozenset({1}), error=over)
+        )  # fmt: skip
+    return entries
+
+
+def _domain(function: Callable[..., float]) -> Callable[..., float]:
+    def python(*args: float) -> float:
+        try:
+            return function(*args)
+        except ValueError:
+            raise RowError(RowErrorCode.INVALID_ARGUMENT) from None
+        except ZeroDivisionError:
+            raise RowError(RowErrorCode.INVALID_ARGUMENT) from None
+        except OverflowError:
+            return math.inf
+
+    return python
+
+
+def _rint(value: float) -> float:
+    return float(round(value)) if math.isfinite(value) and abs(value) < 2**52 else value
+
+
+def _whole_float(function: Callable[[float], int]) -> Callable[[float], float]:
+    return lambda x: float(function(x)) if math.isfinite(x) and abs(x) < 2**52 else x
+
+
+def _log(x: float) -> float:
+    if x == 0:
+        raise ValueError
+    return x if math.isnan(x) else math.log(x)
+
+
+def _power(a: float, b: float) -> float:
+    if (a == 0 and b < 0) or (a < 0 and math.isfinite(a) and math.isfinite(b) and b != int(b)):
+        raise ValueError
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return -math.inf if a < 0 and b % 2 == 1 else math.inf
+
+
+def _floats() -> list[Function]:
+    refused = null_means(RowErrorCode.INVALID_ARGUMENT)
+
+    def one(name: str, spark: str, python: Callable[..., Any], *, fails: bool = False,
+            order: bool = False) -> Function:  # fmt: skip
+        return Function(name, (_D,), DOUBLE, spark, _domain(python),
+                        error=refused if fails else None, monotone=0 if order else None)  # fmt: skip
+
+    # Spark's floor and ceil give BIGINT and saturate; beyond 2^52 a double is whole anyway.
+    whole = "CASE WHEN abs({{0}}) < 4503599627370496D THEN CAST({}({{0}}) AS DOUBLE) ELSE {{0}} END"
+    positive = "CASE WHEN {{0}} > 0 THEN {}({{0}}) END"
+    return [
+        one("round", "rint({0})", _rint, order=True),
+        *(one(n, whole.format("ceil"), _whole_float(math.ceil), order=True) for n in ("ceil", "ceiling")),
+        one("floor", whole.format("floor"), _whole_float(math.floor), order=True),
+        one("trunc", "CASE WHEN abs({0}) < 4503599627370496D THEN CAST(CAST({0} AS BIGINT) AS DOUBLE) "
+            "ELSE {0} END", _whole_float(math.trunc), order=True),
+        one("sign", "sign({0})", lambda x: x if math.isnan(x) else float((x > 0) - (x < 0))),
+        one("sqrt", "CASE WHEN {0} >= 0 THEN sqrt({0}) END", math.sqrt, fails=True),
+        one("cbrt", "cbrt({0})", math.cbrt, order=True),
+        one("exp", "exp({0})", math.exp, order=True),
+        one("ln", positive.format("ln"), _log, fails=True),
+        one("log", positive.format("log10"), lambda x: math.nan if math.isnan(x) else math.log10(x), fails=True),
+        one("log10", positive.format("log10"), lambda x: math.nan if math.isnan(x) else math.log10(x), fails=True),
+        one("degrees", "degrees({0})", math.degrees, order=True),
+        one("radians", "radians({0})", math.radians, order=True),
+        *(one(n, f"{n}({{0}})", getattr(math, n)) for n in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")),
+        *(one(n, f"CASE WHEN {{0}} BETWEEN -1 AND 1 THEN {n}({{0}}) END", getattr(math, n), fails=True)
+          for n in ("asin", "acos")),
+        Function("atan2", (_D, _D), DOUBLE, "atan2({0}, {1})", math.atan2),
+        *(Function(n, (_D, _D), DOUBLE,
+                   "CASE WHEN NOT ({0} = 0 AND {1} < 0) AND NOT ({0} < 0 AND {1} <> rint({1})) "
+                   "THEN power({0}, {1}) END", _domain(_power), error=refused) for n in ("power", "pow", "^")),
+        Function("pi", (), DOUBLE, "pi()", lambda: math.pi),
+    ]  # fmt: skip
+
+
+def numbers() -> list[Function]:
+    """Return the number functions; NUMERIC first, so that whole numbers stay exact."""
+    return [*_decimals(), *_floats()]

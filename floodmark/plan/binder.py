@@ -1,0 +1,355 @@
+"""The binder proper: one method per family of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from floodmark.catalog.functions import AGGREGATES, WINDOWS
+from floodmark.catalog.functions.model import RowError
+from floodmark.catalog.interval_text import parse_interval
+from floodmark.catalog.types import (
+    BOOLEAN,
+    DATE,
+    INTERVAL,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    VARCHAR,
+    Kind,
+)
+from floodmark.errors import BindError, Span
+from floodmark.plan.bind import AggregateCollector, BindContext, Scope, WindowCollector
+from floodmark.plan.calls import bind_call
+from floodmark.plan.coerce import bind_type, coerce, number_literal, refuse, unify
+from floodmark.plan.expressions import BoolOp, Call, Case, Cast, Expr, Literal, Now, walk
+from floodmark.plan.grouped_calls import bind_aggregate, bind_window
+from floodmark.sql.spans import span_of
+
+_OPERATORS: dict[type[exp.Expression], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^",
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+    exp.DPipe: "||", exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "#",
+    exp.BitwiseLeftShift: "<<", exp.BitwiseRightShift: ">>", exp.Like: "like", exp.ILike: "ilike",
+    exp.RegexpLike: "~", exp.RegexpILike: "~*", exp.JSONExtract: "->",
+    exp.JSONExtractScalar: "->>", exp.JSONBExtract: "#>", exp.JSONBExtractScalar: "#>>",
+    exp.ArrayContainsAll: "@>", exp.ArrayContainedBy: "<@", exp.ArrayOverlaps: "&&",
+    exp.JSONBContains: "?", exp.NullSafeEQ: "is_not_distinct_from",
+    exp.NullSafeNEQ: "is_distinct_from",
+}  # fmt: skip
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_NOW = {
+    "now": TIMESTAMPTZ, "mz_now": TIMESTAMPTZ, "proctime": TIMESTAMPTZ,
+    "current_timestamp": TIMESTAMPTZ, "transaction_timestamp": TIMESTAMPTZ,
+    "statement_timestamp": TIMESTAMPTZ, "localtimestamp": TIMESTAMP, "current_date": DATE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Binder:
+    """Binds the nodes of one expression."""
+
+    scope: Scope
+    context: BindContext
+    aggregates: AggregateCollector | None = None
+    windows: WindowCollector | None = None
+
+    def span(self, node: exp.Expression) -> Span | None:
+        """Return where a node stands."""
+        return span_of(node, self.context.source)
+
+    def bind(self, node: exp.Expression) -> Expr:
+        """Return the typed form of any node."""
+        operator = _OPERATORS.get(type(node))
+        if operator is not None:
+            return self._operator(operator, node)
+        match node:
+            case exp.Paren() | exp.Alias() | exp.Collate():
+                return self.bind(node.this)
+            case exp.Column():
+                return self._column(node)
+            case exp.Literal() | exp.Null() | exp.Boolean() | exp.Interval():
+                return self._literal(node)
+            case exp.Cast():
+                return self._cast(node)
+            case exp.And() | exp.Or():
+                return self._logic(node)
+            case exp.Not():
+                return self._not(node)
+            case exp.Neg() | exp.BitwiseNot():
+                return self.call("neg" if isinstance(node, exp.Neg) else "~", node, [node.this])
+            case exp.Between():
+                return self._between(node)
+            case exp.Anonymous() | exp.Filter() | exp.WithinGroup() | exp.Window() \
+                    | exp.IgnoreNulls() | exp.RespectNulls():  # fmt: skip
+                return self._function(node)
+            case exp.Subquery() | exp.Exists():
+                return self._subquery(node)
+            case _:
+                return self._rest(node)
+
+    def _rest(self, node: exp.Expression) -> Expr:
+        match node:
+            case exp.Case():
+                return self._case(node)
+            case exp.In():
+                return self._in(node)
+            case exp.Is():
+                return self._is(node)
+            case exp.Extract():
+                field = Literal(VARCHAR, node.this.name.lower(), span=self.span(node.this))
+                return bind_call("extract", [field, self.bind(node.expression)], self.span(node))
+            case exp.AtTimeZone():
+                return self.call("timezone", node, [node.this, node.args["zone"]])
+            case exp.Escape():
+                name = "ilike" if isinstance(node.this, exp.ILike) else "like"
+                return self.call(name, node, [node.this.this, node.this.expression, node.expression])
+            case exp.Array():
+                return self._array(node)
+            case exp.Bracket():
+                return self._subscript(node)
+            case exp.Dot():
+                return self._field(node)
+            case exp.Tuple():
+                return self.call("row", node, node.expressions)
+            case _:
+                text = node.sql("postgres")
+                raise refuse(f"{text[:60]} is not available in an expression", self.span(node))
+
+    def call(self, name: str, node: exp.Expression, arguments: list[exp.Expression]) -> Expr:
+        """Bind a call of a registered scalar function."""
+        return bind_call(name, [self.bind(a) for a in arguments], self.span(node))
+
+    def _column(self, node: exp.Column) -> Expr:
+        if isinstance(node.this, exp.Star):
+            raise BindError("E0264", "* stands alone in the SELECT list or in count(*)",
+                            span=self.span(node))  # fmt: skip
+        table = node.args.get("table")
+        return self.scope.resolve(
+            None if table is None else folded(table), folded(node.this), self.span(node)
+        )
+
+    def _literal(self, node: exp.Expression) -> Expr:
+        span = self.span(node)
+        match node:
+            case exp.Null():
+                return Literal(UNKNOWN, None, span=span)
+            case exp.Boolean():
+                return Literal(BOOLEAN, bool(node.this), span=span)
+            case exp.Interval():
+                return self._interval(node)
+            case exp.Literal(is_string=True):
+                return Literal(UNKNOWN, str(node.this), span=span)
+            case _:
+                return number_literal(str(node.this), span)
+
+    def _interval(self, node: exp.Interval) -> Expr:
+        unit = node.args.get("unit")
+        last = unit.expression if isinstance(unit, exp.IntervalSpan) else unit
+        text = str(node.this.name)
+        try:
+            value = parse_interval(text, None if last is None else str(last.name))
+        except RowError:
+            raise BindError("E0258", f"{text!r} is not a value of type interval",
+                            span=self.span(node), hint="such as INTERVAL '5 minutes'") from None  # fmt: skip
+        return Literal(INTERVAL, value, span=self.span(node))
+
+    def _cast(self, node: exp.Cast) -> Expr:
+        span = self.span(node)
+        target = bind_type(node.args["to"], span)
+        return replace(coerce(self.bind(node.this), target), span=span)
+
+    def _operator(self, name: str, node: exp.Expression) -> Expr:
+        right = node.args["expression"]
+        if isinstance(right, (exp.Any, exp.All)):
+            return self._quantified(name, node, right)
+        if name in _COMPARISONS and isinstance(node.this, exp.Tuple) and isinstance(right, exp.Tuple):
+            return self._rows(name, node, node.this, right)
+        if name == "is_distinct_from" or name == "is_not_distinct_from" or name in _COMPARISONS:
+            for query in (node.this, right):
+                if isinstance(query, exp.Subquery) and self.context.subquery is None:
+                    self._subquery(query)
+        return self.call(name, node, [node.this, right])
+
+    def _rows(self, name: str, node: exp.Expression, left: exp.Tuple, right: exp.Tuple) -> Expr:
+        if len(left.expressions) != len(right.expressions):
+            raise BindError("E0265", "the two rows have different numbers of values", span=self.span(node))
+        if name not in ("=", "<>"):
+            raise refuse("rows can be compared with = and <> only", self.span(node))
+        pairs = zip(left.expressions, right.expressions, strict=True)
+        tests = [bind_call("=", [self.bind(a), self.bind(b)], self.span(node)) for a, b in pairs]
+        equal = self._join("and", tests, self.span(node))
+        return equal if name == "=" else Call(BOOLEAN, "not", (equal,), span=self.span(node))
+
+    def _quantified(self, name: str, node: exp.Expression, right: exp.Expression) -> Expr:
+        inner = right.this.this if isinstance(right.this, exp.Paren) else right.this
+        if isinstance(inner, exp.Subquery):
+            return self._subquery(node)
+        span = self.span(node)
+        if not isinstance(inner, exp.Array):
+            if name == "=" and isinstance(right, exp.Any):
+                return bind_call("any_equal", [self.bind(node.this), self.bind(inner)], span)
+            raise refuse("ANY and ALL need = or a list in ARRAY[…]", span)
+        tests = [bind_call(name, [self.bind(node.this), self.bind(e)], span) for e in inner.expressions]
+        if not tests:
+            return Literal(BOOLEAN, isinstance(right, exp.All), span=span)
+        return self._join("or" if isinstance(right, exp.Any) else "and", tests, span)
+
+    def _logic(self, node: exp.Expression) -> Expr:
+        op = "and" if isinstance(node, exp.And) else "or"
+        parts: list[exp.Expression] = []
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            inner = part.unnest() if isinstance(part, exp.Paren) else part
+            if type(inner) is type(node):
+                stack += [inner.expression, inner.this]
+            else:
+                parts.append(part)
+        return self._join(op, [self._condition(p, op.upper()) for p in parts], self.span(node))
+
+    def _join(self, op: str, tests: list[Expr], span: Span | None) -> Expr:
+        return tests[0] if len(tests) == 1 else BoolOp(BOOLEAN, op, tuple(tests), span=span)
+
+    def _condition(self, node: exp.Expression, what: str) -> Expr:
+        bound = self.bind(node)
+        if bound.type.kind is Kind.UNKNOWN:
+            return coerce(bound, BOOLEAN)
+        if bound.type != BOOLEAN:
+            raise BindError("E0266", f"{what} needs true or false, not {bound.type}",
+                            span=self.span(node), hint="compare it with something")  # fmt: skip
+        return bound
+
+    def _not(self, node: exp.Not) -> Expr:
+        span, inner = self.span(node), node.this
+        if isinstance(inner, exp.Is):
+            positive = self._is(inner)
+            assert isinstance(positive, Call)
+            return replace(positive, function=positive.function.replace("is_", "is_not_"), span=span)
+        return Call(BOOLEAN, "not", (self._condition(inner, "NOT"),), span=span)
+
+    def _is(self, node: exp.Is) -> Expr:
+        match node.expression:
+            case exp.Null():
+                operand = self.bind(node.this)
+                typed = coerce(operand, VARCHAR) if operand.type.kind is Kind.UNKNOWN else operand
+                return Call(BOOLEAN, "is_null", (typed,), span=self.span(node))
+            case exp.Boolean() as truth:
+                word = "is_true" if truth.this else "is_false"
+                return Call(BOOLEAN, word, (self._condition(node.this, "IS"),), span=self.span(node))
+            case _:
+                raise refuse("IS knows NULL, TRUE, FALSE, UNKNOWN and DISTINCT FROM", self.span(node))
+
+    def _between(self, node: exp.Between) -> Expr:
+        span = self.span(node)
+        value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
+        if node.args.get("symmetric"):
+            low, high = (bind_call(n, [low, high], span) for n in ("least", "greatest"))
+        tests = [bind_call(">=", [value, low], span), bind_call("<=", [value, high], span)]
+        return self._join("and", tests, span)
+
+    def _in(self, node: exp.In) -> Expr:
+        if node.args.get("query") is not None:
+            return self._subquery(node)
+        span = self.span(node)
+        if isinstance(node.this, exp.Tuple):
+            rows = [self._rows("=", node, node.this, e) for e in node.expressions]
+            return self._join("or", rows, span)
+        bound = unify([self.bind(e) for e in (node.this, *node.expressions)], "IN", span)
+        if all(isinstance(e, Literal) for e in bound[1:]):
+            return Call(BOOLEAN, "in", tuple(bound), span=span)
+        # An item that fails must not hide one that is equal: OR has that rule.
+        tests: list[Expr] = [Call(BOOLEAN, "=", (bound[0], e), span=span) for e in bound[1:]]
+        return self._join("or", tests, span)
+
+    def _case(self, node: exp.Case) -> Expr:
+        span, operand = self.span(node), node.this
+        conditions: list[Expr] = []
+        for branch in node.args["ifs"]:
+            if operand is None:
+                conditions.append(self._condition(branch.this, "WHEN"))
+            else:
+                test = [self.bind(operand), self.bind(branch.this)]
+                conditions.append(bind_call("=", test, self.span(branch)))
+        default = node.args.get("default")
+        values = [self.bind(b.args["true"]) for b in node.args["ifs"]]
+        values += [] if default is None else [self.bind(default)]
+        values = unify(values, "CASE", span)
+        otherwise = None if default is None else values.pop()
+        return Case(values[0].type, tuple(zip(conditions, values, strict=True)), otherwise, span=span)
+
+    def _array(self, node: exp.Array) -> Expr:
+        if any(isinstance(e, exp.Subquery) for e in node.expressions):
+            return self._subquery(node)
+        return self.call("array", node, node.expressions)
+
+    def _subscript(self, node: exp.Bracket) -> Expr:
+        if any(isinstance(e, exp.Slice) for e in node.expressions):
+            raise refuse("array slices are not available", self.span(node))
+        return self.call("subscript", node, [node.this, *node.expressions])
+
+    def _field(self, node: exp.Dot) -> Expr:
+        operand, name = self.bind(node.this), folded(node.expression)
+        names = [f.name for f in operand.type.fields]
+        if name not in names:
+            known = ", ".join(names) or "none: it is no struct"
+            raise BindError("E0267", f'there is no field "{name}" in {operand.type}',
+                            span=self.span(node), hint=f"fields: {known}")  # fmt: skip
+        return bind_call("field", [operand, Literal(VARCHAR, name)], self.span(node))
+
+    def _subquery(self, node: exp.Expression) -> Expr:
+        if self.context.subquery is None:
+            raise refuse("a subquery cannot stand here", self.span(node), "join with it instead")
+        return self.context.subquery(node)
+
+    def _function(self, node: exp.Expression) -> Expr:
+        if isinstance(node, exp.Window):
+            return bind_window(self, node)
+        call = node
+        while not isinstance(call, exp.Anonymous):
+            call = call.this
+        name = str(call.this).lower()
+        special = _SPECIAL.get(name)
+        if special is not None:
+            return special(self, call)
+        if name in AGGREGATES or call is not node:
+            return bind_aggregate(self, node)
+        if name in _NOW and not call.expressions:
+            now = Now(TIMESTAMPTZ, span=self.span(node))
+            return now if _NOW[name] == TIMESTAMPTZ else Cast(_NOW[name], now, span=self.span(node))
+        if name in WINDOWS:
+            raise BindError("E0268", f"{name} needs OVER (…)", span=self.span(node))
+        return self.call(name, node, call.expressions)
+
+    def without_calls(self) -> Binder:
+        """Return a binder that refuses aggregate and window calls, for arguments of aggregates."""
+        return Binder(self.scope, self.context)
+
+
+def _date_part(binder: Binder, node: exp.Anonymous) -> Expr:
+    from floodmark.catalog.types import DOUBLE
+
+    return coerce(binder.call("extract", node, node.expressions), DOUBLE)
+
+
+def _if(binder: Binder, node: exp.Anonymous) -> Expr:
+    condition, *values = node.expressions
+    case = exp.Case(ifs=[exp.If(this=condition, true=values[0])], default=(values + [None])[1])
+    case.meta.update(node.meta)
+    return binder.bind(case)
+
+
+_SPECIAL: dict[str, Callable[[Binder, exp.Anonymous], Expr]] = {"date_part": _date_part, "if": _if}
+
+
+def folded(identifier: exp.Expression) -> str:
+    """Return a name as PostgreSQL reads it: lower case unless it is quoted."""
+    name = str(identifier.name)
+    return name if identifier.args.get("quoted") else name.lower()
+
+
+def reads_now(expr: Expr) -> bool:
+    """Tell whether the epoch's time is inside an expression."""
+    return any(isinstance(e, Now) for e in walk(expr))

@@ -1,0 +1,116 @@
+"""Calls of scalar functions: the overload chosen, arguments coerced, constants folded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from floodmark.catalog.functions import (
+    AGGREGATES,
+    REGISTRY,
+    WINDOWS,
+    Function,
+    Operand,
+    RowError,
+    nearest_names,
+)
+from floodmark.catalog.functions.model import NOT_CONSTANT
+from floodmark.catalog.overloads import Signature, choose
+from floodmark.catalog.types import Kind, SqlType
+from floodmark.errors import BindError, NotSupported, Span, UserError
+from floodmark.plan.coerce import coerce_argument
+from floodmark.plan.expressions import Call, Expr, Literal
+
+_SWAPPED = {"+": "+", "*": "*"}
+_SYMBOLS = frozenset("+ - * / % ^ = <> < <= > >= || & | # << >> -> ->> #> #>> @> <@ ? ~ ~* &&".split())
+
+
+def bind_call(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    """Return the call of a registered function.
+
+    Raises `BindError` E0269 for an unknown function and E0270 for arguments that fit none of its
+    overloads; `NotSupported` E0375 for an argument that must be a literal.
+    """
+    function, arguments = choose_overload(name, REGISTRY.get(name, ()), args, span)
+    function, arguments = _constant_last(function, arguments)
+    check_constants(name, function.constant, arguments)
+    operands = [operand_of(a) for a in arguments]
+    try:
+        type_ = function.result_type(operands)
+        # Forms refuse what they cannot print; better now than when the query runs.
+        function.print_value(operands)
+    except UserError as problem:
+        raise problem.with_span(span) from None
+    call = Call(type_, name, tuple(arguments), span=span)
+    return _fold(function, call, span)
+
+
+def operand_of(expr: Expr, sql: str = "x") -> Operand:
+    """Return an argument as the registry's forms see it."""
+    return Operand(sql, expr.type, expr.value if isinstance(expr, Literal) else NOT_CONSTANT)
+
+
+S = TypeVar("S", bound=Signature)
+
+
+def choose_overload(
+    name: str, overloads: Sequence[S], args: Sequence[Expr], span: Span | None
+) -> tuple[S, list[Expr]]:
+    """Return the overload for these arguments, and the arguments coerced to it."""
+    if not overloads:
+        near = nearest_names(name)
+        hint = f"did you mean {', '.join(near)}?" if near else None
+        raise BindError("E0269", f"there is no function {name}", span=span, hint=hint)
+    types = [a.type for a in args]
+    found = choose(overloads, types)
+    if found is None:
+        raise BindError("E0270", _mismatch(name, types), span=span, hint=_overloads(overloads))
+    chosen, targets = found
+    return chosen, [coerce_argument(a, t) for a, t in zip(args, targets, strict=True)]
+
+
+def _mismatch(name: str, types: Sequence[SqlType]) -> str:
+    if name in _SYMBOLS and len(types) == 2:
+        return f"there is no operator {types[0]} {name} {types[1]}"
+    return f"there is no {name}({', '.join(str(t) for t in types)})"
+
+
+def _overloads(overloads: Sequence[Signature]) -> str:
+    shown = [getattr(o, "signature", "") for o in overloads[:8]]
+    return "there is " + "; ".join(shown) + ("; …" if len(overloads) > 8 else "")
+
+
+def check_constants(name: str, positions: frozenset[int], args: Sequence[Expr]) -> None:
+    """Refuse arguments that are not literals where they must be."""
+    for position in positions:
+        if position < len(args) and not isinstance(args[position], Literal):
+            raise NotSupported(
+                "E0375", f"argument {position + 1} of {name} must be a literal",
+                span=args[position].span,
+            )  # fmt: skip
+
+
+def _constant_last(function: Function, args: list[Expr]) -> tuple[Function, list[Expr]]:
+    """Write `5 + x` as `x + 5`, so that only one argument of a sum can carry an order."""
+    same = len(args) == 2 and args[0].type.kind is args[1].type.kind
+    if function.name in _SWAPPED and same and isinstance(args[0], Literal):
+        return function, [args[1], args[0]]
+    return function, args
+
+
+def _fold(function: Function, call: Call, span: Span | None) -> Expr:
+    """Compute negated numbers and interval arithmetic at once: watermarks need the constants."""
+    literals = [a for a in call.args if isinstance(a, Literal)]
+    wanted = call.function == "neg" or call.type.kind is Kind.INTERVAL
+    if not wanted or len(literals) != len(call.args) or any(a.value is None for a in literals):
+        return call
+    types = (tuple(a.type for a in literals), call.type) if function.typed else ()
+    try:
+        return Literal(call.type, function.python(*types, *(a.value for a in literals)), span=span)
+    except RowError:
+        raise BindError("E0271", "this constant has no value", span=span) from None
+
+
+def is_aggregate(name: str) -> bool:
+    """Tell whether a name is an aggregate or window function."""
+    return name in AGGREGATES or name in WINDOWS

@@ -1,0 +1,166 @@
+"""Types from SQL text, literals, and the casts that the binder inserts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from sqlglot import exp
+
+from floodmark.catalog.casts import cast_value
+from floodmark.catalog.functions import RowError
+from floodmark.catalog.promotion import common_type
+from floodmark.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    JSONB,
+    REAL,
+    SMALLINT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    VARCHAR,
+    Kind,
+    SqlType,
+    list_of,
+    map_of,
+    numeric,
+    struct_of,
+)
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.plan.expressions import Cast, Expr, Literal
+
+_D = exp.DataType.Type
+_TYPES = {
+    _D.BOOLEAN: BOOLEAN, _D.SMALLINT: SMALLINT, _D.TINYINT: SMALLINT, _D.INT: INT,
+    _D.BIGINT: BIGINT, _D.FLOAT: REAL, _D.DOUBLE: DOUBLE, _D.VARCHAR: VARCHAR, _D.TEXT: VARCHAR,
+    _D.CHAR: VARCHAR, _D.VARBINARY: BYTEA, _D.BINARY: BYTEA, _D.DATE: DATE, _D.TIME: TIME,
+    _D.TIMESTAMP: TIMESTAMP, _D.TIMESTAMPNTZ: TIMESTAMP, _D.TIMESTAMPTZ: TIMESTAMPTZ,
+    _D.INTERVAL: INTERVAL, _D.JSONB: JSONB, _D.JSON: JSONB, _D.UUID: UUID,
+}  # fmt: skip
+_NUMBERS = frozenset({Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
+_TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
+_TEXTUAL = frozenset(Kind) - {Kind.LIST, Kind.STRUCT, Kind.MAP, Kind.UNKNOWN}
+
+
+def bind_type(type_: exp.DataType, span: Span | None = None) -> SqlType:
+    """Return the SQL type of a parsed type name."""
+    arguments = [e for e in type_.expressions]
+    if type_.this in _TYPES:
+        return _TYPES[type_.this]
+    match type_.this:
+        case _D.DECIMAL:
+            sizes = [int(e.name) for e in arguments]
+            precision, scale = (sizes + [0])[:2] if sizes else (38, 10)
+            if not 0 <= scale <= precision <= 38 or precision == 0:
+                raise BindError("E0255", f"numeric({precision},{scale}) does not exist", span=span,
+                                hint="1 to 38 digits, of which 0 to all are decimals")  # fmt: skip
+            return numeric(precision, scale)
+        case _D.ARRAY | _D.LIST:
+            return list_of(bind_type(arguments[0], span))
+        case _D.MAP:
+            return map_of(bind_type(arguments[0], span), bind_type(arguments[1], span))
+        case _D.STRUCT:
+            return struct_of(*((e.name, bind_type(e.args["kind"], span)) for e in arguments))
+        case _:
+            raise BindError("E0256", f"there is no type {type_.sql('postgres')}", span=span)
+
+
+def number_literal(text: str, span: Span | None) -> Literal:
+    """Return the constant of a number as written: the smallest whole type, else NUMERIC."""
+    if text.isdigit() and int(text) < 1 << 63:
+        value = int(text)
+        return Literal(INT if value < 1 << 31 else BIGINT, value, span=span)
+    return decimal_literal(Decimal(text), span)
+
+
+def decimal_literal(value: Decimal, span: Span | None) -> Literal:
+    """Return a NUMERIC constant with the digits it is written with."""
+    fixed = Decimal(f"{value:f}")
+    exponent = fixed.as_tuple().exponent
+    assert isinstance(exponent, int)
+    scale, digits = max(0, -exponent), len(str(abs(int(fixed)))) if abs(fixed) >= 1 else 0
+    if digits + scale > 38:
+        raise BindError("E0257", f"{value} has more than 38 digits", span=span,
+                        hint="write it as a double: '…'::double precision")  # fmt: skip
+    return Literal(numeric(max(1, digits + scale), scale), fixed, span=span)
+
+
+def castable(source: SqlType, target: SqlType) -> bool:
+    """Tell whether an explicit cast between the types exists."""
+    a, b = source.kind, target.kind
+    if source == target or a is Kind.UNKNOWN or (a is b and a not in (Kind.LIST, Kind.STRUCT)):
+        return True
+    if a is Kind.LIST and b is Kind.LIST:
+        assert source.element is not None and target.element is not None
+        return castable(source.element, target.element)
+    if a is Kind.STRUCT and b is Kind.STRUCT:
+        return len(source.fields) == len(target.fields) and all(
+            castable(f.type, g.type) for f, g in zip(source.fields, target.fields, strict=True)
+        )
+    if b is Kind.VARCHAR:
+        return a in _TEXTUAL
+    if a is Kind.VARCHAR:
+        return b in _TEXTUAL - {Kind.INTERVAL}
+    pairs = {(Kind.BOOLEAN, Kind.INT), (Kind.INT, Kind.BOOLEAN), (Kind.TIME, Kind.INTERVAL),
+             (Kind.TIMESTAMP, Kind.TIME), (Kind.TIMESTAMPTZ, Kind.TIME), (Kind.INTERVAL, Kind.TIME)}  # fmt: skip
+    return (a in _NUMBERS and b in _NUMBERS) or (a in _TIMES and b in _TIMES) or (a, b) in pairs
+
+
+def coerce(expr: Expr, target: SqlType) -> Expr:
+    """Return the expression brought to a type; literals are converted at once.
+
+    Raises `BindError` E0258 for a literal that is not a value of the type, E0259 where no cast
+    exists.
+    """
+    if expr.type == target:
+        return expr
+    if isinstance(expr, Literal):
+        return _literal(expr, target)
+    if not castable(expr.type, target):
+        hint = "cast it to text first" if castable(expr.type, VARCHAR) else None
+        raise BindError("E0259", f"{expr.type} cannot become {target}", span=expr.span, hint=hint)
+    return Cast(target, expr, span=expr.span)
+
+
+def _literal(expr: Literal, target: SqlType) -> Expr:
+    if not castable(expr.type, target):
+        raise BindError("E0259", f"{expr.type} cannot become {target}", span=expr.span)
+    try:
+        return Literal(target, cast_value(expr.value, expr.type, target), span=expr.span)
+    except RowError:
+        shown = repr(expr.value) if isinstance(expr.value, str) else str(expr.value)
+        raise BindError(
+            "E0258", f"{shown} is not a value of type {target}", span=expr.span
+        ) from None
+
+
+def coerce_argument(expr: Expr, target: SqlType) -> Expr:
+    """Coerce as `coerce`, but give a number that becomes NUMERIC the digits it is written with."""
+    if target.kind is Kind.NUMERIC and isinstance(expr, Literal) and expr.value is not None:
+        if expr.type.kind is Kind.UNKNOWN:
+            _literal(expr, numeric(38, 10))
+        if expr.type.kind is Kind.UNKNOWN or expr.type.is_integer:
+            return decimal_literal(Decimal(str(expr.value).strip()), expr.span)
+    return coerce(expr, target)
+
+
+def unify(exprs: Sequence[Expr], what: str, span: Span | None) -> list[Expr]:
+    """Bring expressions to their common type; E0260 when they have none."""
+    found = common_type([e.type for e in exprs])
+    if found is None:
+        types = ", ".join(dict.fromkeys(str(e.type) for e in exprs))
+        raise BindError("E0260", f"{what} mixes types without a common one: {types}", span=span,
+                        hint="cast some of them, as in x::text")  # fmt: skip
+    return [coerce(e, found) for e in exprs]
+
+
+def refuse(message: str, span: Span | None, hint: str | None = None) -> NotSupported:
+    """Return the refusal of a kind of expression that is understood."""
+    return NotSupported("E0374", message, span=span, hint=hint)

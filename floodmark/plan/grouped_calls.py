@@ -1,0 +1,172 @@
+"""Calls of aggregate and window functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from floodmark.catalog.functions import AGGREGATES, WINDOWS
+from floodmark.catalog.types import BOOLEAN, VARCHAR, Kind
+from floodmark.errors import BindError, Span
+from floodmark.plan.bind import WindowSite
+from floodmark.plan.calls import check_constants, choose_overload, operand_of
+from floodmark.plan.coerce import coerce, refuse
+from floodmark.plan.expressions import AggCall, Expr
+from floodmark.plan.nodes import WindowCall
+
+if TYPE_CHECKING:
+    from floodmark.plan.binder import Binder
+
+Order = tuple[tuple[Expr, bool, bool], ...]
+
+
+class _Parts:
+    """A call taken apart: name, arguments, DISTINCT, ORDER BY, FILTER, IGNORE NULLS."""
+
+    def __init__(self, node: exp.Expression) -> None:
+        self.filter: exp.Expression | None = None
+        self.within: exp.Expression | None = None
+        self.ignore_nulls = False
+        while not isinstance(node, exp.Anonymous):
+            match node:
+                case exp.Filter():
+                    self.filter = node.expression.this
+                case exp.WithinGroup():
+                    self.within = node
+                case exp.IgnoreNulls():
+                    self.ignore_nulls = True
+            node = node.this
+        self.name = str(node.this).lower()
+        self._take_arguments(list(node.expressions))
+
+    def _take_arguments(self, arguments: list[exp.Expression]) -> None:
+        self.order: list[exp.Expression] = []
+        if arguments and isinstance(arguments[0], (exp.IgnoreNulls, exp.RespectNulls)):
+            self.ignore_nulls = isinstance(arguments[0], exp.IgnoreNulls)
+            arguments[0] = arguments[0].this
+        if arguments and isinstance(arguments[-1], exp.Order):
+            order = arguments.pop()
+            self.order = order.expressions
+            arguments += [order.this] if order.this is not None else []
+        self.distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
+        if self.distinct:
+            arguments = [*arguments[0].expressions, *arguments[1:]]
+        self.star = bool(arguments) and isinstance(arguments[0], exp.Star)
+        self.arguments = [] if self.star else arguments
+
+
+def bind_order(binder: Binder, items: list[exp.Expression]) -> Order:
+    """Return ORDER BY items as (expression, descending, nulls first)."""
+    out = []
+    for item in items:
+        key = binder.bind(item.this if isinstance(item, exp.Ordered) else item)
+        typed = coerce(key, VARCHAR) if key.type.kind is Kind.UNKNOWN else key
+        descending = bool(item.args.get("desc"))
+        first = item.args.get("nulls_first")
+        out.append((typed, descending, descending if first is None else bool(first)))
+    return tuple(out)
+
+
+def bind_aggregate(binder: Binder, node: exp.Expression) -> Expr:
+    """Return the column of a collected aggregate call."""
+    parts, span = _Parts(node), binder.span(node)
+    if parts.within is not None:
+        raise refuse(f"{parts.name} … WITHIN GROUP is not available", span)
+    if parts.name not in AGGREGATES:
+        raise BindError("E0272", f"{parts.name} is not an aggregate function", span=span)
+    if binder.aggregates is None:
+        raise BindError("E0273", f"the aggregate {parts.name} cannot stand here", span=span,
+                        hint="aggregates belong in SELECT, HAVING and ORDER BY, not inside each other")  # fmt: skip
+    return binder.aggregates.add(_aggregate(binder.without_calls(), parts, span))
+
+
+def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
+    args = [inner.bind(a) for a in parts.arguments]
+    if parts.star and parts.name != "count":
+        raise BindError("E0274", f"{parts.name}(*) does not exist", span=span, hint="count(*) does")
+    aggregate, args = choose_overload(parts.name, AGGREGATES[parts.name], args, span)
+    check_constants(parts.name, aggregate.constant, args)
+    condition = None if parts.filter is None else _filter(inner, parts.filter)
+    return AggCall(
+        parts.name, tuple(args), aggregate.result_type([operand_of(a) for a in args]),
+        distinct=parts.distinct, filter=condition,
+        # The order of a sum does not matter; keeping it would make two calls of one.
+        order_by=bind_order(inner, parts.order) if aggregate.order_sensitive else (), span=span,
+    )  # fmt: skip
+
+
+def _filter(binder: Binder, node: exp.Expression) -> Expr:
+    condition = binder.bind(node)
+    if condition.type.kind is Kind.UNKNOWN:
+        return coerce(condition, BOOLEAN)
+    if condition.type != BOOLEAN:
+        raise BindError("E0266", f"FILTER needs true or false, not {condition.type}",
+                        span=binder.span(node), hint="compare it with something")  # fmt: skip
+    return condition
+
+
+def bind_window(binder: Binder, node: exp.Window) -> Expr:
+    """Return the column of a collected window call."""
+    span = binder.span(node)
+    if binder.windows is None:
+        raise refuse("a window function cannot stand here", span, "compute it in a subquery first")
+    parts = _Parts(node.this)
+    over = _window(binder, node)
+    inner = binder.without_calls() if binder.aggregates is None else _over_groups(binder)
+    args = [inner.bind(a) for a in parts.arguments]
+    overloads = (*WINDOWS.get(parts.name, ()), *AGGREGATES.get(parts.name, ()))
+    if parts.name in WINDOWS and parts.name in AGGREGATES:
+        overloads = WINDOWS[parts.name]
+    function, args = choose_overload(parts.name, overloads, args, span)
+    if parts.distinct:
+        raise refuse("DISTINCT with OVER is not available", span)
+    check_constants(parts.name, function.constant, args)
+    condition = None if parts.filter is None else _filter(inner, parts.filter)
+    call = WindowCall(
+        parts.name, tuple(args), function.result_type([operand_of(a) for a in args]),
+        frame=_frame(binder, over.get("spec")), filter=condition, ignore_nulls=parts.ignore_nulls,
+    )  # fmt: skip
+    partition = tuple(inner.bind(e) for e in over.get("partition_by") or ())
+    order = over.get("order")
+    keys = bind_order(inner, order.expressions) if isinstance(order, exp.Order) else ()
+    return binder.windows.add(WindowSite(call, partition, keys, span=span))
+
+
+def _over_groups(binder: Binder) -> Binder:
+    """Return a binder for `rank() OVER (ORDER BY sum(x))`: aggregates yes, windows no."""
+    from floodmark.plan.binder import Binder as Kind_
+
+    return Kind_(binder.scope, binder.context, binder.aggregates)
+
+
+def _window(binder: Binder, node: exp.Window) -> dict[str, object]:
+    own = {k: v for k, v in node.args.items() if k in ("partition_by", "order", "spec") and v}
+    base = node.args.get("alias")
+    if base is None:
+        return own
+    assert binder.windows is not None
+    named = binder.windows.named.get(str(base.name).lower())
+    if named is None:
+        raise BindError("E0275", f'there is no window "{base.name}"', span=binder.span(node),
+                        hint="define it with WINDOW name AS (…)")  # fmt: skip
+    return {**{k: v for k, v in named.args.items() if v}, **own}
+
+
+def _frame(binder: Binder, spec: object) -> tuple[str, str, str, str] | None:
+    if not isinstance(spec, exp.WindowSpec):
+        return None
+    kind = str(spec.args["kind"]).upper()
+    if kind == "SESSION":
+        raise refuse("SESSION frames are not available", binder.span(spec))
+    start = _bound(spec.args.get("start"), spec.args.get("start_side"))
+    end = _bound(spec.args.get("end"), spec.args.get("end_side")) or "CURRENT ROW"
+    exclude = spec.args.get("exclude")
+    return kind, start, end, "NO OTHERS" if exclude is None else str(exclude.name)
+
+
+def _bound(value: object, side: object) -> str:
+    if value is None:
+        return ""
+    text = value.sql("postgres") if isinstance(value, exp.Expression) else str(value)
+    return f"{text} {side}" if side else text
