@@ -46,7 +46,7 @@ OPTIONS = (
 METADATA = {
     "file_name": "STRING",
     "file_path": "STRING",
-    "file_modified_at": "TIMESTAMP",
+    "file_modified_at": "TIMESTAMP_LTZ",
     "row_number": "BIGINT",
 }
 """Metadata columns and their Spark types; `row_number` is 1-based, in a text file the line."""
@@ -55,6 +55,11 @@ _ROW_IN_PARTITION = 8_589_934_591
 """The low 33 bits of `monotonically_increasing_id`."""
 _MAP_LIMIT = 8
 """Up to so many files their offsets go into the plan as a map, beyond it into a broadcast join."""
+
+_FILE_NAME = "url_decode(replace(_metadata.file_name, '+', '%2B'))"
+"""Spark gives the name as it is in a URI."""
+_PLAIN_PATHS = {"__globPaths__": "false"}
+"""A `[` or `*` in a file's name means itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +150,11 @@ class FilesConnector:
             for c in self.spec.schema
             if types.get(c.name, "") is not None
         ]
-        scan = spark.read.schema(", ".join(stored)).parquet(*paths)
+        scan = spark.read.schema(", ".join(stored)).options(**_PLAIN_PATHS).parquet(*paths)
         return scan.selectExpr(
             *files_parquet.column_expressions(self.spec.schema, types),
             "CAST(NULL AS STRING) AS __corrupt",
-            "_metadata.file_name AS __file",
+            f"{_FILE_NAME} AS __file",
             "_metadata.row_index AS __row",
             *self._file_metadata(),
         )
@@ -158,11 +163,15 @@ class FilesConnector:
         self, spark: SparkSession, paths: list[str], columns: Sequence[str] | None
     ) -> DataFrame:
         schema, dialect = self.spec.schema, self.dialect
-        lines = spark.read.text(paths).selectExpr(
-            "value",
-            "_metadata.file_name AS __file",
-            f"monotonically_increasing_id() & {_ROW_IN_PARTITION} AS __row",
-            *self._file_metadata(),
+        lines = (
+            spark.read.options(**_PLAIN_PATHS)
+            .text(paths)
+            .selectExpr(
+                "value",
+                f"{_FILE_NAME} AS __file",
+                f"monotonically_increasing_id() & {_ROW_IN_PARTITION} AS __row",
+                *self._file_metadata(),
+            )
         )
         kept = lines.where("trim(value) <> ''")
         if dialect is None:

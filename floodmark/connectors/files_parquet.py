@@ -52,7 +52,7 @@ def _stored_type(path: Path, column: Field, arrow: pa.Schema, int96: frozenset[s
     if name is None:
         return None
     type_ = arrow.field(name).type
-    stored = "TIMESTAMP" if name in int96 else stored_as(type_, column.type)
+    stored = "TIMESTAMP_LTZ" if name in int96 else stored_as(type_, column.type)
     if stored is None or not _readable(stored, column.type):
         nanos = pa.types.is_timestamp(type_) and type_.unit == "ns"
         raise DataError(
@@ -87,7 +87,7 @@ def stored_as(type_: pa.DataType, declared: SqlType) -> str | None:
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision},{type_.scale})"
     if pa.types.is_timestamp(type_) and type_.unit != "ns":
-        return "TIMESTAMP" if type_.tz is not None else "TIMESTAMP_NTZ"
+        return "TIMESTAMP_LTZ" if type_.tz is not None else "TIMESTAMP_NTZ"
     # A nested column is read with its declared type, which has to be the stored one.
     nested = {Kind.LIST: pa.types.is_list, Kind.STRUCT: pa.types.is_struct}
     test = nested.get(declared.kind, pa.types.is_map if declared.kind is Kind.MAP else None)
@@ -126,7 +126,7 @@ def _readable(stored: str, declared: SqlType) -> bool:
             return kind is Kind.DOUBLE
         case "DATE":
             return kind is Kind.TIMESTAMP
-        case "TIMESTAMP" | "TIMESTAMP_NTZ":
+        case "TIMESTAMP_LTZ" | "TIMESTAMP_NTZ":
             # Both are instants in UTC here, and the session's time zone is UTC.
             return declared.is_timestamp
         case _ if stored.startswith("DECIMAL(") and kind is Kind.NUMERIC:

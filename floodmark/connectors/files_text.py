@@ -208,13 +208,12 @@ def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
             return f"CASE WHEN substr(trim({raw}), 5, 1) = '-' THEN try_cast({raw} AS DATE) END"
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             # A time alone would become a moment of today.
-            moment = (
-                f"CASE WHEN substr(trim({raw}), 5, 1) = '-' THEN try_cast({raw} AS TIMESTAMP) END"
-            )
+            cast = f"try_cast({raw} AS TIMESTAMP_LTZ)"
+            moment = f"CASE WHEN substr(trim({raw}), 5, 1) = '-' THEN {cast} END"
             zoned = type_.kind is Kind.TIMESTAMPTZ
             return moment if zoned else f"CAST({moment} AS TIMESTAMP_NTZ)"
         case Kind.TIME:
-            moment = f"try_cast(concat('1970-01-01 ', trim({raw})) AS TIMESTAMP)"
+            moment = f"try_cast(concat('1970-01-01 ', trim({raw})) AS TIMESTAMP_LTZ)"
             return f"CASE WHEN trim({raw}) RLIKE '^[0-9]' THEN unix_micros({moment}) END"
         case Kind.BYTEA:
             return f"try_to_binary(regexp_replace({raw}, '^\\\\\\\\x', ''), 'hex')"

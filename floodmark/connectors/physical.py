@@ -16,7 +16,7 @@ _PLAIN = {
     Kind.DATE: "DATE",
     Kind.TIME: "BIGINT",
     Kind.TIMESTAMP: "TIMESTAMP_NTZ",
-    Kind.TIMESTAMPTZ: "TIMESTAMP",
+    Kind.TIMESTAMPTZ: "TIMESTAMP_LTZ",
     Kind.INTERVAL: "STRUCT<months: INT, days: INT, micros: BIGINT>",
     Kind.JSONB: "STRING",
     Kind.UUID: "STRING",

@@ -1,0 +1,35 @@
+"""From a source's WITH options to its connector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from floodmark.connectors.base import Connector, SourceSpec
+from floodmark.connectors.datagen import make_datagen
+from floodmark.connectors.files import make_files
+from floodmark.connectors.nexmark import make_nexmark
+from floodmark.connectors.options import Options, nearest
+from floodmark.errors import UserError
+
+CONNECTORS: Mapping[str, Callable[[SourceSpec], Connector]] = {
+    "files": make_files,
+    "datagen": make_datagen,
+    "nexmark": make_nexmark,
+}
+"""What `connector = '…'` can say."""
+
+
+def make_connector(spec: SourceSpec) -> Connector:
+    """Make the connector of a source; nothing outside is touched.
+
+    Raises `UserError` for a connector or option that is unknown, a required option that is
+    missing, an option's value or a column that the connector cannot serve.
+    """
+    name = Options(spec.name, spec.options).text("connector").lower()
+    if name not in CONNECTORS:
+        raise UserError(
+            "E0470",
+            f"source {spec.name}: unknown connector {name!r}",
+            hint=nearest(name, CONNECTORS),
+        )
+    return CONNECTORS[name](spec)
