@@ -40,7 +40,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One epoch: rows in, statements, and by label what must come out, `late x` and `dead x` too."""
+    """One epoch: rows in, statements, and by label what must come out, also `late x`, `dead x`."""
 
     number: int
     now: datetime

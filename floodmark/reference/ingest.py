@@ -96,12 +96,14 @@ class _Intake:
         return None
 
     def _identified(self, row: Row, batch: _Batch) -> Row:
-        if not any(column.name == ROW_ID for column in self.item.schema):
+        hidden = [column.name for column in self.item.schema if is_hidden(column.name)]
+        if ROW_ID not in hidden:
             return row
         count = self.state.written.get(batch.partition, 0)
         written = {**self.state.written, batch.partition: count + 1}
         self.state = replace(self.state, written=written)
-        return {**row, ROW_ID: (batch.ordinal << 47) + count}
+        # The row id alone is unique here, also for rows of sinks.
+        return {**row, **dict.fromkeys(hidden), ROW_ID: (batch.ordinal << 47) + count}
 
 
 def gather(
@@ -140,11 +142,11 @@ def _batches(item: ReferenceObject, epoch: EpochInput, brought: Brought) -> Iter
     delivered = epoch.deliveries.get(item.name, ())
     partitions = dict.fromkeys(delivery.partition for delivery in delivered)
     for partition in partitions:
-        changes = [(d.kind, d.row) for d in delivered if d.partition == partition]
-        for change in changes if item.merge is None else rekey(changes, item.stream_key):
+        given = [(d.kind, d.row) for d in delivered if d.partition == partition]
+        for change in given if item.merge is None else rekey(given, item.stream_key):
             yield _Batch(partition, int(partition), [change])
-    for index, (sink, changes) in enumerate(brought):
-        rows = list(_renamed(item, sink, changes))
+    for index, (sink, emitted) in enumerate(brought):
+        rows = list(_renamed(item, sink, emitted))
         if item.merge is not None:
             rows = of_sink(rows, item.merge.primary_key)
         yield _Batch(SINK + sink.name, _FIRST_SINK_ORDINAL + index, list(_allowed(sink, rows)))

@@ -7,7 +7,7 @@ operator of the engine is compared with that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -57,9 +57,20 @@ class _Evaluation:
             self.known[node] = self._fresh(node)
         return self.known[node]
 
+    def _below(self, node: n.CloseAggregate | n.SortBuffer) -> Sequence[Row]:
+        """Return the input of an operator that emits on close: all that has closed so far."""
+        closing = self.moment.closing
+        if closing is not None:
+            moment = replace(self.moment, closing=Closing({}, closing.current))
+            return _Evaluation(self.inputs, moment).rows(node.input)
+        return self.rows(node.input)
+
     def _fresh(self, node: n.Node) -> Sequence[Row]:
         moment = self.moment
-        children = [self.rows(child) for child in node.inputs]
+        if isinstance(node, n.CloseAggregate | n.SortBuffer):
+            children = [self._below(node)]
+        else:
+            children = [self.rows(child) for child in node.inputs]
         match node:
             case n.Scan():
                 return [{c: row[c] for c in node.names} for row in self.inputs[node.object]]

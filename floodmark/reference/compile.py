@@ -1,0 +1,69 @@
+"""An analysed pipeline to the objects that the reference runs."""
+
+from __future__ import annotations
+
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.objects import Kind
+from floodmark.plan.definitions import Declared
+from floodmark.plan.expressions import Expr
+from floodmark.reference.pipeline import ObjectKind, ReferenceObject
+from floodmark.reference.tables import MergeRules
+from floodmark.reference.watermarks import Watermark
+
+_KINDS = {
+    Kind.SOURCE: ObjectKind.SOURCE,
+    Kind.TABLE: ObjectKind.TABLE,
+    Kind.MATERIALIZED_VIEW: ObjectKind.VIEW,
+    Kind.VIEW: ObjectKind.VIEW,
+    Kind.SINK: ObjectKind.SINK,
+}
+
+
+def reference_objects(pipeline: Pipeline) -> tuple[ReferenceObject, ...]:
+    """Return the pipeline's objects, each after what flows into it; names are catalog keys."""
+    return tuple(_object(found) for found in pipeline.objects.values() if found.kind in _KINDS)
+
+
+def _object(found: AnalysedObject) -> ReferenceObject:
+    declared = found.declared
+    relation = found.relation
+    return ReferenceObject(
+        name=found.key,
+        kind=_KINDS[found.kind],
+        schema=relation.columns,
+        stream_key=relation.stream_key,
+        plan=None if found.plan is None else found.plan.root,
+        merge=_rules(declared),
+        watermarks=_watermarks(declared),
+        defaults=_defaults(declared),
+        generated=_generated(declared),
+        target=found.object.target,
+        emits_on_close=found.emits_on_close,
+        force_append_only=_is_on(found, "force_append_only"),
+        ignore_delete=_is_on(found, "ignore_delete"),
+    )
+
+
+def _rules(declared: Declared | None) -> MergeRules | None:
+    if declared is None or not declared.primary_key:
+        return None
+    return MergeRules(declared.primary_key)
+
+
+def _watermarks(declared: Declared | None) -> tuple[Watermark, ...]:
+    marks = () if declared is None else declared.watermarks
+    return tuple(Watermark(mark.column, mark.expr) for mark in marks)
+
+
+def _defaults(declared: Declared | None) -> tuple[tuple[str, Expr], ...]:
+    columns = () if declared is None else declared.columns
+    return tuple((c.name, c.default) for c in columns if c.default is not None)
+
+
+def _generated(declared: Declared | None) -> tuple[tuple[str, Expr], ...]:
+    columns = () if declared is None else declared.columns
+    return tuple((c.name, c.generated) for c in columns if c.generated is not None)
+
+
+def _is_on(found: AnalysedObject, option: str) -> bool:
+    return (found.object.option(option) or "false").lower() in ("true", "on", "1", "t")

@@ -1,0 +1,98 @@
+"""Runs a program on the reference interpreter and compares what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from floodmark.analysis.pipeline import Pipeline, analyse_catalog
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import Origin
+from floodmark.catalog.types import SqlType
+from floodmark.changelog import RowKind, is_hidden
+from floodmark.reference.compile import reference_objects
+from floodmark.reference.engine import advance
+from floodmark.reference.pipeline import (
+    Delivery,
+    EpochInput,
+    ObjectResult,
+    ObjectState,
+    ReferenceObject,
+)
+from floodmark.reference.rows import Row
+from floodmark.sql.parse import parse_script
+from floodmark.sql.statements import Definition
+from program_format import Epoch, Line, Program, Shown, decoded, mismatch
+
+Objects = Mapping[str, ReferenceObject]
+
+
+def compile_sql(sql: str) -> Pipeline:
+    """Return the analysed pipeline of a program's SQL."""
+    catalog = Catalog()
+    for statement in parse_script(sql):
+        if isinstance(statement, Definition):
+            catalog = catalog.create(statement, Origin.FILE)
+    return analyse_catalog(catalog)
+
+
+def run_reference(program: Program) -> list[str]:
+    """Return the differences between what a program expects and what the reference emits."""
+    objects = reference_objects(compile_sql(program.sql))
+    by_name = {item.name: item for item in objects}
+    states: Mapping[str, ObjectState] = {}
+    found: list[str] = []
+    for epoch in program.epochs:
+        states, results = advance(objects, states, _input(epoch, by_name))
+        head = f"{program.name}, epoch {epoch.number}: "
+        found.extend(head + text for text in _mismatches(program, epoch, by_name, results))
+    return found
+
+
+def _input(epoch: Epoch, objects: Objects) -> EpochInput:
+    deliveries = {
+        name: [_delivery(line, objects[name]) for line in lines]
+        for name, lines in epoch.inputs.items()
+    }
+    assert not epoch.dml, "the reference runs no DML text yet"
+    return EpochInput(epoch.now, deliveries)
+
+
+def _delivery(line: Line, item: ReferenceObject) -> Delivery:
+    generated = {name for name, _ in item.generated}
+    columns = [c for c in item.schema if not is_hidden(c.name) and c.name not in generated]
+    ((kind, values),) = decoded([line], [c.type for c in columns])
+    row = dict(zip((c.name for c in columns), values, strict=True))
+    return Delivery(kind, row, line.partition)
+
+
+def _mismatches(
+    program: Program, epoch: Epoch, objects: Objects, results: Mapping[str, ObjectResult]
+) -> Iterator[str]:
+    for name in sorted(program.checked):
+        item = objects.get(name) or objects[f"sink:{name}"]
+        actual = [(kind, _shown(row, item)) for kind, row in results[item.name].changes]
+        expected = decoded(epoch.expected.get(name, ()), _types(item))
+        yield from _told(name, expected, actual)
+    for key, result in results.items():
+        name, item = key.removeprefix("sink:"), objects[key]
+        late = [(RowKind.INSERT, _shown(row, item)) for row in result.late]
+        label = f"late {name}"
+        yield from _told(label, decoded(epoch.expected.get(label, ()), _types(item)), late)
+        label = f"dead {name}"
+        lines = epoch.expected.get(label, ())
+        reasons: list[Shown] = [(line.kind, (line.values[0],)) for line in lines]
+        yield from _told(label, reasons, [(d.kind, (d.reason,)) for d in result.dead])
+
+
+def _told(label: str, expected: list[Shown], actual: list[Shown]) -> Iterator[str]:
+    text = mismatch(label, expected, actual)
+    if text is not None:
+        yield text
+
+
+def _shown(row: Row, item: ReferenceObject) -> tuple[object, ...]:
+    return tuple(row[c.name] for c in item.schema if not is_hidden(c.name))
+
+
+def _types(item: ReferenceObject) -> list[SqlType]:
+    return [c.type for c in item.schema if not is_hidden(c.name)]

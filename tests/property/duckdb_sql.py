@@ -1,0 +1,161 @@
+"""Plans as DuckDB SQL: a second opinion on what a query means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, assert_never
+
+from floodmark.catalog.types import Field, Kind, SqlType
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import (
+    AggCall,
+    BoolOp,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+    Now,
+)
+from floodmark.reference.rows import Row
+
+_TYPES = {
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.INT: "INTEGER",
+    Kind.BIGINT: "BIGINT",
+    Kind.VARCHAR: "VARCHAR",
+    Kind.TIMESTAMP: "TIMESTAMP",
+    Kind.NUMERIC: "DECIMAL(38,10)",
+}
+_JOINS = {
+    n.JoinKind.INNER: "JOIN",
+    n.JoinKind.LEFT: "LEFT JOIN",
+    n.JoinKind.RIGHT: "RIGHT JOIN",
+    n.JoinKind.FULL: "FULL JOIN",
+    n.JoinKind.SEMI: "SEMI JOIN",
+    n.JoinKind.ANTI: "ANTI JOIN",
+}
+
+
+def render(node: n.Node, inputs: Mapping[str, Sequence[Row]]) -> str:
+    """Return a query over literal rows that means the plan."""
+    columns = ", ".join(map(quoted, node.names))
+    match node:
+        case n.Scan():
+            return _rows(node.schema, inputs[node.object])
+        case n.Project():
+            shown = ", ".join(f"{expression(e)} AS {quoted(c)}" for c, e in node.columns)
+            return f"SELECT {shown} FROM ({render(node.input, inputs)})"
+        case n.Filter():
+            below = render(node.input, inputs)
+            return f"SELECT * FROM ({below}) WHERE {expression(node.predicate)}"
+        case n.UnionAll():
+            sides = enumerate(render(branch, inputs) for branch in node.branches)
+            return " UNION ALL ".join(
+                f"SELECT *, {i}::BIGINT AS {quoted(node.ordinal)} FROM ({side})" for i, side in sides
+            )
+        case n.Join():
+            left, right = render(node.left, inputs), render(node.right, inputs)
+            on = " AND ".join(f"l.{quoted(a)} = r.{quoted(b)}" for a, b in node.equi)
+            join = f"({left}) l {_JOINS[node.kind]} ({right}) r ON {on}"
+            return f"SELECT {columns} FROM {join}"
+        case n.Aggregate() | n.CloseAggregate():
+            return _aggregate(node, render(node.input, inputs))
+        case n.Tumble():
+            size = f"INTERVAL {node.size[2]} MICROSECONDS"
+            start = f"time_bucket({size}, {quoted(node.time)}, TIMESTAMP '1970-01-01')"
+            shown = f"{start} AS {quoted(node.start)}, {start} + {size} AS {quoted(node.end)}"
+            return f"SELECT *, {shown} FROM ({render(node.input, inputs)})"
+        case _:
+            raise AssertionError(f"no DuckDB form of {type(node).__name__}")
+
+
+def _aggregate(node: n.Aggregate | n.CloseAggregate, below: str) -> str:
+    calls = [f"{aggregate(call)} AS {quoted(name)}" for name, call in node.aggregates]
+    shown = ", ".join([*map(quoted, node.group), *calls])
+    group = f" GROUP BY {', '.join(map(quoted, node.group))}" if node.group else ""
+    return f"SELECT {shown} FROM ({below}){group}"
+
+
+def aggregate(call: AggCall) -> str:
+    """Return an aggregate call."""
+    inside = ", ".join(map(expression, call.args)) or "*"
+    text = f"{call.function}({'DISTINCT ' if call.distinct else ''}{inside})"
+    if call.function == "avg":
+        # DuckDB's avg is inexact; the sum of whole numbers is not.
+        total = text.replace("avg(", "sum(", 1)
+        text = f"{total}{_filter(call)} / {text.replace('avg(', 'count(', 1)}"
+    return text + _filter(call)
+
+
+def _filter(call: AggCall) -> str:
+    return "" if call.filter is None else f" FILTER (WHERE {expression(call.filter)})"
+
+
+def expression(expr: Expr) -> str:
+    """Return a scalar expression."""
+    match expr:
+        case ColumnRef():
+            return quoted(expr.name)
+        case Literal():
+            return f"{literal(expr.value)}::{_TYPES[expr.type.kind]}"
+        case Cast():
+            return f"CAST({expression(expr.operand)} AS {_TYPES[expr.type.kind]})"
+        case BoolOp():
+            return "(" + f" {expr.op.upper()} ".join(map(expression, expr.args)) + ")"
+        case Case():
+            whens = " ".join(f"WHEN {expression(c)} THEN {expression(r)}" for c, r in expr.whens)
+            rest = "" if expr.otherwise is None else f" ELSE {expression(expr.otherwise)}"
+            return f"(CASE {whens}{rest} END)"
+        case Call():
+            return _call(expr)
+        case Now():
+            raise AssertionError("no now here")
+        case _:
+            assert_never(expr)  # type: ignore[arg-type]
+
+
+def _call(expr: Call) -> str:
+    parts = [expression(arg) for arg in expr.args]
+    match expr.function:
+        case "is_null":
+            return f"({parts[0]} IS NULL)"
+        case "is_not_null":
+            return f"({parts[0]} IS NOT NULL)"
+        case "/":
+            return f"({parts[0]} // {parts[1]})"
+        case _:
+            return f"({parts[0]} {expr.function} {parts[1]})"
+
+
+def _rows(schema: tuple[Field, ...], rows: Sequence[Row]) -> str:
+    names = ", ".join(quoted(f.name) for f in schema)
+    values = [", ".join(_cell(row[f.name], f.type) for f in schema) for row in rows]
+    nothing = ", ".join(_cell(None, f.type) for f in schema)
+    lines = ", ".join(f"({line})" for line in [nothing, *values])
+    # The first row only gives the types, where there are no others.
+    return f"SELECT {names} FROM (VALUES {lines}) t({names}) OFFSET 1"
+
+
+def _cell(value: Any, type_: SqlType) -> str:
+    return f"{literal(value)}::{_TYPES[type_.kind]}"
+
+
+def literal(value: Any) -> str:
+    """Return a constant."""
+    match value:
+        case None:
+            return "NULL"
+        case bool() | int():
+            return f"({value})"
+        case datetime():
+            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+        case _:
+            return "'" + str(value).replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """Return an identifier."""
+    return f'"{name}"'

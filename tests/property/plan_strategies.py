@@ -1,0 +1,248 @@
+"""Hypothesis strategies that build legal plans and changelogs that respect keys.
+
+Small domains make rows meet: 4 keys, 7 values with NULL, 0, -1 and the largest integer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from floodmark.analysis.keep_keys import keep_keys
+from floodmark.catalog.functions import Operand, aggregate_for, function_for
+from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field
+from floodmark.changelog import ROW_ID, ChangelogMode, RowKind
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import AggCall, BoolOp, Call, Case, ColumnRef, Expr, Literal
+from floodmark.reference.pipeline import Delivery, EpochInput, ObjectKind, ReferenceObject
+from floodmark.reference.tables import MergeRules
+from floodmark.reference.watermarks import Watermark
+
+LARGEST = 2**31 - 1
+VALUES = (None, 0, -1, 1, 2, 3, LARGEST)
+KEYS = (1, 2, 3, 4)
+START = datetime(2024, 1, 1)
+MINUTES = tuple(range(12))
+
+_T = (Field("k", INT, False), Field("a", INT), Field("b", INT))
+_S = (Field("ts", TIMESTAMP), Field("k", INT), Field("v", INT), Field(ROW_ID, BIGINT, False))
+_MARK = n.WatermarkColumn("ts", "s.ts")
+
+SCANS: tuple[n.Scan, ...] = (
+    n.Scan("t1", _T, ("k",), ChangelogMode.RETRACT),
+    n.Scan("t2", _T, ("k",), ChangelogMode.RETRACT),
+    n.Scan("s", _S, (ROW_ID,), ChangelogMode.APPEND_ONLY, (_MARK,)),
+)
+OBJECTS: tuple[ReferenceObject, ...] = (
+    ReferenceObject("t1", ObjectKind.TABLE, _T, ("k",), merge=MergeRules(("k",))),
+    ReferenceObject("t2", ObjectKind.TABLE, _T, ("k",), merge=MergeRules(("k",))),
+    ReferenceObject(
+        "s", ObjectKind.SOURCE, _S, (ROW_ID,),
+        watermarks=(Watermark("ts", ColumnRef(TIMESTAMP, "ts")),),
+    ),
+)  # fmt: skip
+
+Draw = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class _Builder:
+    """Draws nodes; every column gets a name that no other has."""
+
+    draw: Draw
+    names: Iterator[int]
+
+    def fresh(self, prefix: str = "c") -> str:
+        return f"{prefix}{next(self.names)}"
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        return self.draw(st.sampled_from(options))
+
+    def node(self, depth: int, unions: bool = True) -> n.Node:
+        """Draw a plan of at most `depth` operators above its leaves."""
+        if depth == 0:
+            return self.leaf()
+        kinds = ["project", "filter", "join", "join", "aggregate", "aggregate", "tumble"]
+        kind = self.pick([*kinds, "union"] if unions else kinds)
+        if kind == "union":
+            return self.union(depth - 1)
+        if kind == "join":
+            return self.join(depth - 1, unions)
+        below = self.node(depth - 1, unions)
+        match kind:
+            case "project":
+                return self.project(below)
+            case "filter":
+                return n.Filter(below, self.predicate(below))
+            case "aggregate":
+                return self.aggregate(below)
+            case _:
+                return self.tumble(below)
+
+    def leaf(self) -> n.Node:
+        scan = self.pick(SCANS)
+        shown = [(self.fresh(), ColumnRef(f.type, f.name)) for f in scan.schema]
+        return n.Project(scan, tuple(shown))
+
+    def project(self, below: n.Node) -> n.Node:
+        kept = self.draw(st.lists(st.sampled_from(below.schema), min_size=1, unique=True))
+        columns: list[tuple[str, Expr]] = [
+            (self.fresh(), ColumnRef(f.type, f.name)) for f in kept
+        ]
+        if numbers(below) and self.draw(st.booleans()):
+            columns.append((self.fresh(), self.number(below)))
+        return n.Project(below, tuple(columns))
+
+    def number(self, below: n.Node) -> Expr:
+        """Draw an expression; it overflows, and divides by zero, sometimes."""
+        column = self.column(below)
+        match self.pick(["+", "-", "/", "case"]):
+            case "case":
+                when = (self.comparison(below), column)
+                return Case(column.type, (when,), Literal(column.type, 0))
+            case op:
+                small = Literal(column.type, self.pick([0, 1, 2] if op == "/" else [1, 2]))
+                return call(op, column, small)
+
+    def column(self, below: n.Node) -> ColumnRef:
+        found = self.pick(numbers(below))
+        return ColumnRef(found.type, found.name)
+
+    def comparison(self, below: n.Node) -> Expr:
+        if not numbers(below):
+            found = below.schema[0]
+            return Call(BOOLEAN, "is_not_null", (ColumnRef(found.type, found.name),))
+        column = self.column(below)
+        if self.draw(st.integers(0, 4)) == 0:
+            return Call(BOOLEAN, self.pick(["is_null", "is_not_null"]), (column,))
+        other = Literal(column.type, self.pick([0, 1, 2, -1]))
+        return Call(BOOLEAN, self.pick(["=", "<>", "<", ">="]), (column, other))
+
+    def predicate(self, below: n.Node) -> Expr:
+        if self.draw(st.booleans()):
+            return self.comparison(below)
+        parts = (self.comparison(below), self.comparison(below))
+        return BoolOp(BOOLEAN, self.pick(["and", "or"]), parts)
+
+    def union(self, depth: int) -> n.Node:
+        sides = (self.node(depth, unions=False), self.node(depth, unions=False))
+        width = min(2, *(len(integers(side)) for side in sides))
+        if width == 0:
+            return sides[0]
+        names = [self.fresh() for _ in range(width)]
+        branches = []
+        for side in sides:
+            columns = integers(side)[:width]
+            shown = [ColumnRef(f.type, f.name) for f in columns]
+            branches.append(n.Project(side, tuple(zip(names, shown, strict=True))))
+        return n.UnionAll(tuple(branches), self.fresh("__branch"))
+
+    def join(self, depth: int, unions: bool) -> n.Node:
+        left, right = self.node(depth, unions), self.node(depth, unions=False)
+        pairs = [(a, b) for a in left.schema for b in right.schema if a.type == b.type]
+        if not pairs:
+            return left
+        count = self.draw(st.integers(1, 2))
+        equi = tuple({(a.name, b.name): None for a, b in (self.pick(pairs) for _ in range(count))})
+        return n.Join(left, right, self.pick(list(n.JoinKind)), equi)
+
+    def aggregate(self, below: n.Node) -> n.Node:
+        group = self.draw(st.lists(st.sampled_from(below.names), max_size=2, unique=True))
+        calls = [(self.fresh(), AggCall("count", (), BIGINT))]
+        if numbers(below):
+            calls += [(self.fresh(), self.call(below)) for _ in range(self.pick([0, 1, 2]))]
+        return n.Aggregate(below, tuple(group), tuple(calls))
+
+    def call(self, below: n.Node) -> AggCall:
+        column = self.column(below)
+        name = self.pick(["count", "sum", "avg", "min", "max"])
+        operand = Operand("", column.type)
+        result = aggregate_for(name, (column.type,)).result_type([operand])
+        condition = self.comparison(below) if self.draw(st.integers(0, 3)) == 0 else None
+        return AggCall(name, (column,), result, self.draw(st.integers(0, 3)) == 0, condition)
+
+    def tumble(self, below: n.Node) -> n.Node:
+        times = [f.name for f in below.schema if f.type == TIMESTAMP]
+        if not times:
+            return below
+        size = (0, 0, self.pick([1, 3, 5]) * 60_000_000)
+        start, end = self.fresh(), self.fresh()
+        return n.Tumble(below, self.pick(times), size, (0, 0, 0), start, end)
+
+
+def call(op: str, left: Expr, right: Expr) -> Call:
+    """Return the call of a binary operator with its registered type."""
+    operands = [Operand("", left.type), Operand("", right.type)]
+    result = function_for(op, (left.type, right.type)).result_type(operands)
+    return Call(result, op, (left, right))
+
+
+def numbers(node: n.Node) -> list[Field]:
+    """Return the whole-number columns of a node."""
+    return [f for f in node.schema if f.type in (INT, BIGINT)]
+
+
+def integers(node: n.Node) -> list[Field]:
+    """Return the columns of type INT."""
+    return [f for f in node.schema if f.type == INT]
+
+
+@st.composite
+def plans(draw: Draw, max_depth: int = 4) -> n.Node:
+    """Draw a plan that keeps its stream keys."""
+    builder = _Builder(draw, itertools.count())
+    return keep_keys(builder.node(draw(st.integers(1, max_depth))))
+
+
+@st.composite
+def closing_plans(draw: Draw) -> n.Node:
+    """Draw an aggregate over tumbling windows of `s` that emits on window close."""
+    builder = _Builder(draw, itertools.count())
+    scan = SCANS[2]
+    leaf: n.Node = n.Project(scan, tuple((f"s_{f.name}", ColumnRef(f.type, f.name)) for f in _S))
+    if draw(st.booleans()):
+        leaf = n.Filter(leaf, builder.predicate(leaf))
+    size = (0, 0, draw(st.sampled_from([1, 3, 5])) * 60_000_000)
+    tumble = n.Tumble(leaf, "s_ts", size, (0, 0, 0), "start", "end")
+    extra = ("s_k",) if draw(st.booleans()) else ()
+    calls = (("n", AggCall("count", (), BIGINT)), ("x", builder.call(tumble)))
+    window = draw(st.sampled_from(["start", "end"]))
+    return keep_keys(n.CloseAggregate(tumble, (window, *extra), calls, window))
+
+
+_value = st.sampled_from(VALUES)
+_upsert = st.tuples(st.just(RowKind.INSERT), st.sampled_from(KEYS), _value, _value)
+_delete = st.tuples(
+    st.just(RowKind.DELETE), st.sampled_from(KEYS), st.none(), st.none()
+)
+_keyed = st.lists(st.one_of(_upsert, _upsert, _delete), max_size=4)
+_event = st.tuples(st.sampled_from(MINUTES), st.sampled_from([None, *KEYS]), _value)
+_events = st.lists(_event, max_size=4)
+
+
+@st.composite
+def epochs(draw: Draw, count: int = 3) -> list[EpochInput]:
+    """Draw the input of some epochs; a retraction carries only the key, the table knows the row."""
+    out = []
+    for number in range(count):
+        deliveries = {name: [_change(op) for op in draw(_keyed)] for name in ("t1", "t2")}
+        deliveries["s"] = [_appended(op, number) for op in draw(_events)]
+        out.append(EpochInput(START.replace(tzinfo=UTC) + timedelta(minutes=number), deliveries))
+    return out
+
+
+def _change(op: tuple[Any, ...]) -> Delivery:
+    kind, k, a, b = op
+    return Delivery(kind, {"k": k, "a": a, "b": b})
+
+
+def _appended(op: tuple[Any, ...], number: int) -> Delivery:
+    minute, k, v = op
+    time = START + timedelta(minutes=minute + 4 * number)
+    return Delivery(RowKind.INSERT, {"ts": time, "k": k, "v": v})
+

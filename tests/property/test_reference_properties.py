@@ -1,0 +1,185 @@
+"""What must hold for every plan and every changelog, on the reference alone.
+
+Held here: the analysis promises of each node (its key is unique, an append-only node never
+retracts, no change is below a watermark), the incremental identity, emit on close, independence of
+epoch boundaries; and DuckDB's opinion of the batch meaning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plan_strategies import OBJECTS, START, closing_plans, epochs, plans
+
+from duckdb_sql import render
+from floodmark.analysis.analyse import analyse
+from floodmark.changelog import ChangelogMode, RowKind
+from floodmark.plan import nodes as n
+from floodmark.reference.changes import apply
+from floodmark.reference.engine import advance
+from floodmark.reference.interpreter import evaluate
+from floodmark.reference.moment import DeadLetter
+from floodmark.reference.pipeline import (
+    EpochInput,
+    ObjectKind,
+    ObjectResult,
+    ObjectState,
+    ReferenceObject,
+)
+from floodmark.reference.rows import Row, bag, key_of, sort_value
+
+PROFILE = settings(
+    derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+
+
+def views_of(root: n.Node) -> dict[str, tuple[n.Node, ReferenceObject]]:
+    """Return a view for every node of a plan, under the node's name."""
+    plan = analyse(root)
+    out = {}
+    for node in plan.nodes:
+        found = plan[node]
+        view = ReferenceObject(
+            found.identifier, ObjectKind.VIEW, node.schema, found.stream_key, plan=node
+        )
+        out[found.identifier] = (node, view)
+    return out
+
+
+@settings(PROFILE, max_examples=700)
+@given(plans(), epochs())
+def test_every_node_keeps_what_the_analysis_promises(
+    root: n.Node, inputs: list[EpochInput]
+) -> None:
+    plan = analyse(root)
+    views = views_of(root)
+    objects = (*OBJECTS, *(view for _, view in views.values()))
+    states: Mapping[str, ObjectState] = {}
+    for epoch in inputs:
+        before = states
+        states, results = advance(objects, states, epoch)
+        for name, (node, _) in views.items():
+            old, new = before.get(name, ObjectState()), states[name]
+            _check_node(plan[node], old, new, results[name])
+
+
+def _check_node(found: Any, old: ObjectState, new: ObjectState, result: ObjectResult) -> None:
+    keys = [key_of(row, found.stream_key) for row in new.rows]
+    assert len(set(keys)) == len(keys), "the stream key is not unique"
+    assert bag(apply(old.rows, result.changes)) == bag(new.rows)
+    if found.mode is ChangelogMode.APPEND_ONLY:
+        assert all(kind is RowKind.INSERT for kind, _ in result.changes)
+    assert set(new.watermark) <= {w.column for w in found.watermarks}
+    for column, bound in old.watermark.items():
+        for kind, row in result.changes:
+            value = row[column]
+            assert value is None or not sort_value(value) < sort_value(bound), (kind, column)
+
+
+@settings(PROFILE, max_examples=300)
+@given(closing_plans(), epochs(count=4))
+def test_emit_on_close_is_the_batch_result_of_closed_windows(
+    root: n.Node, inputs: list[EpochInput]
+) -> None:
+    view = ReferenceObject(
+        "v", ObjectKind.VIEW, root.schema, analyse(root)[root].stream_key, plan=root,
+        emits_on_close=True,
+    )  # fmt: skip
+    states: Mapping[str, ObjectState] = {}
+    for epoch in inputs:
+        states, results = advance((*OBJECTS, view), states, epoch)
+        assert all(kind is RowKind.INSERT for kind, _ in results["v"].changes)
+    rows = {name: state.rows for name, state in states.items()}
+    batch = evaluate(root, rows, inputs[-1].now)
+    window = next(c.window for c in n.walk(root) if isinstance(c, n.CloseAggregate))
+    bound = states["v"].watermark.get(window)
+    closed = [row for row in batch if bound is not None and row[window] < bound]
+    assert bag(states["v"].rows) == bag(closed)
+
+
+@settings(PROFILE, max_examples=200)
+@given(closing_plans(), epochs(count=4), st.integers(1, 3))
+def test_other_epoch_boundaries_give_the_same_rows(
+    root: n.Node, inputs: list[EpochInput], cut: int
+) -> None:
+    view = ReferenceObject(
+        "v", ObjectKind.VIEW, root.schema, analyse(root)[root].stream_key, plan=root,
+        emits_on_close=True,
+    )  # fmt: skip
+    apart = _final((*OBJECTS, view), inputs)
+    together = _final((*OBJECTS, view), [*inputs[: cut - 1], _joined(inputs[cut - 1 : cut + 1])])
+    if cut == len(inputs) - 1:
+        for name in ("v", "t1", "t2", "s"):
+            assert bag(apart[name].rows) == bag(together[name].rows), name
+    else:
+        rest = [_joined(inputs[cut - 1 : cut + 1]), *inputs[cut + 1 :]]
+        together = _final((*OBJECTS, view), [*inputs[: cut - 1], *rest])
+        for name in ("v", "t1", "t2", "s"):
+            assert bag(apart[name].rows) == bag(together[name].rows), name
+
+
+def _joined(inputs: Sequence[EpochInput]) -> EpochInput:
+    names = {name for epoch in inputs for name in epoch.deliveries}
+    deliveries = {
+        name: [d for epoch in inputs for d in epoch.deliveries.get(name, ())] for name in names
+    }
+    return EpochInput(inputs[-1].now, deliveries)
+
+
+def _final(
+    objects: Sequence[ReferenceObject], inputs: Sequence[EpochInput]
+) -> Mapping[str, ObjectState]:
+    states: Mapping[str, ObjectState] = {}
+    for epoch in inputs:
+        states, _ = advance(objects, states, epoch)
+    return states
+
+
+@pytest.fixture(scope="module")
+def database() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": 1})
+
+
+@settings(PROFILE, max_examples=500)
+@given(root=plans(max_depth=3), inputs=epochs(count=2))
+def test_duckdb_agrees_on_the_batch_meaning(
+    database: duckdb.DuckDBPyConnection, root: n.Node, inputs: list[EpochInput]
+) -> None:
+    states = _final(OBJECTS, inputs)
+    rows = {name: state.rows for name, state in states.items()}
+    dead: list[DeadLetter] = []
+    ours = evaluate(root, rows, START, dead=dead)
+    if dead:
+        return  # DuckDB refuses the whole query
+    cursor = database.execute(render(root, rows))
+    names = [column[0] for column in cursor.description or ()]
+    theirs = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    _assert_same(_sorted(ours, root.names), _sorted(theirs, root.names), render(root, rows))
+
+
+def _sorted(rows: Sequence[Row], names: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    shown = [tuple(_plain(row[name]) for name in names) for row in rows]
+    return sorted(shown, key=lambda values: [(v is None, str(v)) for v in values])
+
+
+def _plain(value: Any) -> Any:
+    """Bring all numbers to one form that survives sorting as text."""
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return float(f"{float(value):.9g}")
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _assert_same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]], sql: str) -> None:
+    assert len(ours) == len(theirs), (ours, theirs, sql)
+    for a, b in zip(ours, theirs, strict=True):
+        for x, y in zip(a, b, strict=True):
+            close = isinstance(x, float) and isinstance(y, float) and math.isclose(x, y)
+            assert close or x == y, (a, b, sql)
