@@ -1,0 +1,148 @@
+"""What an expression means: the oracle that Spark's results are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from floodmark.catalog.casts import cast_value
+from floodmark.catalog.functions import RowError, aggregate_for, lookup
+from floodmark.catalog.functions.comparison import order_key
+from floodmark.plan.expressions import (
+    AggCall,
+    BoolOp,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+    Now,
+)
+
+Pair = tuple[Any, int | None]
+"""A value and the code of the error that took its place; one of the two is None."""
+
+
+def evaluate(expr: Expr, row: Mapping[str, Any], now: datetime | None = None) -> Pair:
+    """Return the value of an expression for a row, or why it has none.
+
+    `now` is the epoch's time, naive in UTC or aware; needed only where the expression reads it.
+    """
+    match expr:
+        case ColumnRef():
+            return row[expr.name], None
+        case Literal():
+            return expr.value, None
+        case Now():
+            assert now is not None, "an expression reads now()"
+            return (now.replace(tzinfo=UTC) if now.tzinfo is None else now), None
+        case Cast():
+            value, error = evaluate(expr.operand, row, now)
+            if error is not None:
+                return None, error
+            return _guarded(lambda: cast_value(value, expr.operand.type, expr.type))
+        case BoolOp():
+            return _logic(expr, [evaluate(a, row, now) for a in expr.args])
+        case Case():
+            return _case(expr, row, now)
+        case Call():
+            return _call(expr, row, now)
+        case _:
+            raise AssertionError(expr)
+
+
+def _guarded(compute: Any) -> Pair:
+    try:
+        return compute(), None
+    except RowError as refused:
+        return None, int(refused.code)
+
+
+def _logic(expr: BoolOp, pairs: Sequence[Pair]) -> Pair:
+    """FALSE absorbs for AND and TRUE for OR; else the smallest error; else NULL."""
+    absorbing = expr.op == "or"
+    if any(value is absorbing for value, _ in pairs):
+        return absorbing, None
+    errors = [error for _, error in pairs if error is not None]
+    if errors:
+        return None, min(errors)
+    return (None if any(value is None for value, _ in pairs) else not absorbing), None
+
+
+def _case(expr: Case, row: Mapping[str, Any], now: datetime | None) -> Pair:
+    for condition, result in expr.whens:
+        value, error = evaluate(condition, row, now)
+        if error is not None:
+            return None, error
+        if value:
+            return evaluate(result, row, now)
+    return (None, None) if expr.otherwise is None else evaluate(expr.otherwise, row, now)
+
+
+def _call(expr: Call, row: Mapping[str, Any], now: datetime | None) -> Pair:
+    if expr.function == "coalesce":
+        for arg in expr.args:
+            value, error = evaluate(arg, row, now)
+            if value is not None or error is not None:
+                return value, error
+        return None, None
+    pairs = [evaluate(a, row, now) for a in expr.args]
+    errors = [error for _, error in pairs if error is not None]
+    if errors:
+        return None, min(errors)
+    function, values = lookup(expr), [value for value, _ in pairs]
+    if function.strict and any(v is None for v in values):
+        return None, None
+    types = (tuple(a.type for a in expr.args), expr.type) if function.typed else ()
+    return _guarded(lambda: function.python(*types, *values))
+
+
+def aggregate(call: AggCall, rows: Sequence[Mapping[str, Any]], now: datetime | None = None) -> Pair:
+    """Return the value of an aggregate over the rows of one group, or why it has none.
+
+    The rows come in the order that breaks ties; an error in an argument is the group's.
+    """
+    kept: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
+    for row in rows:
+        if call.filter is not None:
+            wanted, error = evaluate(call.filter, row, now)
+            if error is not None:
+                return None, error
+            if not wanted:
+                continue
+        pairs = [evaluate(e, row, now) for e in (*call.args, *(e for e, _, _ in call.order_by))]
+        errors = [error for _, error in pairs if error is not None]
+        if errors:
+            return None, min(errors)
+        values = tuple(value for value, _ in pairs)
+        kept.append((values[: len(call.args)], values[len(call.args) :]))
+    for index in reversed(range(len(call.order_by))):
+        _sort(kept, index, call)
+    arguments = [args for args, _ in kept]
+    if call.distinct:
+        arguments = _distinct(arguments, call)
+    types = tuple(a.type for a in call.args)
+    function = aggregate_for(call.function, types)
+    return _guarded(lambda: function.python(arguments, types, call.type))
+
+
+def _sort(kept: list[tuple[Any, Any]], index: int, call: AggCall) -> None:
+    expr, descending, nulls_first = call.order_by[index]
+    null_rank = 1 if nulls_first is descending else -1
+
+    def key(item: tuple[Any, Any]) -> tuple[Any, ...]:
+        value = item[1][index]
+        return (null_rank,) if value is None else (0, order_key(value, expr.type))
+
+    kept.sort(key=key, reverse=descending)
+
+
+def _distinct(arguments: list[tuple[Any, ...]], call: AggCall) -> list[tuple[Any, ...]]:
+    types = [a.type for a in call.args]
+    seen: dict[str, tuple[Any, ...]] = {}
+    for args in arguments:
+        key = repr([None if v is None else order_key(v, t) for v, t in zip(args, types, strict=True)])
+        seen.setdefault(key, args)
+    return list(seen.values())

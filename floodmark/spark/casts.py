@@ -1,0 +1,230 @@
+"""Casts as Spark SQL text: the value, NULL where there is none, and the row's error."""
+
+from __future__ import annotations
+
+from floodmark.catalog import casts as texts
+from floodmark.catalog.functions.datetime import print_interval
+from floodmark.catalog.functions.intervals import DAY_MICROS
+from floodmark.catalog.functions.model import RowErrorCode
+from floodmark.catalog.promotion import bounds
+from floodmark.catalog.types import Kind, SqlType
+from floodmark.spark.literals import quote
+from floodmark.spark.types import spark_type
+
+_RANGE = RowErrorCode.NUMBER_OUT_OF_RANGE.value
+_TEXT = RowErrorCode.INVALID_TEXT.value
+_WHOLE = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
+_FLOATS = (Kind.REAL, Kind.DOUBLE)
+Pair = tuple[str, str | None]
+
+
+def print_cast(value: str, source: SqlType, target: SqlType) -> Pair:
+    """Return the value text and the error text (or None) of a cast."""
+    if source == target:
+        return value, None
+    if target.kind is Kind.VARCHAR:
+        return _to_text(value, source), None
+    if source.kind is Kind.VARCHAR:
+        return _from_text(value, target)
+    name = spark_type(target)
+    match source.kind, target.kind:
+        case (Kind.LIST, Kind.LIST):
+            return _list(value, source, target)
+        case (Kind.STRUCT, Kind.STRUCT):
+            return _struct(value, source, target)
+        case (Kind.TIMESTAMP | Kind.TIMESTAMPTZ), Kind.TIME:
+            return f"pmod(unix_micros(CAST({value} AS TIMESTAMP)), {DAY_MICROS})", None
+        case Kind.TIME, Kind.INTERVAL:
+            return print_interval(f"{value} IS NOT NULL", "0", "0", value), None
+        case Kind.INTERVAL, Kind.TIME:
+            return f"pmod({value}.micros, {DAY_MICROS})", None
+        case _ if target.is_numeric and source.is_numeric:
+            return _number(value, source, target)
+        case _:
+            return f"CAST({value} AS {name})", None
+
+
+def _failing(value: str, result: str, code: int) -> Pair:
+    return result, f"CASE WHEN {result} IS NULL AND {value} IS NOT NULL THEN {code} END"
+
+
+def _number(value: str, source: SqlType, target: SqlType) -> Pair:
+    name = spark_type(target)
+    if target.kind in _FLOATS:
+        return f"CAST({value} AS {name})", None
+    if source.kind in _FLOATS:
+        if target.kind is Kind.NUMERIC:
+            return _failing(value, f"try_cast({value} AS {name})", _RANGE)
+        # 2^63 would be taken for the largest BIGINT.
+        below = f"CASE WHEN {value} < 9223372036854775807D THEN rint({value}) END"
+        rounded = below if target.kind is Kind.BIGINT else f"rint({value})"
+        return _failing(value, f"try_cast({rounded} AS {name})", _RANGE)
+    if _fits(source, target):
+        return f"CAST({value} AS {name})", None
+    if source.kind is Kind.NUMERIC and target.kind in _WHOLE:
+        precision, scale = bounds(source)
+        rounded = value if scale == 0 else f"round({value}, 0)"
+        if precision == scale:
+            rounded = f"round(CAST({value} AS DECIMAL(38,{min(scale, 37)})), 0)"
+        return _failing(value, f"try_cast({rounded} AS {name})", _RANGE)
+    return _failing(value, f"try_cast({value} AS {name})", _RANGE)
+
+
+def _fits(source: SqlType, target: SqlType) -> bool:
+    """Tell whether every value of the source has a place in the target."""
+    if source.kind in _WHOLE and target.kind in _WHOLE:
+        return _WHOLE.index(source.kind) <= _WHOLE.index(target.kind)
+    if target.kind is not Kind.NUMERIC:
+        return False
+    (p1, s1), (p2, s2) = bounds(source), bounds(target)
+    # Rounding to fewer decimals can need one whole digit more.
+    return p1 - s1 + (1 if s1 > s2 else 0) <= p2 - s2
+
+
+def _list(value: str, source: SqlType, target: SqlType) -> Pair:
+    assert source.element is not None and target.element is not None
+    inner, error = print_cast("e", source.element, target.element)
+    result = f"transform({value}, e -> {inner})"
+    if error is None:
+        return result, None
+    failed = f"array_min(transform({value}, e -> {error}))"
+    return f"CASE WHEN {failed} IS NULL THEN {result} END", failed
+
+
+def _struct(value: str, source: SqlType, target: SqlType) -> Pair:
+    parts, errors = [], []
+    for old, new in zip(source.fields, target.fields, strict=True):
+        inner, error = print_cast(f"{value}.`{old.name}`", old.type, new.type)
+        parts.append(f"{quote(new.name)}, {inner}")
+        errors += [] if error is None else [error]
+    result = f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
+    if not errors:
+        return result, None
+    error = errors[0] if len(errors) == 1 else f"least({', '.join(errors)})"
+    return f"CASE WHEN ({error}) IS NULL THEN {result} END", error
+
+
+def _float_text(value: str, single: bool) -> str:
+    """Print Java's shortest digits in PostgreSQL's layout."""
+    text, high = f"CAST({value} AS STRING)", "1e6" if single else "1e15"
+    plain = f"CAST(CAST({text} AS DECIMAL(38,21)) AS STRING)"
+    mantissa = f"regexp_replace(substring_index({text}, 'E', 1), '[.]0$', '')"
+    power = f"CAST(substring_index({text}, 'E', -1) AS INT)"
+    sign = f"CASE WHEN {power} < 0 THEN 'e-' ELSE 'e+' END"
+    science = f"concat({mantissa}, {sign}, lpad(CAST(abs({power}) AS STRING), 2, '0'))"
+    # Java writes 1e6 <= x < 1e7 plainly; REAL there needs the scientific form.
+    shifted = f"format_string('%.6e', {value})"
+    middle = f"regexp_replace({shifted}, '[.]?0+e', 'e')"
+    small = f"WHEN abs({value}) < 1e7D THEN {middle} " if single else ""
+    return (
+        f"CASE WHEN isnan({value}) OR abs({value}) = CAST('Infinity' AS DOUBLE) THEN {text} "
+        f"WHEN {value} = 0 THEN regexp_replace({text}, '[.]0$', '') "
+        f"WHEN abs({value}) >= 1e-4D AND abs({value}) < {high}D THEN regexp_replace({plain}, '[.]?0+$', '') "
+        f"WHEN abs({value}) < 1 THEN {science} {small}ELSE {science} END"
+    )
+
+
+def _time_text(micros: str) -> str:
+    seconds = f"({micros} DIV 1000000)"
+    clock = f"format_string('%02d:%02d:%02d', {seconds} DIV 3600, {seconds} DIV 60 % 60, {seconds} % 60)"
+    fraction = f"regexp_replace(format_string('.%06d', {micros} % 1000000), '[.]?0+$', '')"
+    return f"concat({clock}, {fraction})"
+
+
+def _interval_text(v: str) -> str:
+    def unit(amount: str, word: str, before: str) -> str:
+        plus = f"CASE WHEN {before} AND {amount} > 0 THEN '+' ELSE '' END"
+        plural = f"CASE WHEN {amount} = 1 THEN '' ELSE 's' END"
+        return (
+            f"CASE WHEN {amount} <> 0 THEN concat({plus}, CAST({amount} AS STRING), ' {word}', {plural}) END"
+        )
+
+    years, months, days, micros = f"({v}.months DIV 12)", f"({v}.months % 12)", f"{v}.days", f"{v}.micros"
+    size = f"abs({micros})"
+    sign = f"CASE WHEN {micros} < 0 THEN '-' WHEN {days} < 0 OR ({days} = 0 AND {v}.months < 0) THEN '+' ELSE '' END"
+    empty = f"({v}.months = 0 AND {days} = 0)"
+    clock = f"CASE WHEN {micros} <> 0 OR {empty} THEN concat({sign}, {_time_text(size)}) END"
+    parts = [unit(years, "year", "FALSE"), unit(months, "mon", "FALSE"), unit(days, "day", f"{v}.months < 0"), clock]
+    return f"CASE WHEN {v} IS NOT NULL THEN concat_ws(' ', {', '.join(parts)}) END"
+
+
+def _to_text(value: str, source: SqlType) -> str:
+    match source.kind:
+        case Kind.REAL | Kind.DOUBLE:
+            return _float_text(value, source.kind is Kind.REAL)
+        case Kind.TIMESTAMPTZ:
+            return f"concat(CAST({value} AS STRING), '+00')"
+        case Kind.TIME:
+            return _time_text(value)
+        case Kind.INTERVAL:
+            return _interval_text(value)
+        case Kind.BYTEA:
+            return f"concat('\\\\x', lower(hex({value})))"
+        case Kind.JSONB | Kind.UUID | Kind.UNKNOWN:
+            return value
+        case _:
+            return f"CAST({value} AS STRING)"
+
+
+def _matching(value: str, pattern: str, result: str) -> str:
+    return f"CASE WHEN {value} RLIKE {quote(pattern)} THEN {result} END"
+
+
+def _from_text(value: str, target: SqlType) -> Pair:
+    name = spark_type(target)
+    match target.kind:
+        case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
+            return _number_text(value, texts.INTEGER_TEXT, name)
+        case Kind.NUMERIC:
+            return _number_text(value, texts.NUMBER_TEXT, name)
+        case Kind.REAL | Kind.DOUBLE:
+            either = f"{texts.NUMBER_TEXT}|{texts.FLOAT_WORDS}"
+            return _failing(value, _matching(value, either, f"try_cast({value} AS {name})"), _TEXT)
+        case Kind.BOOLEAN:
+            word = f"lower(btrim({value}, ' \\t\\n\\r\\f'))"
+            true, false = (", ".join(map(quote, w)) for w in (texts.TRUE_TEXTS, texts.FALSE_TEXTS))
+            result = f"CASE WHEN {word} IN ({true}) THEN TRUE WHEN {word} IN ({false}) THEN FALSE END"
+            return _failing(value, result, _TEXT)
+        case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return _failing(value, _moment(value, target.kind), _TEXT)
+        case _:
+            return _failing(value, _other_text(value, target.kind), _TEXT)
+
+
+def _number_text(value: str, pattern: str, name: str) -> Pair:
+    wide = f"try_cast({value} AS {name})"
+    result = _matching(value, pattern, wide)
+    reason = f"CASE WHEN {value} RLIKE {quote(pattern)} THEN {_RANGE} ELSE {_TEXT} END"
+    return result, f"CASE WHEN {result} IS NULL AND {value} IS NOT NULL THEN {reason} END"
+
+
+def _moment(value: str, kind: Kind) -> str:
+    text, zone = f"trim({value})", quote(f"{texts.ZONE_TEXT}$")
+    if kind is not Kind.TIMESTAMPTZ:
+        # The zone is read and not used, as in PostgreSQL; dates must not lose their `-03`.
+        clocked = f"{text} RLIKE ':'"
+        text = f"CASE WHEN {clocked} THEN regexp_replace({text}, {zone}, '') ELSE {text} END"
+    text = f"regexp_replace({text}, '[ T]+(?=[0-9])', ' ')"
+    zoned = "TIMESTAMP" if kind is Kind.TIMESTAMPTZ else "TIMESTAMP_NTZ"
+    whole = f"try_cast({text} AS {zoned})"
+    cut = f"CAST({whole} AS DATE)" if kind is Kind.DATE else whole
+    return _matching(value, texts.TIMESTAMP_TEXT, cut)
+
+
+def _other_text(value: str, kind: Kind) -> str:
+    match kind:
+        case Kind.TIME:
+            stamp = f"try_cast(concat('1970-01-01 ', trim({value})) AS TIMESTAMP_NTZ)"
+            return _matching(value, texts.TIME_TEXT, f"unix_micros(CAST({stamp} AS TIMESTAMP))")
+        case Kind.UUID:
+            return _matching(
+                value, texts.UUID_TEXT,
+                f"lower(regexp_replace({value}, {quote(texts.UUID_TEXT)}, '$1-$2-$3-$4-$5'))",
+            )  # fmt: skip
+        case Kind.JSONB:
+            return f"to_json(try_parse_json({value}))"
+        case Kind.BYTEA:
+            hex_ = f"CASE WHEN {value} RLIKE '^..([0-9a-fA-F]{{2}})*$' THEN unhex(substring({value}, 3)) END"
+            return f"CASE WHEN startswith({value}, '\\\\x') THEN {hex_} ELSE CAST({value} AS BINARY) END"
+        case _:
+            raise AssertionError(kind)

@@ -1,0 +1,161 @@
+"""Typed expressions to Spark SQL text that never raises.
+
+Each expression becomes a value text and, where a row can be refused, an error text: an INT that is
+NULL when the row is fine. Where a row is refused the value is NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from floodmark.catalog.functions import NOT_CONSTANT, Operand, lookup
+from floodmark.catalog.types import Kind, SqlType
+from floodmark.plan.expressions import BoolOp, Call, Case, Cast, ColumnRef, Expr, Literal, Now
+from floodmark.spark.casts import print_cast
+from floodmark.spark.literals import literal, now_literal
+from floodmark.spark.types import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The two texts of an expression; `error` is None when no row can be refused."""
+
+    value: str
+    error: str | None = None
+
+
+def compile(expr: Expr, now_micros: int | None = None) -> Compiled:  # noqa: A001
+    """Return the Spark texts of an expression.
+
+    `now_micros` is the epoch's time in microseconds since 1970, UTC.
+    """
+    match expr:
+        case ColumnRef():
+            return Compiled(quoted(expr.name))
+        case Literal():
+            return Compiled(literal(expr.value, expr.type))
+        case Now():
+            assert now_micros is not None, "an expression reads now()"
+            return Compiled(now_literal(now_micros))
+        case Cast():
+            return _cast(expr, compile(expr.operand, now_micros))
+        case BoolOp():
+            return _logic(expr, [compile(a, now_micros) for a in expr.args])
+        case Case():
+            return _case(expr, now_micros)
+        case Call():
+            parts = [compile(a, now_micros) for a in expr.args]
+            return _coalesce(parts) if expr.function == "coalesce" else _call(expr, parts)
+        case _:
+            raise AssertionError(expr)
+
+
+def smallest(errors: Sequence[str | None]) -> str | None:
+    """Return the text of the smallest error code, None when there is none."""
+    present = list(dict.fromkeys(e for e in errors if e is not None))
+    if len(present) < 2:
+        return present[0] if present else None
+    return f"least({', '.join(present)})"
+
+
+def _cast(expr: Cast, operand: Compiled) -> Compiled:
+    value, error = print_cast(operand.value, expr.operand.type, expr.type)
+    return Compiled(value, smallest([operand.error, error]))
+
+
+def _logic(expr: BoolOp, parts: Sequence[Compiled]) -> Compiled:
+    # A refused operand's value is NULL, so the plain operator already absorbs it.
+    value = f"({f' {expr.op.upper()} '.join(p.value for p in parts)})"
+    error = smallest([p.error for p in parts])
+    if error is None:
+        return Compiled(value)
+    settled = "FALSE" if expr.op == "or" else "TRUE"
+    open_ = f"coalesce({value}, {settled})"
+    return Compiled(value, f"CASE WHEN {'NOT ' if expr.op == 'or' else ''}{open_} THEN {error} END")
+
+
+def _case(expr: Case, now: int | None) -> Compiled:
+    whens = [(compile(c, now), compile(r, now)) for c, r in expr.whens]
+    otherwise = None if expr.otherwise is None else compile(expr.otherwise, now)
+    values, errors, fails = [], [], False
+    for condition, result in whens:
+        if condition.error is not None:
+            fails = True
+            values.append(f"WHEN ({condition.error}) IS NOT NULL THEN NULL")
+            errors.append(f"WHEN ({condition.error}) IS NOT NULL THEN {condition.error}")
+        fails = fails or result.error is not None
+        values.append(f"WHEN {condition.value} THEN {result.value}")
+        errors.append(f"WHEN {condition.value} THEN {result.error or 'CAST(NULL AS INT)'}")
+    if otherwise is not None:
+        fails = fails or otherwise.error is not None
+        values.append(f"ELSE {otherwise.value}")
+        errors.append(f"ELSE {otherwise.error or 'CAST(NULL AS INT)'}")
+    value = f"CASE {' '.join(values)} END"
+    return Compiled(value, f"CASE {' '.join(errors)} END" if fails else None)
+
+
+def _coalesce(parts: Sequence[Compiled]) -> Compiled:
+    plain = [p.value for p in parts]
+    value = plain[0] if len(plain) == 1 else f"coalesce({', '.join(plain)})"
+    if all(p.error is None for p in parts):
+        return Compiled(value)
+    values, errors = [], []
+    for part in parts:
+        if part.error is not None:
+            values.append(f"WHEN ({part.error}) IS NOT NULL THEN NULL")
+            errors.append(f"WHEN ({part.error}) IS NOT NULL THEN {part.error}")
+        values.append(f"WHEN {part.value} IS NOT NULL THEN {part.value}")
+        errors.append(f"WHEN {part.value} IS NOT NULL THEN CAST(NULL AS INT)")
+    return Compiled(f"CASE {' '.join(values)} END", f"CASE {' '.join(errors)} END")
+
+
+def _call(expr: Call, parts: Sequence[Compiled]) -> Compiled:
+    function = lookup(expr)
+    operands = operands_of(expr.args, parts)
+    value = function.print_value(operands)
+    inherited = smallest([p.error for p in parts])
+    if inherited is not None and not function.strict:
+        value = f"CASE WHEN ({inherited}) IS NULL THEN {value} END"
+    return Compiled(value, smallest([inherited, function.print_error(operands, value)]))
+
+
+def operands_of(args: Sequence[Expr], parts: Sequence[Compiled]) -> list[Operand]:
+    """Return arguments as the registry's forms take them."""
+    return [
+        Operand(p.value, a.type, a.value if isinstance(a, Literal) else NOT_CONSTANT)
+        for a, p in zip(args, parts, strict=True)
+    ]
+
+
+def same_key(left: str, right: str) -> str:
+    """Return the condition under which two key values are one: NULL equals NULL.
+
+    >>> same_key("l.`k`", "r.`k`")
+    '(l.`k` <=> r.`k`)'
+    """
+    return f"({left} <=> {right})"
+
+
+def canonical_key(value: str, type_: SqlType) -> str:
+    """Return a key value with one zero and one NaN, so that equal keys have equal bytes.
+
+    >>> from floodmark.catalog.types import DOUBLE, INT
+    >>> canonical_key("`k`", INT)
+    '`k`'
+    >>> canonical_key("`k`", DOUBLE)
+    "CASE WHEN isnan(`k`) THEN CAST('NaN' AS DOUBLE) ELSE `k` + CAST(0 AS DOUBLE) END"
+    """
+    if type_.kind not in (Kind.REAL, Kind.DOUBLE):
+        return value
+    name = "FLOAT" if type_.kind is Kind.REAL else "DOUBLE"
+    return f"CASE WHEN isnan({value}) THEN CAST('NaN' AS {name}) ELSE {value} + CAST(0 AS {name}) END"
+
+
+def sort_key(value: str, descending: bool, nulls_first: bool) -> str:
+    """Return one item of ORDER BY.
+
+    >>> sort_key("`a`", True, False)
+    '`a` DESC NULLS LAST'
+    """
+    return f"{value} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
