@@ -40,7 +40,7 @@ def monotone_column(expr: Expr) -> str | None:
 
 def _call(expr: Call) -> str | None:
     varying = [i for i, arg in enumerate(expr.args) if not isinstance(arg, Literal)]
-    if len(varying) != 1 or varying[0] not in lookup(expr).monotone or _spoilt(expr):
+    if len(varying) != 1 or varying[0] != lookup(expr).monotone or _spoilt(expr):
         return None
     return monotone_column(expr.args[varying[0]])
 
