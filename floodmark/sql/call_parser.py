@@ -193,6 +193,7 @@ class CallParser(TypeParser):
             bounds["end"], bounds["end_side"] = self._frame_bound()
         else:
             bounds["start"], bounds["start_side"] = self._frame_bound()
+            bounds["end"] = "CURRENT ROW"
         exclude = None
         if self.accept("exclude"):
             word = self.accept_any("group", "ties", "current", "no")

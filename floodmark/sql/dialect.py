@@ -159,7 +159,15 @@ class Floodmark(RisingWave):  # type: ignore[misc]
 
         def tuple_sql(self, expression: exp.Tuple) -> str:
             items = self.expressions(expression, flat=True)
-            return f"({items})" if len(expression.expressions) > 1 else f"ROW({items})"
+            in_list = isinstance(expression.parent, exp.Values | exp.GroupingSets | exp.Group)
+            is_plain = in_list or len(expression.expressions) > 1
+            return f"({items})" if is_plain else f"ROW({items})"
+
+        def ignorenulls_sql(self, expression: exp.IgnoreNulls) -> str:
+            return f"{self.sql(expression, 'this')} IGNORE NULLS"
+
+        def respectnulls_sql(self, expression: exp.RespectNulls) -> str:
+            return f"{self.sql(expression, 'this')} RESPECT NULLS"
 
         def array_sql(self, expression: exp.Array) -> str:
             items = expression.expressions

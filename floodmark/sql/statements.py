@@ -7,188 +7,61 @@ Queries and scalar expressions are sqlglot expressions; their shapes are listed 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 from sqlglot import exp
 
 from floodmark.errors import Span
-
-
-class ObjectKind(Enum):
-    """What a name in the catalog can stand for; the value is its spelling in SQL."""
-
-    SOURCE = "SOURCE"
-    TABLE = "TABLE"
-    MATERIALIZED_VIEW = "MATERIALIZED VIEW"
-    VIEW = "VIEW"
-    SINK = "SINK"
-    FUNCTION = "FUNCTION"
-    AGGREGATE = "AGGREGATE"
-    INDEX = "INDEX"
-    SCHEMA = "SCHEMA"
-
-
-class ConflictAction(Enum):
-    """What happens to a row whose primary key is there already."""
-
-    DO_NOTHING = "DO NOTHING"
-    UPDATE_FULL = "DO UPDATE FULL"
-    UPDATE_IF_NOT_NULL = "DO UPDATE IF NOT NULL"
-    UPDATE_SET = "DO UPDATE SET"
-
-
-class Volatility(Enum):
-    """What a user's function promises about equal arguments."""
-
-    IMMUTABLE = "IMMUTABLE"
-    STABLE = "STABLE"
-    VOLATILE = "VOLATILE"
-
-
-class ExplainFormat(Enum):
-    """How EXPLAIN prints."""
-
-    TEXT = "TEXT"
-    JSON = "JSON"
-    HTML = "HTML"
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectName:
-    """The name of an object, with at most one schema qualifier."""
-
-    name: str
-    schema: str | None = None
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-    def __str__(self) -> str:
-        return self.name if self.schema is None else f"{self.schema}.{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class TypeName:
-    """A type as it was written: its text and its sqlglot form."""
-
-    text: str
-    type: exp.DataType
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One `key = value` of a WITH list; the value is its text without quotes."""
-
-    name: str
-    value: str
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnDef:
-    """A column of a definition.
-
-    `type` is None only for a generated or CTAS column whose type follows from its expression;
-    `metadata_from` is the key of METADATA FROM, or the column's own name when only METADATA stands.
-    """
-
-    name: str
-    type: TypeName | None
-    not_null: bool = False
-    default: exp.Expression | None = None
-    generated: exp.Expression | None = None
-    metadata_from: str | None = None
-    primary_key: bool = False
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class PrimaryKey:
-    """The declared primary key: its columns in the order they were written."""
-
-    columns: tuple[str, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class WatermarkDef:
-    """`WATERMARK FOR column AS expression [WITH TTL]`."""
-
-    column: str
-    expression: exp.Expression
-    with_ttl: bool = False
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """`column = value`, or `(c1, c2) = value` with `is_tuple`: value is then a row or a query."""
-
-    columns: tuple[str, ...]
-    value: exp.Expression
-    is_tuple: bool = False
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ConflictClause:
-    """The conflict behaviour of a table; WITH VERSION COLUMN alone means UPDATE_FULL."""
-
-    action: ConflictAction
-    assignments: tuple[Assignment, ...] = ()
-    where: exp.Expression | None = None
-    version_columns: tuple[str, ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class FormatEncode:
-    """`FORMAT f ENCODE e [(options)]`, both words in upper case."""
-
-    format: str
-    encode: str | None = None
-    options: tuple[Option, ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class IncludeColumn:
-    """`INCLUDE kind [AS name]`: kind is in upper case, `INGESTION TIMESTAMP` or `KEY`."""
-
-    kind: str
-    name: str
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """`TRANSFORM USING (query)`; `table` and `alias` are set inside FOR TABLES only."""
-
-    query: exp.Expression | None
-    table: str | None = None
-    alias: str | None = None
-    options: tuple[Option, ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter or a result column of a function."""
-
-    name: str | None
-    type: TypeName
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Statement:
-    """Any statement; `span` covers it whole, without the semicolon."""
-
-    span: Span = field(compare=False, repr=False)
-
-    @property
-    def sql(self) -> str:
-        """Return the text as it was written."""
-        return self.span.text
+from floodmark.sql.parts import (
+    Assignment as Assignment,
+)
+from floodmark.sql.parts import (
+    ColumnDef as ColumnDef,
+)
+from floodmark.sql.parts import (
+    ConflictAction as ConflictAction,
+)
+from floodmark.sql.parts import (
+    ConflictClause as ConflictClause,
+)
+from floodmark.sql.parts import (
+    ExplainFormat as ExplainFormat,
+)
+from floodmark.sql.parts import (
+    FormatEncode as FormatEncode,
+)
+from floodmark.sql.parts import (
+    IncludeColumn as IncludeColumn,
+)
+from floodmark.sql.parts import (
+    ObjectKind as ObjectKind,
+)
+from floodmark.sql.parts import (
+    ObjectName as ObjectName,
+)
+from floodmark.sql.parts import (
+    Option as Option,
+)
+from floodmark.sql.parts import (
+    Parameter as Parameter,
+)
+from floodmark.sql.parts import (
+    PrimaryKey as PrimaryKey,
+)
+from floodmark.sql.parts import (
+    Statement as Statement,
+)
+from floodmark.sql.parts import (
+    Transform as Transform,
+)
+from floodmark.sql.parts import (
+    TypeName as TypeName,
+)
+from floodmark.sql.parts import (
+    Volatility as Volatility,
+)
+from floodmark.sql.parts import (
+    WatermarkDef as WatermarkDef,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

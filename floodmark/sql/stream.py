@@ -162,7 +162,8 @@ class TokenStream:
         if token.kind is not TokenKind.WORD:
             raise self.unexpected(what)
         if token.value in RESERVED and not any_word:
-            raise self.unexpected(what, hint=reserved_hint(self.raw(token)))
+            hint = slip_hint(self.previous, token, self.peek())
+            raise self.unexpected(what, hint=hint or reserved_hint(self.raw(token)))
         self.advance()
         return self.node(start, exp.Identifier(this=token.value, quoted=False))
 
