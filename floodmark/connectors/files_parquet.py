@@ -49,7 +49,8 @@ def _int96_columns(footer: Any) -> frozenset[str]:
 
 def _stored_type(path: Path, column: Field, arrow: pa.Schema, int96: frozenset[str]) -> str | None:
     name = find_name(column.name, arrow.names)
-    if name is None:
+    if name is None or pa.types.is_null(arrow.field(name).type):
+        # A writer that saw only NULLs in a column may have left its type open.
         return None
     type_ = arrow.field(name).type
     stored = "TIMESTAMP_LTZ" if name in int96 else stored_as(type_, column.type)

@@ -1,0 +1,183 @@
+"""What the files connector offers: order, cuts, pins, and what it refuses. No Spark."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from floodmark.catalog.types import BIGINT, INT, INTERVAL, TIMESTAMP, VARCHAR, Field
+from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
+from floodmark.connectors.registry import make_connector
+from floodmark.errors import DataError, UserError
+
+SCHEMA = (Field("id", BIGINT), Field("name", VARCHAR))
+
+
+def source(folder: Path, encode: str, schema=SCHEMA, **options: str) -> Connector:
+    options = {"connector": "files", "path": str(folder), **options}
+    return make_connector(SourceSpec("s", schema, "PLAIN", encode, options))
+
+
+def parquet(path: Path, ids: list[int], type_: pa.DataType | None = None) -> None:
+    names = [f"n{i}" for i in ids]
+    table = pa.table({"id": pa.array(ids, type_ or pa.int64()), "name": names})
+    pq.write_table(table, path, row_group_size=4)
+
+
+def drain(connector: Connector, limit: int, discovery: Discovery | None = None) -> list[Split]:
+    discovery, taken, logged = discovery or Discovery(), {}, []
+    while splits := connector.offer(taken, limit, discovery):
+        discovery.add(splits)
+        taken = {0: splits[-1].end}
+        logged.extend(splits)
+    return logged
+
+
+def test_files_come_by_name_and_temporary_ones_not_at_all(tmp_path: Path) -> None:
+    for name in ("b", "a", "_hidden", ".hidden"):
+        parquet(tmp_path / f"{name}.parquet", [1, 2])
+    parquet(tmp_path / "c.parquet.tmp", [1])
+    (tmp_path / "empty.parquet").touch()
+    splits = source(tmp_path, "PARQUET").offer({}, 100)
+    assert [(s.payload["file"], s.start, s.end) for s in splits] == [
+        ("a.parquet", 0, 2),
+        ("b.parquet", 2, 4),
+    ]
+    assert all(s.partition_end for s in splits)
+
+
+def test_a_late_name_that_sorts_first_is_still_found(tmp_path: Path) -> None:
+    parquet(tmp_path / "b.parquet", [1, 2])
+    connector, discovery = source(tmp_path, "PARQUET"), Discovery()
+    discovery.add(connector.offer({}, 100, discovery))
+    assert connector.offer({0: 2}, 100, discovery) == ()
+    head = connector.head()
+    parquet(tmp_path / "a.parquet", [3])
+    (late,) = connector.offer({0: 2}, 100, discovery)
+    assert (late.payload["file"], late.start, late.end) == ("a.parquet", 2, 3)
+    assert connector.head() != head
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 10, 1000])
+def test_cuts_cover_every_row_once(tmp_path: Path, limit: int) -> None:
+    parquet(tmp_path / "a.parquet", list(range(10)))
+    parquet(tmp_path / "b.parquet", [])
+    parquet(tmp_path / "c.parquet", list(range(5)))
+    splits = drain(source(tmp_path, "PARQUET"), limit)
+    assert splits[0].start == 0 and splits[-1].end == 15
+    assert all(a.end == b.start for a, b in zip(splits, splits[1:], strict=False))
+    rows = {"a.parquet": 0, "b.parquet": 0, "c.parquet": 0}
+    for split in splits:
+        assert split.payload["row"] == rows[split.payload["file"]]
+        rows[split.payload["file"]] += split.end - split.start
+    assert rows == {"a.parquet": 10, "b.parquet": 0, "c.parquet": 5}
+
+
+def test_discovery_survives_its_json_form(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet", list(range(10)))
+    connector = source(tmp_path, "PARQUET")
+    first = connector.offer({}, 4)
+    assert not first[-1].partition_end
+    again = Discovery.from_json(Discovery(first).as_json())
+    assert connector.offer({0: 4}, 100, again) == connector.offer({0: 4}, 100, Discovery(first))
+    assert Split.from_json(first[0].as_json()) == first[0]
+
+
+def test_text_offsets_are_bytes_and_files_stay_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1}\n' * 1000)
+    (tmp_path / "b.json").write_text('{"id": 2}\n')
+    splits = drain(source(tmp_path, "JSON"), 10)
+    assert [(s.start, s.end) for s in splits] == [(0, 10_000), (10_000, 10_010)]
+
+
+def test_a_file_that_changes_while_it_is_cut_is_an_error(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet", list(range(10)))
+    connector = source(tmp_path, "PARQUET")
+    discovery = Discovery(connector.offer({}, 4))
+    os.utime(tmp_path / "a.parquet", (1, 1))
+    with pytest.raises(DataError, match="E0476"):
+        connector.offer({0: 4}, 4, discovery)
+
+
+@pytest.mark.parametrize(
+    ("encode", "content", "reason"),
+    [
+        ("PARQUET", b"<html>", "not a Parquet file"),
+        ("JSON", b"PAR1....", "a Parquet file under another name"),
+        ("JSON", b'[{"id": 1}]', "a JSON array"),
+        ("JSON", b"id,name\n1,x\n", "no line starts with {"),
+        ("CSV", "id,näme\n".encode("latin-1"), "not UTF-8"),
+        ("CSV", "id,name\n".encode("utf-16"), "NUL bytes"),
+        ("CSV", b"x,y\n1,2\n", "none of the declared columns"),
+        ("CSV", b"id,id\n1,2\n", "the header has id twice"),
+    ],
+)
+def test_a_file_of_another_kind_is_one_bad_row_or_an_error(
+    tmp_path: Path, encode: str, content: bytes, reason: str
+) -> None:
+    (tmp_path / "x").write_bytes(content)
+    (split,) = source(tmp_path, encode).offer({5: 1, 0: 7}, 10)
+    assert (split.start, split.end) == (7, 8)
+    assert reason in split.payload["bad"]
+    with pytest.raises(DataError, match="E0477"):
+        source(tmp_path, encode, on_error="fail").offer({}, 10)
+
+
+def test_a_changed_parquet_type_is_an_error_and_a_narrower_one_is_read(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet", [1], pa.int32())
+    (split,) = source(tmp_path, "PARQUET").offer({}, 10)
+    assert split.payload["types"] == {"id": "INT"}
+    with pytest.raises(
+        DataError, match=r"E0478.*column id is declared integer, the file has int64"
+    ):
+        parquet(tmp_path / "a.parquet", [1])
+        source(tmp_path, "PARQUET", (Field("id", INT),)).offer({}, 10)
+    nanos = pa.table({"ts": pa.array([datetime(2024, 1, 1)], pa.timestamp("ns"))})
+    pq.write_table(nanos, tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="microseconds"):
+        source(tmp_path, "PARQUET", (Field("ts", TIMESTAMP),)).offer({}, 10)
+
+
+def test_bounds_come_from_the_row_groups_that_a_split_touches(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet", list(range(12)))
+    connector = source(tmp_path, "PARQUET")
+    splits = drain(connector, 4)
+    assert connector.bounds(splits, "id") == (0, 11)
+    assert connector.bounds(splits[1:2], "id") == (4, 7)
+    assert connector.bounds([], "id") is None
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"connector": "file"}, "E0470"),
+        ({"pth": "x"}, "E0471"),
+        ({"csv.header": "maybe"}, "E0473"),
+        ({"csv.delimiter": "::"}, "E0473"),
+        ({"path": "s3://bucket/x"}, "E0473"),
+    ],
+)
+def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, str], code: str) -> None:
+    with pytest.raises(UserError, match=code):
+        source(tmp_path, "CSV", **options)
+
+
+def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="E0472"):
+        make_connector(SourceSpec("s", SCHEMA, "PLAIN", "CSV", {"connector": "files"}))
+    with pytest.raises(UserError, match="E0482"):
+        source(tmp_path, "AVRO")
+    with pytest.raises(UserError, match="E0479"):
+        source(tmp_path, "CSV", (Field("i", INTERVAL),))
+    with pytest.raises(DataError, match="E0475"):
+        source(tmp_path / "missing", "CSV").offer({}, 10)
+    with pytest.raises(UserError, match="did you mean file_name"):
+        spec = SourceSpec(
+            "s", SCHEMA, "PLAIN", "CSV", {"connector": "files", "path": "x"}, ("fname",)
+        )
+        make_connector(spec)
