@@ -8,22 +8,21 @@ from collections.abc import Sequence
 from floodmark.storage.table import DataFile
 
 TARGET_BYTES = 128 * 1024 * 1024
-FAN_IN = 8
-"""Files of one tier are FAN_IN times larger than those of the tier below."""
 FEWEST = 4
-"""A merge of fewer files is not worth its Spark job."""
+"""The files of a merge at least, and how much larger one tier's files are than those of the tier
+below: a merge then always leaves its tier, so a row is rewritten at most once a tier."""
 
 
 def plan_compaction(
     files: Sequence[DataFile],
     target_bytes: int = TARGET_BYTES,
-    tiers: int = 8,
+    tiers: int = 12,
 ) -> list[list[DataFile]]:
     """Return groups of files, each to be rewritten as one; files in no group stay.
 
     A group has at least four files of one tier and at most `target_bytes`, in the order of the
     table, so that rows clustered at write stay clustered. Tier t (from the largest, 0) holds files
-    of about `target_bytes` / 8^(t+1); the last tier takes all that are smaller.
+    of about `target_bytes` / 4^(t+1); the last tier takes all that are smaller.
     """
     by_tier: dict[int, list[DataFile]] = defaultdict(list)
     for file in files:
@@ -43,10 +42,10 @@ def _tier(size: int, target_bytes: int, tiers: int) -> int | None:
     if size * 2 > target_bytes:
         return None
     tier = 0
-    bound = target_bytes // FAN_IN
+    bound = target_bytes // FEWEST
     while tier < tiers - 1 and size < bound:
         tier += 1
-        bound //= FAN_IN
+        bound //= FEWEST
     return tier
 
 

@@ -43,7 +43,7 @@ class Holder:
         if self.host != socket.gethostname():
             return False
         try:
-            return abs(psutil.Process(self.pid).create_time() - self.started) > 1.0
+            return bool(abs(psutil.Process(self.pid).create_time() - self.started) > 1.0)
         except psutil.NoSuchProcess:
             return True
         except psutil.AccessDenied:
@@ -61,7 +61,7 @@ class Lease:
         """Hold the lease for a block; after `wait` seconds a `TransientError` E0503."""
         deadline = time.monotonic() + wait
         self._folder.mkdir(parents=True, exist_ok=True)
-        number, ticket = self._take_ticket()
+        number, ticket = self._take_ticket(purpose)
         try:
             lock = self._wait_for_turn(number, deadline, wait, purpose)
             try:
@@ -75,16 +75,14 @@ class Lease:
 
     def holder(self) -> Holder | None:
         """Return who holds the lease, or None."""
-        try:
-            return Holder(**json.loads((self._folder / "holder").read_text(encoding="utf-8")))
-        except (FileNotFoundError, ValueError, TypeError):
-            return None
+        return _read_holder(self._folder / "holder")
 
-    def _take_ticket(self) -> tuple[int, int]:
+    def _take_ticket(self, purpose: str) -> tuple[int, int]:
         """Return the number of a new ticket and its open, locked file."""
         temporary = self._folder / f".{uuid.uuid4().hex}"
         ticket = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         fcntl.flock(ticket, fcntl.LOCK_EX)
+        _write_holder(ticket, purpose)
         try:
             number = max(self._tickets(), default=0) + 1
             while True:
@@ -121,8 +119,7 @@ class Lease:
         if not _is_same_file(lock, path):
             os.close(lock)
             return None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, json.dumps(asdict(_myself(purpose))).encode(), 0)
+        _write_holder(lock, purpose)
         return lock
 
     def _is_alive(self, number: int) -> bool:
@@ -135,7 +132,11 @@ class Lease:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return True
+            owner = _read_holder(path)
+            if owner is None or not owner.is_dead:
+                return True
+            path.unlink(missing_ok=True)
+            return False
         else:
             if _is_same_file(file, path):
                 path.unlink(missing_ok=True)
@@ -169,10 +170,19 @@ class Lease:
         )
 
 
-def _myself(purpose: str) -> Holder:
+def _read_holder(path: Path) -> Holder | None:
+    try:
+        return Holder(**json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def _write_holder(descriptor: int, purpose: str) -> None:
     me = psutil.Process()
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    return Holder(me.pid, me.create_time(), socket.gethostname(), since, purpose)
+    holder = Holder(me.pid, me.create_time(), socket.gethostname(), since, purpose)
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps(asdict(holder)).encode(), 0)
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:

@@ -29,9 +29,9 @@ class DataFile:
     path: str
     size: int
     rows: int
-    low: Mapping[str, Scalar] = field(default_factory=dict)
-    high: Mapping[str, Scalar] = field(default_factory=dict)
-    nulls: Mapping[str, int] = field(default_factory=dict)
+    low: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    high: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    nulls: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Handle:
     version: int
     schema: Schema
     files: tuple[DataFile, ...]
-    transactions: Mapping[str, int]
+    transactions: Mapping[str, int] = field(hash=False)
     token: Any = field(default=None, compare=False, repr=False)
 
     def transaction(self, app: str) -> int | None:

@@ -1,0 +1,92 @@
+"""One holder at a time, the dead replaced at once, the waiters in order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from floodmark.errors import TransientError
+from floodmark.storage.lease import Lease
+
+HOLD = """
+import os, sys, time
+from floodmark.storage.lease import Lease
+with Lease(sys.argv[1]).held("hold for a test"):
+    if sys.argv[2] == "fork" and os.fork() == 0:
+        sys.stdin.read(); os._exit(0)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def start_holder(root: Path, mode: str = "plain") -> subprocess.Popen:
+    command = [sys.executable, "-c", HOLD, str(root), mode]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+    return process
+
+
+def test_held_and_free(tmp_path: Path) -> None:
+    lease = Lease(tmp_path)
+    with lease.held("one"):
+        holder = lease.holder()
+        assert holder is not None and (holder.pid, holder.purpose) == (os.getpid(), "one")
+    assert lease.holder() is None
+    with lease.held("two"):
+        pass
+
+
+def test_a_waiter_gives_up_and_names_the_holder(tmp_path: Path) -> None:
+    process = start_holder(tmp_path)
+    with pytest.raises(TransientError) as caught, Lease(tmp_path).held("mine", wait=0.05):
+        pass
+    assert caught.value.code == "E0503"
+    assert f"process {process.pid}" in str(caught.value) and "hold for a test" in str(caught.value)
+    process.communicate("")
+    with Lease(tmp_path).held("mine", wait=5):
+        pass
+
+
+@pytest.mark.parametrize("mode", ["plain", "fork"])
+def test_a_killed_holder_is_replaced(tmp_path: Path, mode: str) -> None:
+    process = start_holder(tmp_path, mode)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with Lease(tmp_path).held("mine", wait=2):
+        holder = Lease(tmp_path).holder()
+        assert holder is not None and holder.pid == os.getpid()
+    process.stdin.close()  # type: ignore[union-attr]
+
+
+def test_waiters_come_in_order(tmp_path: Path) -> None:
+    lease = Lease(tmp_path)
+    order: list[int] = []
+
+    def wait(i: int) -> None:
+        with lease.held(f"waiter {i}", wait=10):
+            order.append(i)
+
+    threads = [threading.Thread(target=wait, args=(i,)) for i in range(5)]
+    tickets = tmp_path / "_floodmark" / "lease"
+    with lease.held("first"):
+        for i, thread in enumerate(threads):
+            thread.start()
+            while len(list(tickets.glob("ticket-*"))) < i + 2:
+                pass
+    for thread in threads:
+        thread.join()
+    assert order == [0, 1, 2, 3, 4]
+
+
+def test_an_error_gives_the_lease_back(tmp_path: Path) -> None:
+    lease = Lease(tmp_path)
+    with pytest.raises(ValueError), lease.held("breaks"):
+        raise ValueError
+    with lease.held("next", wait=0):
+        pass

@@ -1,0 +1,118 @@
+"""Epoch log and catalog log: written once, found at once, whole after a crash."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from floodmark.errors import DataError, TransientError
+from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
+from floodmark.storage.epoch_log import EpochLog, Head, ObjectRecord
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def split(partition: int, start: int, end: int) -> dict:
+    return {"partition": partition, "start": start, "end": end, "payload": {"file": "a.csv"}}
+
+
+def seal(log: EpochLog, epoch: int, version: int = 1) -> None:
+    log.seal(epoch, [ObjectRecord("public.v", {"public/v": version})], NOW)
+
+
+def test_open_seal_and_read_again(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    assert log.head() == Head(0, None)
+    opened = log.open(1, NOW, 3, NOW, splits={"s": [split(0, 0, 5), split(2, 0, 7)]}, notes=["x"])
+    assert log.head().open == EpochLog(tmp_path).opened(1)
+    assert (opened.now, opened.catalog_version) == (NOW, 3)
+    marks = {"a": datetime(2024, 1, 1, 0, 0, 0, 1), "b": 7, "c": Decimal("1.5"), "d": None}
+    record = ObjectRecord("public.v", {"public/v": 4, "_changes/public/v": 9}, 5, 4, 1, 0, marks)
+    sealed = log.seal(1, [record], NOW)
+    assert EpochLog(tmp_path).head() == Head(1, None)
+    assert EpochLog(tmp_path).sealed(1) == sealed
+    assert log.pinned(1) == {"public.v": {"public/v": 4, "_changes/public/v": 9}}
+    assert log.watermarks(1) == {"public.v": marks}
+
+
+def test_positions_are_carried_on(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    log.open(1, NOW, 1, NOW, splits={"s": [split(0, 0, 5), split(2, 0, 7)]})
+    seal(log, 1)
+    log.open(2, NOW, 1, NOW, splits={"t": [split(0, 0, 1)], "s": [split(0, 5, 9)]})
+    seal(log, 2)
+    log.open(3, NOW, 1, NOW)
+    assert EpochLog(tmp_path).positions() == {"s": {0: 9, 2: 7}, "t": {0: 1}}
+
+
+def test_each_record_is_written_once(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    log.open(1, NOW, 1, NOW)
+    with pytest.raises(TransientError, match="E0506"):
+        log.open(1, NOW, 2, NOW)
+    with pytest.raises(TransientError, match="E0506"):
+        log.open(2, NOW, 1, NOW)
+    seal(log, 1)
+    with pytest.raises(TransientError, match="E0506"):
+        seal(log, 1, version=2)
+    assert log.pinned(1) == {"public.v": {"public/v": 1}}
+    with pytest.raises(DataError, match="E0410"):
+        log.pinned(2)
+
+
+def test_left_overs_of_a_crash_do_not_count(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    log.open(1, NOW, 1, NOW)
+    bucket = tmp_path / "_floodmark" / "epochs" / "0"
+    (bucket / ".1.seal.json.abc").write_text('{"epo')
+    (bucket / ".2.open.json.abc").write_text("")
+    (tmp_path / "_floodmark" / "epochs" / "1").mkdir()
+    assert EpochLog(tmp_path).head().sealed == 0 and EpochLog(tmp_path).head().open is not None
+    seal(log, 1)
+    (bucket / "1.seal.json").write_text('{"epo')
+    with pytest.raises(DataError, match="E0409"):
+        log.sealed(1)
+
+
+def test_suspensions_last_until_resumed(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    log.open(1, NOW, 1, NOW)
+    event = log.record("suspend", NOW, "division by zero", object="public.v", code="E0601")
+    log.record("warning", NOW, "the clock went back")
+    assert log.suspended() == {"public.v": event}
+    seal(log, 1)
+    assert EpochLog(tmp_path).suspended() == {"public.v": event} == log.sealed(1).suspended
+    log.open(2, NOW, 1, NOW)
+    seal(log, 2)
+    log.record("resume", NOW + timedelta(days=1), object="public.v")
+    assert log.suspended() == {}
+    assert [e.kind for e in log.events(1)] == ["suspend", "warning"]
+
+
+def test_expiry_keeps_the_head(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    for epoch in range(1, 2003):
+        if epoch in (1, 2, 1001, 2001, 2002):
+            bucket = tmp_path / "_floodmark" / "epochs" / str(epoch // 1000)
+            bucket.mkdir(parents=True, exist_ok=True)
+            (bucket / f"{epoch}.open.json").write_text("{}")
+            (bucket / f"{epoch}.seal.json").write_text("{}")
+    assert list(log.epochs(after=1)) == [2, 1001, 2001, 2002]
+    assert log.expire(before=1500) == 1
+    assert list(log.epochs()) == [1001, 2001, 2002] and log.head().sealed == 2002
+    assert log.expire(before=10**6) == 1 and log.head().sealed == 2002
+
+
+def test_catalog_versions(tmp_path: Path) -> None:
+    log = CatalogLog(tmp_path)
+    assert log.latest() is None
+    statement = AppliedStatement("CREATE TABLE t (k INT)", "a.sql", "file", "public.t")
+    first = log.append(1, [statement], NOW)
+    second = log.append(4, [], NOW)
+    assert CatalogLog(tmp_path).versions() == [first, second] and log.latest() == second
+    assert first.statements == (statement,)
+    with pytest.raises(DataError, match="E0411"):
+        log.at(3)
