@@ -32,8 +32,8 @@ def print_cast(value: str, source: SqlType, target: SqlType) -> Pair:
             return _list(value, source, target)
         case (Kind.STRUCT, Kind.STRUCT):
             return _struct(value, source, target)
-        case (Kind.TIMESTAMP | Kind.TIMESTAMPTZ), Kind.TIME:
-            return f"pmod(unix_micros(CAST({value} AS TIMESTAMP)), {DAY_MICROS})", None
+        case ((Kind.TIMESTAMP | Kind.TIMESTAMPTZ), Kind.TIME):
+            return f"pmod(unix_micros(CAST({value} AS TIMESTAMP_LTZ)), {DAY_MICROS})", None
         case Kind.TIME, Kind.INTERVAL:
             return print_interval(f"{value} IS NOT NULL", "0", "0", value), None
         case Kind.INTERVAL, Kind.TIME:
@@ -111,7 +111,7 @@ def _float_text(value: str, single: bool) -> str:
     mantissa = f"regexp_replace(substring_index({text}, 'E', 1), '[.]0$', '')"
     power = f"CAST(substring_index({text}, 'E', -1) AS INT)"
     sign = f"CASE WHEN {power} < 0 THEN 'e-' ELSE 'e+' END"
-    science = f"concat({mantissa}, {sign}, lpad(CAST(abs({power}) AS STRING), 2, '0'))"
+    science = f"concat({mantissa}, {sign}, format_string('%02d', abs({power})))"
     # Java writes 1e6 <= x < 1e7 plainly; REAL there needs the scientific form.
     shifted = f"format_string('%.6e', {value})"
     middle = f"regexp_replace({shifted}, '[.]?0+e', 'e')"
@@ -128,23 +128,31 @@ def _time_text(micros: str) -> str:
     seconds = f"({micros} DIV 1000000)"
     clock = f"format_string('%02d:%02d:%02d', {seconds} DIV 3600, {seconds} DIV 60 % 60, {seconds} % 60)"
     fraction = f"regexp_replace(format_string('.%06d', {micros} % 1000000), '[.]?0+$', '')"
-    return f"concat({clock}, {fraction})"
+    return f"CASE WHEN {micros} IS NOT NULL THEN concat({clock}, {fraction}) END"
 
 
 def _interval_text(v: str) -> str:
     def unit(amount: str, word: str, before: str) -> str:
         plus = f"CASE WHEN {before} AND {amount} > 0 THEN '+' ELSE '' END"
         plural = f"CASE WHEN {amount} = 1 THEN '' ELSE 's' END"
-        return (
-            f"CASE WHEN {amount} <> 0 THEN concat({plus}, CAST({amount} AS STRING), ' {word}', {plural}) END"
-        )
+        return f"CASE WHEN {amount} <> 0 THEN concat({plus}, CAST({amount} AS STRING), ' {word}', {plural}) END"
 
-    years, months, days, micros = f"({v}.months DIV 12)", f"({v}.months % 12)", f"{v}.days", f"{v}.micros"
+    years, months, days, micros = (
+        f"({v}.months DIV 12)",
+        f"({v}.months % 12)",
+        f"{v}.days",
+        f"{v}.micros",
+    )
     size = f"abs({micros})"
     sign = f"CASE WHEN {micros} < 0 THEN '-' WHEN {days} < 0 OR ({days} = 0 AND {v}.months < 0) THEN '+' ELSE '' END"
     empty = f"({v}.months = 0 AND {days} = 0)"
     clock = f"CASE WHEN {micros} <> 0 OR {empty} THEN concat({sign}, {_time_text(size)}) END"
-    parts = [unit(years, "year", "FALSE"), unit(months, "mon", "FALSE"), unit(days, "day", f"{v}.months < 0"), clock]
+    parts = [
+        unit(years, "year", "FALSE"),
+        unit(months, "mon", "FALSE"),
+        unit(days, "day", f"{v}.months < 0"),
+        clock,
+    ]
     return f"CASE WHEN {v} IS NOT NULL THEN concat_ws(' ', {', '.join(parts)}) END"
 
 
@@ -183,7 +191,9 @@ def _from_text(value: str, target: SqlType) -> Pair:
         case Kind.BOOLEAN:
             word = f"lower(btrim({value}, ' \\t\\n\\r\\f'))"
             true, false = (", ".join(map(quote, w)) for w in (texts.TRUE_TEXTS, texts.FALSE_TEXTS))
-            result = f"CASE WHEN {word} IN ({true}) THEN TRUE WHEN {word} IN ({false}) THEN FALSE END"
+            result = (
+                f"CASE WHEN {word} IN ({true}) THEN TRUE WHEN {word} IN ({false}) THEN FALSE END"
+            )
             return _failing(value, result, _TEXT)
         case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return _failing(value, _moment(value, target.kind), _TEXT)
@@ -205,7 +215,7 @@ def _moment(value: str, kind: Kind) -> str:
         clocked = f"{text} RLIKE ':'"
         text = f"CASE WHEN {clocked} THEN regexp_replace({text}, {zone}, '') ELSE {text} END"
     text = f"regexp_replace({text}, '[ T]+(?=[0-9])', ' ')"
-    zoned = "TIMESTAMP" if kind is Kind.TIMESTAMPTZ else "TIMESTAMP_NTZ"
+    zoned = "TIMESTAMP_LTZ" if kind is Kind.TIMESTAMPTZ else "TIMESTAMP_NTZ"
     whole = f"try_cast({text} AS {zoned})"
     cut = f"CAST({whole} AS DATE)" if kind is Kind.DATE else whole
     return _matching(value, texts.TIMESTAMP_TEXT, cut)
@@ -215,7 +225,7 @@ def _other_text(value: str, kind: Kind) -> str:
     match kind:
         case Kind.TIME:
             stamp = f"try_cast(concat('1970-01-01 ', trim({value})) AS TIMESTAMP_NTZ)"
-            return _matching(value, texts.TIME_TEXT, f"unix_micros(CAST({stamp} AS TIMESTAMP))")
+            return _matching(value, texts.TIME_TEXT, f"unix_micros(CAST({stamp} AS TIMESTAMP_LTZ))")
         case Kind.UUID:
             return _matching(
                 value, texts.UUID_TEXT,

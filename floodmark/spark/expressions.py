@@ -149,7 +149,9 @@ def canonical_key(value: str, type_: SqlType) -> str:
     if type_.kind not in (Kind.REAL, Kind.DOUBLE):
         return value
     name = "FLOAT" if type_.kind is Kind.REAL else "DOUBLE"
-    return f"CASE WHEN isnan({value}) THEN CAST('NaN' AS {name}) ELSE {value} + CAST(0 AS {name}) END"
+    return (
+        f"CASE WHEN isnan({value}) THEN CAST('NaN' AS {name}) ELSE {value} + CAST(0 AS {name}) END"
+    )
 
 
 def sort_key(value: str, descending: bool, nulls_first: bool) -> str:

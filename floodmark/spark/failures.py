@@ -18,7 +18,6 @@ _INTERRUPTED = re.compile(
 )
 _DISK = re.compile(r"No space left on device|Disk quota exceeded|DiskFull", re.IGNORECASE)
 _MEMORY = re.compile(r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|Cannot broadcast the table")
-_CONFLICT = re.compile(r"DELTA_CONCURRENT|Concurrent\w+Exception")
 
 _DATA_KINDS = (
     "ArithmeticException",
@@ -32,9 +31,8 @@ _DATA_STATES = ("22",)
 def translate(error: BaseException) -> FloodmarkError:
     """Return the error that a person should see for one that pyspark or gRPC raised.
 
-    The world's failures become TransientErrors, E0511 and E0515 to E0519; values that an
-    expression cannot take DataError E0401 would name are told apart by their SQLSTATE class 22;
-    the rest is E0602.
+    The world's failures become TransientErrors, E0511 and E0515 to E0518; a value that an
+    expression cannot take (SQLSTATE class 22) becomes DataError E0601; the rest is E0602.
     """
     if isinstance(error, FloodmarkError):
         return error

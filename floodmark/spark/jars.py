@@ -37,8 +37,9 @@ def delta_coordinates() -> tuple[str, ...]:
     """Return the Maven coordinates of the five jars that fit the installed pyspark and Delta."""
     delta = version("delta-spark")
     spark = ".".join(version("pyspark").split(".")[:2])
-    return (f"io.delta:delta-spark_{spark}_2.13:{delta}",) + tuple(
-        f"io.delta:{module}:{delta}" for module in _MODULES
+    return (
+        f"io.delta:delta-spark_{spark}_2.13:{delta}",
+        *(f"io.delta:{module}:{delta}" for module in _MODULES),
     )
 
 
@@ -96,8 +97,8 @@ def _resolve(scratch: Path, cache: Path, java: Java) -> None:
 def _run_ivy(scratch: Path, java: Java, options: tuple[str, ...]) -> tuple[list[str], str]:
     """Resolve into `scratch`; return the names of jars still missing and Ivy's output.
 
-    SparkSubmit resolves packages before it loads the main class; `--version` as the class's
-    argument never runs because that class does not exist, so its exit code says nothing.
+    SparkSubmit resolves packages before it loads the main class, which does not exist here, so
+    its exit code says nothing.
     """
     command = [
         *(str(java.executable), *options, "-cp", f"{spark_jars()}/*"),

@@ -56,16 +56,18 @@ def literal(value: Any, type_: SqlType) -> str:
         case Kind.TIMESTAMP:
             return f"TIMESTAMP_NTZ'{_timestamp(value)}'"
         case Kind.TIMESTAMPTZ:
-            return f"TIMESTAMP'{_timestamp(value.astimezone(UTC))}Z'"
+            return f"TIMESTAMP_LTZ'{_timestamp(value.astimezone(UTC))}Z'"
         case _:
             return _nested(value, type_)
 
 
 def _nested(value: Any, type_: SqlType) -> str:
+    name = spark_type(type_)
     match type_.kind:
         case Kind.INTERVAL:
             months, days, micros = value
-            return f"named_struct('months', {months}, 'days', {days}, 'micros', {_bigint(micros)})"
+            parts = f"'months', {months}, 'days', {days}, 'micros', {_bigint(micros)}"
+            return f"CAST(named_struct({parts}) AS {name})"
         case Kind.LIST:
             assert type_.element is not None
             items = ", ".join(literal(v, type_.element) for v in value)
@@ -101,5 +103,3 @@ def _timestamp(value: datetime) -> str:
 def now_literal(micros: int) -> str:
     """Return the epoch's time as a TIMESTAMP."""
     return f"timestamp_micros({_bigint(micros)})"
-
-

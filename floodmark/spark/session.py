@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from floodmark.errors import TransientError
@@ -62,6 +63,17 @@ class Sessions:
             if session is not None:
                 session.interruptAll()
 
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Turn what pyspark and gRPC raise in the block into Floodmark's errors."""
+        from grpc import RpcError
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except (PySparkException, RpcError) as error:
+            raise translate(error) from error
+
     def close(self) -> None:
         """End the sessions; the server stays. A dead server is no error here."""
         for session in (self._ingest, self.main):
@@ -102,31 +114,42 @@ def _open(
     expected: Mapping[str, str],
     release: Callable[[], None],
 ) -> Sessions:
+    local = config.remote is None
+    main = _create(url, confs, local)
     try:
-        main = _create(url, confs)
         _assert_confs(main, expected)
-    except TransientError:
-        raise
-    except Exception as error:
-        raise translate(error) from error
-    return Sessions(main, lambda: _create(url, {**confs, **_INGEST}), release)
+    except BaseException as error:
+        main.stop()
+        raise translate(error) if isinstance(error, Exception) else error from error
+    return Sessions(main, lambda: _create(url, {**confs, **_INGEST}, local), release)
 
 
-def _create(url: str, confs: Mapping[str, str]) -> SparkSession:
+def _create(url: str, confs: Mapping[str, str], local: bool) -> SparkSession:
     from pyspark.sql import SparkSession
 
     # `getOrCreate` would silently return a session of another server.
     builder: Any = SparkSession.builder
-    session: SparkSession = builder.remote(url).config(map=dict(confs)).create()
-    _retry_briefly(session)
+    session: SparkSession = builder.remote(url).create()
+    try:
+        _retry_briefly(session, local)
+        for key, value in confs.items():
+            session.conf.set(key, value)
+    except BaseException as error:
+        # An open client calls its server once more at exit, and waits for a dead one.
+        session.stop()
+        raise translate(error) if isinstance(error, Exception) else error from error
     return session
 
 
-def _retry_briefly(session: SparkSession) -> None:
-    """Let calls to a dead server fail in seconds; pyspark's own policy waits ten minutes."""
+def _retry_briefly(session: SparkSession, local: bool) -> None:
+    """Let calls to a dead server fail: at once if it was local, within a minute if remote.
+
+    pyspark's own policy waits ten minutes.
+    """
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    policy = DefaultPolicy(max_retries=6, max_backoff=1000, jitter=100)
+    retries, longest_ms = (3, 400) if local else (8, 10_000)
+    policy = DefaultPolicy(max_retries=retries, max_backoff=longest_ms)
     session.client.set_retry_policies([policy])
 
 

@@ -20,7 +20,7 @@ _SIMPLE: Mapping[Kind, str] = {
     Kind.DATE: "date",
     Kind.TIME: "bigint",
     Kind.TIMESTAMP: "timestamp_ntz",
-    Kind.TIMESTAMPTZ: "timestamp",
+    Kind.TIMESTAMPTZ: "timestamp_ltz",
     Kind.INTERVAL: INTERVAL_DDL,
     Kind.JSONB: "string",
     Kind.UUID: "string",

@@ -1,0 +1,382 @@
+"""Rows with extremes and NULLs, and expressions that are evaluated on all of them."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal as D
+from typing import Any
+
+from floodmark.catalog.functions.arithmetic import fit_decimal, to_real
+from floodmark.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    REAL,
+    SMALLINT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    Field,
+    Kind,
+    numeric,
+)
+
+SCHEMA = tuple(
+    Field(n, t)
+    for n, t in {
+        "k": INT, "sm": SMALLINT, "i": INT, "j": INT, "b": BIGINT, "c": BIGINT,
+        "n": numeric(18, 2), "m": numeric(9, 4), "w": numeric(), "r": REAL, "d": DOUBLE, "e": DOUBLE,
+        "s": VARCHAR, "t": VARCHAR, "p": BOOLEAN, "q": BOOLEAN, "dt": DATE, "ts": TIMESTAMP,
+        "us": TIMESTAMP, "tz": TIMESTAMPTZ, "tm": TIME, "iv": INTERVAL, "iw": INTERVAL,
+    }.items()
+)  # fmt: skip
+_TS = datetime(2024, 2, 29, 13, 45, 12, 345678)
+_VALUES: list[tuple[Any, ...]] = [
+    (17, -5, 3, 10**12, -7, D("12.34"), D("-3.1250"), D("1.0000000001"), 1.5, 0.1, -2.5,
+     "Hello, World", "o", True, False, date(2024, 1, 31), _TS, datetime(2023, 12, 25), _TS.replace(tzinfo=UTC),
+     45_296_789_000, (1, 2, 3_000_000), (0, 1, -5)),
+    (-32768, -(2**31), 0, -(2**63), -1, D("-0.01"), D("0.0000"), D("-9999999999.9999999999"), -0.0, math.nan, 1e300,
+     "", " 42 ", False, True, date(1000, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(2000, 1, 3),
+     datetime(1970, 1, 1, tzinfo=UTC), 0, (0, 0, 0), (-13, -40, -86_400_000_001)),
+    (32767, 2**31 - 1, -1, 2**63 - 1, 2, D("9999999999999999.99"), D("99999.9999"), D("9" * 28 + ".9999999999"),
+     3.0e38, math.inf, -0.0, "a,b,,c", "12.5e1", True, None, date(9000, 12, 31),
+     datetime(9000, 12, 31, 23, 59, 59, 999999), datetime(2024, 12, 30), datetime(2038, 1, 19, 3, 14, 8, tzinfo=UTC),
+     86_399_999_999, (14, -1, 7_200_000_000), (-1, 0, 0)),
+    (0, 0, 2**31 - 1, 0, 0, D("0.00"), D("2.5000"), D("0.5"), 0.1, 2.5, 123456789.125,
+     "äöü\\%_'é\n€𝄞", "%o%", None, True, date(2020, 12, 31), datetime(2020, 12, 31, 0, 0), datetime(2021, 1, 1),
+     datetime(1900, 3, 1, tzinfo=UTC), 1, (0, 31, 1), (12, 0, 0)),
+    (1, 1, 1, 1, 1, D("0.50"), D("1.5000"), D("2.5"), 1e-7, 1e15, 1e-5, "2024-01-02 03:04:05.5", "true", False,
+     False, date(2024, 3, 1), datetime(2024, 3, 1, 0, 0, 1), _TS, datetime(2024, 3, 1, tzinfo=UTC), 3_600_000_000,
+     (0, -3, 0), (0, 0, 1)),
+    (None,) * 22,
+]  # fmt: skip
+
+
+def _stored(value: Any, field: Field) -> Any:
+    if value is None:
+        return None
+    match field.type.kind:
+        case Kind.REAL:
+            return to_real(value)
+        case Kind.NUMERIC:
+            return fit_decimal(value, field.type)
+        case _:
+            return value
+
+
+ROWS: list[dict[str, Any]] = [
+    {f.name: _stored(v, f) for f, v in zip(SCHEMA, (k, *row), strict=True)}
+    for k, row in enumerate(_VALUES)
+]
+"""Values as they are at rest; `k` numbers the rows."""
+
+EXPRESSIONS = """
+i + j
+i - j
+i * j
+i / j
+i % j
+b + c
+b - c
+b * c
+b / c
+b % c
+b / -1
+b / 7
+sm + sm
+sm * sm
+sm / sm
+-sm
+-i
+-b
+abs(i)
+abs(b)
+i + b
+5 + i
+i & j
+i | j
+i # j
+n + m
+n - m
+n * m
+n / m
+n % m
+w + w
+w * w
+w / w
+w / 3
+w % n
+n / 3
+m / 7
+n / j
+j / n
+n * 3
+-n
+abs(n)
+sign(n)
+round(n)
+round(n, 1)
+round(m, 2)
+ceil(n)
+floor(m)
+trunc(m)
+trunc(m, 1)
+w * n
+b * n
+d + e
+d - e
+d * e
+d / e
+d / 4
+r + r
+r * r
+r / r
+-d
+abs(d)
+round(e)
+ceil(e)
+floor(e)
+trunc(e)
+sqrt(e)
+sqrt(n)
+ln(e)
+log10(e)
+power(e, 2)
+power(d, 0.5)
+sign(e)
+cbrt(e)
+d + i
+n + d
+i = j
+i < j
+b >= c
+n > m
+n = i
+d = e
+d > e
+d <= e
+r = d
+s = t
+s < t
+dt < ts
+ts > us
+ts = tz
+tz <= ts
+iv = iw
+iv < iw
+tm > '10:00'
+i is distinct from j
+d is not distinct from d
+s is null
+s is not null
+p is true
+p is not true
+p is false
+p is unknown
+not p
+p and q
+p or q
+p and i / j > 0
+i / j > 0 and p
+p or i / j > 0
+i / j > 0 or p
+i / j > 0 and b + c > 0
+b + c > 0 or i / j > 0
+i / j > 0 and null
+null or i / j > 0
+i in (1, 2, null)
+i in (1, -5)
+i in (j, 1 / j)
+i not in (1, 3)
+n in (0.5, 12.34)
+i between -10 and 10
+s between 'a' and 'i'
+case when j <> 0 then i / j end
+case when i / j > 0 then 1 else 2 end
+case when p then i / j else 7 end
+case i when 1 then 'one' when -5 then 'minus' else s end
+coalesce(i / j, 0)
+coalesce(1, i / j)
+coalesce(s, t, 'x')
+coalesce(i, n)
+nullif(i, 1)
+nullif(i / j, 0)
+greatest(i, j, 3)
+least(d, e)
+greatest(n, m)
+i::smallint
+b::int
+b::smallint
+i::bigint
+i::numeric
+i::numeric(4,1)
+b::numeric(10,2)
+n::numeric(6,1)
+n::int
+m::int
+w::bigint
+w::numeric(12,2)
+n::double precision
+n::real
+d::int
+e::bigint
+e::int
+d::smallint
+e::numeric(10,2)
+d::numeric
+r::double precision
+d::real
+i::double precision
+i::boolean
+p::int
+i::text
+n::text
+w::text
+d::text
+e::text
+r::text
+p::text
+dt::text
+ts::text
+tz::text
+tm::text
+iv::text
+iw::text
+s::int
+t::int
+t::numeric
+t::double precision
+t::boolean
+s::timestamp
+s::timestamptz
+s::date
+s::time
+'2024-02-30'||substr(s, 1, 0) = s
+ts::date
+ts::time
+dt::timestamp
+dt::timestamptz
+tz::timestamp
+ts::timestamptz
+tm::interval
+iv::time
+lower(s)
+upper(s)
+initcap(s)
+length(s)
+octet_length(s)
+trim(t)
+btrim(s, 'Ho')
+ltrim(s, 'H')
+rtrim(t)
+substr(s, 2)
+substr(s, 2, 3)
+substr(s, j)
+substr(s, j, 4)
+substr(s, 0, 3)
+substring(s from 2 for i)
+left(s, 3)
+left(s, -3)
+left(s, j)
+right(s, 3)
+right(s, -3)
+right(s, j)
+lpad(s, 5, 'xy')
+rpad(s, 15, 'xy')
+lpad(s, j)
+repeat(t, 3)
+repeat(t, j)
+replace(s, 'l', 'LL')
+replace(s, '', 'x')
+translate(s, 'lo', 'L')
+reverse(s)
+split_part(s, ',', 2)
+split_part(s, ',', -1)
+split_part(s, ',', j)
+split_part(s, '', 1)
+strpos(s, 'o')
+strpos(s, '')
+position('b' in s)
+starts_with(s, 'He')
+s || t
+s || i
+concat(s, i, t)
+concat_ws('-', s, t, i)
+s like 'H%o%'
+s like t
+s like '%\\%\\_%'
+s not like '%o%'
+s ilike 'hello%'
+s like '%!%%' escape '!'
+s ~ '^[A-Z].*o'
+s ~* 'hello'
+s !~ 'x'
+regexp_match(s, '([a-z]+), ([A-Z])')
+regexp_replace(s, '[aeiou]', '<\\&>', 'g')
+regexp_replace(s, 'o', '0')
+md5(s)
+ascii(s)
+string_to_array(s, ',')
+ts + interval '1 hour'
+ts - interval '1 day 2 hours'
+us + interval '1 month'
+dt + interval '1 month'
+dt - interval '1 month'
+us + iv
+us - iv
+tz + interval '5 seconds'
+ts - us
+us - ts
+dt + 1
+dt - 30
+dt - dt
+dt + j
+dt + tm
+iv + iw
+iv - iw
+-iv
+iv * 3
+2 * iw
+iv * b
+date_trunc('hour', ts)
+date_trunc('week', us)
+date_trunc('month', ts)
+date_trunc('quarter', us)
+date_trunc('year', ts)
+date_trunc('day', tz)
+date_trunc('milliseconds', ts)
+extract(year from ts)
+extract(month from dt)
+extract(dow from ts)
+extract(isodow from ts)
+extract(doy from dt)
+extract(week from us)
+extract(isoyear from us)
+extract(quarter from ts)
+extract(hour from ts)
+extract(second from ts)
+extract(milliseconds from ts)
+extract(microseconds from ts)
+extract(epoch from ts)
+extract(epoch from tz)
+extract(epoch from dt)
+extract(epoch from iv)
+extract(epoch from iw)
+extract(century from ts)
+extract(decade from dt)
+date_part('epoch', ts)
+make_date(2024, i, j)
+to_timestamp(e)
+ts at time zone 'UTC'
+tz at time zone 'UTC'
+now() - interval '1 hour' > tz
+current_date - dt
+(i, j) = (1, 1)
+i = any(array[1, -5])
+j < all(array[4, 5])
+""".strip().splitlines()

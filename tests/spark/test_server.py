@@ -1,0 +1,164 @@
+"""The server: one of it, found again, restarted when dead, closed to strangers."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import floodmark
+import floodmark.errors
+from floodmark.errors import TransientError
+from floodmark.spark import server
+from floodmark.spark.confs import SparkConfig
+from floodmark.spark.launch import TOKEN_VARIABLE
+from floodmark.spark.session import Sessions, open_sessions
+
+pytestmark = pytest.mark.spark
+
+ATTACH = """
+import dataclasses, sys
+from floodmark.spark import server
+from floodmark.spark.confs import default_config
+config = dataclasses.replace(
+    default_config(), heap_mb=1024, shuffle_partitions=2, idle_minutes=float(sys.argv[2]),
+    extra=(("spark.app.name", sys.argv[1]),),
+)
+print(server.attach(config).nonce)
+"""
+
+
+def start_client(config: SparkConfig) -> subprocess.Popen[str]:
+    root = str(Path(floodmark.__file__).parent.parent)
+    name = dict(config.extra)["spark.app.name"]
+    return subprocess.Popen(
+        [sys.executable, "-c", ATTACH, name, str(config.idle_minutes)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+
+
+@pytest.fixture(scope="module")
+def own_config(spark_config: SparkConfig) -> Iterator[SparkConfig]:
+    """Yield a configuration whose server these tests may kill."""
+    config = dataclasses.replace(
+        spark_config, heap_mb=1024, extra=(("spark.app.name", "floodmark-test-server"),)
+    )
+    server.stop(config)
+    yield config
+    server.stop(config)
+
+
+def test_two_starters_end_with_one_server(own_config: SparkConfig) -> None:
+    first, second = start_client(own_config), start_client(own_config)
+    nonces = {first.communicate()[0], second.communicate()[0]}
+    assert len(nonces) == 1 and nonces != {""}
+    assert server.status(own_config).running
+
+
+def test_a_killed_server_is_an_error_then_a_restart(own_config: SparkConfig) -> None:
+    with open_sessions(own_config) as before:
+        pid = server.status(own_config).pid
+        assert pid is not None
+        psutil.Process(pid).kill()
+        psutil.Process(pid).wait()
+        assert not server.status(own_config).running
+        with pytest.raises(TransientError) as lost, before.guarded():
+            before.main.range(1).collect()
+        assert lost.value.code == "E0511"
+    with open_sessions(own_config) as after:
+        assert after.main.range(3).count() == 3
+        assert server.status(own_config).pid != pid
+
+
+def test_a_wrong_token_is_refused(own_config: SparkConfig) -> None:
+    with open_sessions(own_config):
+        url = server.status(own_config).url
+    assert url is not None
+    remote = dataclasses.replace(own_config, remote=url)
+    with pytest.MonkeyPatch.context() as patch:
+        for token in ("wrong", None):
+            if token is None:
+                patch.delenv(TOKEN_VARIABLE)
+            else:
+                patch.setenv(TOKEN_VARIABLE, token)
+            with pytest.raises(TransientError) as refused:
+                open_sessions(remote)
+            assert refused.value.code == "E0515"
+
+
+def test_a_server_with_other_settings_is_refused(own_config: SparkConfig) -> None:
+    with open_sessions(own_config) as opened:
+        home = server.server_home(own_config)
+        record = home.read()
+        assert record is not None
+        home.write(dataclasses.replace(record, nonce="another"))
+        with pytest.raises(TransientError) as refused:
+            open_sessions(own_config)
+        home.write(record)
+        assert refused.value.code == "E0513"
+        assert "spark.floodmark.nonce" in str(refused.value)
+        assert opened.main.range(1).count() == 1
+
+
+def test_stop_and_status(own_config: SparkConfig) -> None:
+    with open_sessions(own_config):
+        running = server.status(own_config)
+        assert running.running and running.url and running.resident_bytes
+    assert server.stop(own_config)
+    stopped = server.status(own_config)
+    assert not stopped.running and stopped.pid is None
+    assert stopped.log.is_file()
+    assert not server.stop(own_config)
+
+
+def test_the_watchdog_stops_an_idle_server(spark_config: SparkConfig) -> None:
+    config = dataclasses.replace(
+        spark_config,
+        heap_mb=1024,
+        idle_minutes=1 / 60,
+        extra=(("spark.app.name", "floodmark-test-idle"),),
+    )
+    client = start_client(config)
+    assert client.communicate()[0]
+    pid = server.status(config).pid
+    if pid is not None:
+        psutil.Process(pid).wait(timeout=60)
+    assert not server.status(config).running
+
+
+def test_files_of_the_server_are_private(own_config: SparkConfig) -> None:
+    home = server.server_home(own_config)
+    home.token()
+    assert (home.folder / "token").stat().st_mode & 0o077 == 0
+    assert home.folder.stat().st_mode & 0o077 == 0
+
+
+def test_the_sessions_differ_in_how_they_split_files(sessions: Sessions) -> None:
+    key = "spark.sql.files.maxPartitionBytes"
+    assert sessions.ingest.conf.get(key) == str(2**40)
+    assert sessions.main.conf.get(key) != str(2**40)
+
+
+def test_a_bad_value_is_the_users_error(sessions: Sessions) -> None:
+    with pytest.raises(floodmark.errors.DataError) as bad, sessions.guarded():
+        sessions.main.range(1).selectExpr("1 / id").collect()
+    assert bad.value.code == "E0601"
+
+
+def test_delta_works(sessions: Sessions, tmp_warehouse: Path) -> None:
+    path = str(tmp_warehouse / "t")
+    sessions.main.range(5).write.format("delta").save(path)
+    assert sessions.main.read.format("delta").load(path).count() == 5
+
+
+def test_interrupt_all_without_queries(sessions: Sessions) -> None:
+    sessions.interrupt_all()
+    assert sessions.main.range(1).count() == 1
