@@ -7,6 +7,7 @@ row's number: unique and ordered without counting.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -58,8 +59,7 @@ _MAP_LIMIT = 8
 
 _FILE_NAME = "url_decode(replace(_metadata.file_name, '+', '%2B'))"
 """Spark gives the name as it is in a URI."""
-_PLAIN_PATHS = {"__globPaths__": "false"}
-"""A `[` or `*` in a file's name means itself."""
+_GLOB = re.compile(r"([\\\[\]{}*?])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,8 @@ class FilesConnector:
         return reduce(lambda left, right: left.unionAll(right), parts)
 
     def _scan(self, spark: SparkSession, splits: list[Split]) -> DataFrame:
-        paths = sorted({str(self.folder / s.payload["file"]) for s in splits})
+        # A `[` or `*` in a name means itself.
+        paths = sorted({_GLOB.sub(r"\\\1", str(self.folder / s.payload["file"])) for s in splits})
         if self.encode == "parquet":
             rows = self._scan_parquet(spark, paths, splits[0].payload.get("types", {}))
         else:
@@ -150,7 +151,7 @@ class FilesConnector:
             for c in self.spec.schema
             if types.get(c.name, "") is not None
         ]
-        scan = spark.read.schema(", ".join(stored)).options(**_PLAIN_PATHS).parquet(*paths)
+        scan = spark.read.schema(", ".join(stored)).parquet(*paths)
         return scan.selectExpr(
             *files_parquet.column_expressions(self.spec.schema, types),
             "CAST(NULL AS STRING) AS __corrupt",
@@ -163,15 +164,11 @@ class FilesConnector:
         self, spark: SparkSession, paths: list[str], columns: Sequence[str] | None
     ) -> DataFrame:
         schema, dialect = self.spec.schema, self.dialect
-        lines = (
-            spark.read.options(**_PLAIN_PATHS)
-            .text(paths)
-            .selectExpr(
-                "value",
-                f"{_FILE_NAME} AS __file",
-                f"monotonically_increasing_id() & {_ROW_IN_PARTITION} AS __row",
-                *self._file_metadata(),
-            )
+        lines = spark.read.text(paths).selectExpr(
+            "value",
+            f"{_FILE_NAME} AS __file",
+            f"monotonically_increasing_id() & {_ROW_IN_PARTITION} AS __row",
+            *self._file_metadata(),
         )
         kept = lines.where("trim(value) <> ''")
         if dialect is None:

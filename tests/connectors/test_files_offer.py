@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -70,7 +71,7 @@ def test_cuts_cover_every_row_once(tmp_path: Path, limit: int) -> None:
     parquet(tmp_path / "c.parquet", list(range(5)))
     splits = drain(source(tmp_path, "PARQUET"), limit)
     assert splits[0].start == 0 and splits[-1].end == 15
-    assert all(a.end == b.start for a, b in zip(splits, splits[1:], strict=False))
+    assert all(a.end == b.start for a, b in pairwise(splits))
     rows = {"a.parquet": 0, "b.parquet": 0, "c.parquet": 0}
     for split in splits:
         assert split.payload["row"] == rows[split.payload["file"]]

@@ -180,8 +180,11 @@ def test_parquet_files_of_several_forms_are_read_as_declared(
     (tmp_path / "4.parquet").write_text("not one")
     found = rows(sessions, source(tmp_path, "PARQUET", schema))
     assert [(r["id"], r["ts"], r["amount"]) for r in found[:4]] == [
-        (1, moment, None), (2, moment, None), (3, None, Decimal("1.50")), (4, None, Decimal("7.00")),
-    ]  # fmt: skip
+        (1, moment, None),
+        (2, moment, None),
+        (3, None, Decimal("1.50")),
+        (4, None, Decimal("7.00")),
+    ]
     assert found[4]["__place"] == "4.parquet"
     assert found[4]["__corrupt"].startswith("unreadable file: not a Parquet file")
 
