@@ -40,6 +40,8 @@ from floodmark.storage.table import (
 )
 
 ENGINE = "floodmark/0.1.0"
+_KEPT = 8
+"""Snapshots kept per table: an epoch opens its upstreams at a few versions, again and again."""
 
 
 class DeltaStore(LocalFiles):
@@ -47,12 +49,12 @@ class DeltaStore(LocalFiles):
 
     def __init__(self, root: str | Path) -> None:
         super().__init__(root)
-        self._newest: dict[str, Snapshot] = {}
+        self._recent: dict[str, dict[int, Snapshot]] = {}
         self._lock = threading.Lock()
 
     def exists(self, table: str) -> bool:
         """Tell whether the table has been created."""
-        return table in self._newest or (self.folder(table) / delta_log.LOG).is_dir()
+        return (self.folder(table) / delta_log.LOG).is_dir()
 
     def create(
         self, table: str, schema: Schema, *, properties: Mapping[str, str] | None = None
@@ -75,17 +77,15 @@ class DeltaStore(LocalFiles):
     def open(self, table: str, version: int | None = None) -> Handle:
         """Open the newest or a pinned version; a missing one is a `DataError` E0402."""
         folder = self.folder(table)
-        if version is not None:
-            pinned = delta_log.load(folder, version)
-            if pinned is None:
-                raise_missing_version(table, version)
-            return _handle(table, pinned)
-        known = self._newest.get(table)
-        if known is None or not delta_log.is_current(folder, known):
-            known = delta_log.load(folder)
-            if known is None:
-                raise_missing_version(table, None)
-        return self._follow(table, known)
+        known = self._nearest(table, version)
+        if known is None:
+            known = delta_log.load(folder, version)
+        if known is None:
+            raise_missing_version(table, version)
+        handle = self._follow(table, known, version)
+        if version is not None and handle.version != version:
+            raise_missing_version(table, version)
+        return handle
 
     def refresh(self, handle: Handle) -> Handle:
         """Return the newest version, reading only the commits after the handle's."""
@@ -158,14 +158,30 @@ class DeltaStore(LocalFiles):
     def drop(self, table: str) -> None:
         """Remove the table, its folder included."""
         with self._lock:
-            self._newest.pop(table, None)
+            self._recent.pop(table, None)
         shutil.rmtree(self.folder(table), ignore_errors=True)
 
-    def _follow(self, table: str, snapshot: Snapshot) -> Handle:
-        newest = delta_log.advance(self.folder(table), snapshot)
+    def _nearest(self, table: str, version: int | None) -> Snapshot | None:
+        """Return the newest snapshot at hand from which the version can be reached."""
         with self._lock:
-            self._newest[table] = newest
-        return _handle(table, newest)
+            recent = list(self._recent.get(table, {}).values())
+        usable = [s for s in recent if version is None or s.version <= version]
+        nearest = max(usable, key=lambda snapshot: snapshot.version, default=None)
+        if nearest is None or not delta_log.is_current(self.folder(table), nearest):
+            return None
+        return nearest
+
+    def _follow(self, table: str, snapshot: Snapshot, version: int | None = None) -> Handle:
+        return self._keep(table, delta_log.advance(self.folder(table), snapshot, version))
+
+    def _keep(self, table: str, snapshot: Snapshot) -> Handle:
+        with self._lock:
+            recent = self._recent.setdefault(table, {})
+            recent.pop(snapshot.version, None)
+            recent[snapshot.version] = snapshot
+            while len(recent) > _KEPT:
+                del recent[next(iter(recent))]
+        return _handle(table, snapshot)
 
     def _remember(
         self,
@@ -190,9 +206,7 @@ class DeltaStore(LocalFiles):
             transactions=transactions,
             inode=delta_log.commit_path(self.folder(handle.table), version).stat().st_ino,
         )
-        with self._lock:
-            self._newest[handle.table] = after
-        return _handle(handle.table, after)
+        return self._keep(handle.table, after)
 
 
 def _handle(table: str, snapshot: Snapshot) -> Handle:

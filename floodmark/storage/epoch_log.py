@@ -7,6 +7,7 @@ from two folder listings, however many epochs there are.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -212,10 +213,10 @@ class EpochLog:
     def _buckets(self) -> list[int]:
         if not self._folder.is_dir():
             return []
-        return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdigit())
+        return sorted(int(name) for name in os.listdir(self._folder) if name.isdigit())
 
     def _numbers(self, bucket: int) -> list[int]:
-        names = (path.name for path in (self._folder / str(bucket)).iterdir())
+        names = os.listdir(self._folder / str(bucket))
         return [int(found[1]) for name in names if (found := _OPEN.fullmatch(name))]
 
     def _suspended_after(self, epoch: int) -> dict[str, Event]:
