@@ -66,10 +66,20 @@ class CallParser(TypeParser):
                 return self._qualified_star(start, parts)
             self.advance()
             if self.peek().value == "(" and self.current.kind is TokenKind.WORD:
+                self._check_function_schema(start, parts)
                 return self.call(start, self.advance().value)
             parts.append(self.identifier("a column name", any_word=True))
         names = ("this", "table", "db", "catalog")
         return self.node(start, exp.Column(**dict(zip(names, reversed(parts), strict=False))))
+
+    def _check_function_schema(self, start: int, parts: list[exp.Identifier]) -> None:
+        if [part.name for part in parts] not in (["pg_catalog"], ["public"]):
+            raise SqlSyntaxError(
+                "E0130",
+                "functions have no schema",
+                span=self.span_from(start),
+                hint="leave out what stands in front of the function's name",
+            )
 
     def _qualified_star(self, start: int, parts: list[exp.Identifier]) -> exp.Expression:
         self.expect(".")

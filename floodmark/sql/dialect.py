@@ -39,6 +39,8 @@ _NEGATED = {
     exp.Like: "NOT LIKE", exp.ILike: "NOT ILIKE", exp.SimilarTo: "NOT SIMILAR TO",
     exp.RegexpLike: "!~", exp.RegexpILike: "!~*",
 }  # fmt: skip
+_LISTS = (exp.Values, exp.GroupingSets, exp.Group, exp.Distinct)
+_CALLABLE_RESERVED = ("left", "right")
 _BARE_CALLS = frozenset(
     ("current_timestamp", "current_date", "current_time", "localtimestamp", "localtime")
 )
@@ -101,8 +103,7 @@ class Floodmark(RisingWave):  # type: ignore[misc]
             name = str(expression.this)
             if not expression.expressions and name in _BARE_CALLS:
                 return name
-            plain = _PLAIN_NAME.fullmatch(name) and name == name.lower()
-            shown = name if plain else quote_name(name)
+            shown = name if name in _CALLABLE_RESERVED else quote_name(name)
             return f"{shown}({self.format_args(*expression.expressions)})"
 
         def datatype_sql(self, expression: exp.DataType) -> str:
@@ -159,7 +160,7 @@ class Floodmark(RisingWave):  # type: ignore[misc]
 
         def tuple_sql(self, expression: exp.Tuple) -> str:
             items = self.expressions(expression, flat=True)
-            in_list = isinstance(expression.parent, exp.Values | exp.GroupingSets | exp.Group)
+            in_list = isinstance(expression.parent, _LISTS)
             is_plain = in_list or len(expression.expressions) > 1
             return f"({items})" if is_plain else f"ROW({items})"
 

@@ -18,6 +18,7 @@ from floodmark.sql.normalise_parts import (
     conflict_sql,
     names_sql,
     object_sql,
+    option_name_sql,
     options_sql,
     tail_sql,
     watermark_sql,
@@ -101,7 +102,7 @@ def _command(statement: Statement) -> str:
             return f"DESCRIBE {object_sql(statement.name)}"
         case SetOption():
             value = "DEFAULT" if statement.value is None else quote_string(statement.value)
-            return f"SET {statement.name} = {value}"
+            return f"SET {option_name_sql(statement.name)} = {value}"
     raise AssertionError(f"no printer for {type(statement).__name__}")
 
 

@@ -32,11 +32,14 @@ def options_sql(options: Iterable[Option]) -> str:
     """Return `(a = '1', b = '2')`, by name, as their order means nothing."""
     ordered = sorted(options, key=lambda option: option.name)
     return (
-        "(" + ", ".join(f"{_option_name(o.name)} = {quote_string(o.value)}" for o in ordered) + ")"
+        "("
+        + ", ".join(f"{option_name_sql(o.name)} = {quote_string(o.value)}" for o in ordered)
+        + ")"
     )
 
 
-def _option_name(name: str) -> str:
+def option_name_sql(name: str) -> str:
+    """Return the name of an option or a setting, in quotes when it is not plain."""
     parts = name.split(".")
     plain = all(part and part == quote_name(part) for part in parts)
     return name if plain else quote_string(name)
