@@ -96,42 +96,44 @@ def open_sessions(config: SparkConfig) -> Sessions:
     """
     _silence()
     if config.remote is not None:
-        return _open(config, config.remote, SEMANTIC, config.asserted, lambda: None)
+        return _open(config.remote, None, config.asserted, lambda: None)
     hold = server.attach(config)
-    os.environ[TOKEN_VARIABLE] = hold.token
     try:
         expected = {**config.asserted, NONCE_CONF: hold.nonce}
-        return _open(config, hold.url, {}, expected, hold.lock.release)
+        return _open(hold.url, hold.token, expected, hold.lock.release)
     except BaseException:
         hold.lock.release()
         raise
 
 
 def _open(
-    config: SparkConfig,
     url: str,
-    confs: Mapping[str, str],
+    token: str | None,
     expected: Mapping[str, str],
     release: Callable[[], None],
 ) -> Sessions:
-    local = config.remote is None
-    main = _create(url, confs, local)
+    confs = SEMANTIC if token is None else {}
+    main = _create(url, token, confs)
     try:
         _assert_confs(main, expected)
     except BaseException as error:
         main.stop()
         raise translate(error) if isinstance(error, Exception) else error from error
-    return Sessions(main, lambda: _create(url, {**confs, **_INGEST}, local), release)
+    return Sessions(main, lambda: _create(url, token, {**confs, **_INGEST}), release)
 
 
-def _create(url: str, confs: Mapping[str, str], local: bool) -> SparkSession:
+def _create(url: str, token: str | None, confs: Mapping[str, str]) -> SparkSession:
+    """Make a session; `token` is that of a local server, None for a remote one."""
     from pyspark.sql import SparkSession
 
+    if token is not None:
+        # pyspark reads it once, here; sessions on another server may have set theirs before.
+        os.environ[TOKEN_VARIABLE] = token
     # `getOrCreate` would silently return a session of another server.
     builder: Any = SparkSession.builder
     session: SparkSession = builder.remote(url).create()
     try:
-        _retry_briefly(session, local)
+        _retry_briefly(session, local=token is not None)
         for key, value in confs.items():
             session.conf.set(key, value)
     except BaseException as error:
