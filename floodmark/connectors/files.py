@@ -54,8 +54,9 @@ METADATA = {
 _FORMATS = ("parquet", "csv", "json")
 _ROW_IN_PARTITION = 8_589_934_591
 """The low 33 bits of `monotonically_increasing_id`."""
-_MAP_LIMIT = 8
-"""Up to so many files their offsets go into the plan as a map, beyond it into a broadcast join."""
+_MAP_WORK = 100_000_000
+"""Up to so many rows × files the offsets go into the plan as a map, which is searched through for
+each row; beyond it into a broadcast join (0.7 s more at 366 files of 337,000 rows)."""
 
 _FILE_NAME = "url_decode(replace(_metadata.file_name, '+', '%2B'))"
 """Spark gives the name as it is in a URI."""
@@ -235,7 +236,7 @@ def _with_offsets(spark: SparkSession, rows: DataFrame, splits: Sequence[Split])
     bases = {str(s.payload["file"]): _base(s) for s in splits}
     if len(bases) == 1:
         return rows.selectExpr("*", f"CAST({next(iter(bases.values()))} AS BIGINT) AS __base")
-    if len(bases) <= _MAP_LIMIT:
+    if len(bases) * sum(s.estimate for s in splits) <= _MAP_WORK:
         pairs = ", ".join(f"{literal(f)}, CAST({b} AS BIGINT)" for f, b in bases.items())
         return rows.selectExpr("*", f"element_at(map({pairs}), __file) AS __base")
     from pyspark.sql.functions import broadcast

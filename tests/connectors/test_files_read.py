@@ -29,6 +29,7 @@ from floodmark.catalog.types import (
     list_of,
     numeric,
 )
+from floodmark.connectors import files
 from floodmark.connectors.base import Discovery, SourceSpec, Split
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError
@@ -83,6 +84,17 @@ def test_rows_keep_their_order_and_offsets_whatever_is_read_together(
     assert rows(sessions, connector, splits[5:6]) == [
         r for r in together if r["file_name"] == splits[5].payload["file"]
     ]
+
+
+def test_many_rows_find_their_file_by_a_join(
+    tmp_path: Path, sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        write_rows(tmp_path / f"{number}.json", "JSON", [number, number + 10])
+    connector = source(tmp_path, "JSON", SCHEMA, "file_name")
+    small = rows(sessions, connector)
+    monkeypatch.setattr(files, "_MAP_WORK", 0)
+    assert rows(sessions, connector) == small
 
 
 def test_a_cut_parquet_file_gives_each_row_once(tmp_path: Path, sessions: Sessions) -> None:
