@@ -20,6 +20,8 @@ def float_text(value: float, *, single: bool = False) -> str:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
     digits, _, exponent = _shortest(value, single).partition("e")
     power = int(exponent)
     sign, digits = ("-", digits[1:]) if digits.startswith("-") else ("", digits)

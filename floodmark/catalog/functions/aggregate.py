@@ -10,6 +10,7 @@ from typing import Any
 from floodmark.catalog.functions.arithmetic import (
     decimal_name,
     divide_decimals,
+    exact_sum,
     fit_decimal,
     fit_integer,
     quotient_of,
@@ -105,7 +106,7 @@ def _python_sum(rows: Rows, types: Types, result: SqlType) -> Any:
     if not values:
         return None
     if result.kind is Kind.NUMERIC:
-        return fit_decimal(sum((Decimal(v) for v in values), Decimal(0)), result)
+        return fit_decimal(exact_sum(values), result)
     return fit_integer(sum(values), 63)
 
 
@@ -145,7 +146,7 @@ def _python_avg(rows: Rows, types: Types, result: SqlType) -> Any:
     if not values:
         return None
     total = as_numeric(_sum_type(types[0]))
-    exact = fit_decimal(sum((Decimal(v) for v in values), Decimal(0)), total)
+    exact = fit_decimal(exact_sum(values), total)
     return quotient_of((total, numeric(19, 0)), result, exact, Decimal(len(values)))
 
 
@@ -172,7 +173,7 @@ def double_total(values: list[float]) -> float:
     Values whose size is ordinary are added in fixed point, the others in ascending order.
     """
     near = [v for v in values if v == 0 or SMALLEST <= abs(v) <= LARGEST]
-    fixed = sum((fit_decimal(Decimal(repr(v)), FIXED) for v in near), Decimal(0))
+    fixed = exact_sum(fit_decimal(Decimal(repr(v)), FIXED) for v in near)
     far = [v for v in values if not (v == 0 or SMALLEST <= abs(v) <= LARGEST)]
     total = 0.0
     for value in sorted(far, key=lambda v: (math.isnan(v), v)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Context, Decimal
 
 from functools import cache
@@ -39,10 +39,20 @@ def fit_integer(value: int, bits: int) -> int:
 def fit_decimal(value: Decimal, type_: SqlType) -> Decimal:
     """Round half up to the type's scale, or refuse the row when digits are missing."""
     assert type_.precision is not None and type_.scale is not None
+    if value and value.adjusted() > 38:
+        raise RowError(_OVERFLOW)
     rounded = value.quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP, EXACT)
-    if abs(rounded) >= Decimal(10) ** (type_.precision - type_.scale):
+    if rounded.copy_abs() >= Decimal(10) ** (type_.precision - type_.scale):
         raise RowError(_OVERFLOW)
     return rounded
+
+
+def exact_sum(values: Iterable[Decimal | int]) -> Decimal:
+    """Add without rounding, whatever the thread's decimal context."""
+    total = Decimal(0)
+    for value in values:
+        total = EXACT.add(total, Decimal(value))
+    return total
 
 
 def to_real(value: float) -> float:
@@ -232,7 +242,7 @@ def quotient_of(types: tuple[SqlType, ...], result: SqlType, a: Decimal, b: Deci
     left, right = widened_for_quotient(types[0], types[1], result.scale)
     scale = spark_quotient_scale(left, right)
     first = EXACT.divide(a, b).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, EXACT)
-    if abs(first) >= Decimal(10) ** (38 - scale):
+    if first.copy_abs() >= Decimal(10) ** (38 - scale):
         raise RowError(_OVERFLOW)
     return fit_decimal(first, result)
 

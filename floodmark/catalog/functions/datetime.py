@@ -34,6 +34,8 @@ TRUNCATIONS = (
     "year",
 )  # fmt: skip
 _SAFE_YEARS = 100_000
+INTERVAL_STRUCT = "STRUCT<months: INT, days: INT, micros: BIGINT>"
+"""The parts may be NULL for Arrow's sake: a NULL interval has no parts."""
 
 
 def _constant_steps(interval: cal.Interval, sign: int) -> list[str]:
@@ -106,10 +108,8 @@ def _micros_between(later: str, earlier: str) -> str:
 def _difference(o: Operands) -> str:
     micros = _micros_between(o[0].sql, o[1].sql)
     day = cal.DAY_MICROS
-    return (
-        f"CASE WHEN {micros} IS NOT NULL THEN named_struct('months', 0, "
-        f"'days', CAST({micros} DIV {day} AS INT), 'micros', {micros} % {day}) END"
-    )
+    days = f"{micros} DIV {day}"
+    return print_interval(f"{micros} IS NOT NULL", "0", days, f"{micros} % {day}")
 
 
 def _parts(o: Operand) -> tuple[str, str, str]:
@@ -125,7 +125,7 @@ def print_interval(present: str, months: str, days: str, micros: str) -> str:
     ]
     whole = " AND ".join([present, *(f"{p} IS NOT NULL" for p in parts)])
     struct = f"named_struct('months', {parts[0]}, 'days', {parts[1]}, 'micros', {parts[2]})"
-    return f"CASE WHEN {whole} THEN {struct} END"
+    return f"CASE WHEN {whole} THEN CAST({struct} AS {INTERVAL_STRUCT}) END"
 
 
 def _interval_sum(symbol: str) -> Callable[[Operands], str]:
@@ -211,7 +211,7 @@ def unit_of(operand: Operand, allowed: tuple[str, ...]) -> str:
 
 def _truncation(kind: Kind) -> Function:
     result = TIMESTAMPTZ if kind is _TZ else TIMESTAMP
-    name = "TIMESTAMP" if kind is _TZ else "TIMESTAMP_NTZ"
+    name = "TIMESTAMP_LTZ" if kind is _TZ else "TIMESTAMP_NTZ"
     words = {"microseconds": "MICROSECOND", "milliseconds": "MILLISECOND"}
 
     def spark(o: Operands) -> str:
@@ -270,7 +270,7 @@ def datetimes() -> list[Function]:
         Function("make_date", (Kind.INT,) * 3, DATE, make, _make_date, error=_RANGE),
         Function("to_timestamp", (Kind.DOUBLE,), TIMESTAMPTZ, seconds, _from_seconds, error=_RANGE,
                  monotone=keep),
-        Function("timezone", (_TS, Kind.VARCHAR), TIMESTAMPTZ, _zone("TIMESTAMP"), _in_utc,
+        Function("timezone", (_TS, Kind.VARCHAR), TIMESTAMPTZ, _zone("TIMESTAMP_LTZ"), _in_utc,
                  constant=frozenset({1}), monotone=keep),
         Function("timezone", (_TZ, Kind.VARCHAR), TIMESTAMP, _zone("TIMESTAMP_NTZ"), _in_utc,
                  constant=frozenset({1}), monotone=keep),

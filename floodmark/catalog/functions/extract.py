@@ -64,7 +64,7 @@ def _print(o: Operands) -> str:
     if field in _FIELDS:
         return f"CAST({_FIELDS[field][0].format(value)} AS {name})"
     micros = {
-        Kind.TIMESTAMP: f"unix_micros(CAST({value} AS TIMESTAMP))",
+        Kind.TIMESTAMP: f"unix_micros(CAST({value} AS TIMESTAMP_LTZ))",
         Kind.TIMESTAMPTZ: f"unix_micros({value})",
         Kind.DATE: f"(CAST(unix_date({value}) AS BIGINT) * {DAY_MICROS})",
     }[value.type.kind]
@@ -111,7 +111,7 @@ def _print_interval(o: Operands) -> str:
             years, rest = wide.format(f"{value}.months DIV 12"), wide.format(f"{value}.months % 12")
             days = wide.format(f"{value}.days")
             total = f"{years} * {1461 * DAY_MICROS // 4} + ({rest} * 30 + {days}) * {DAY_MICROS} + {value}.micros"
-            return f"CAST(({total}) / 1000000BD AS DECIMAL(20,6))"
+            return f"CAST(CAST({total} AS DECIMAL(20,0)) / 1000000BD AS DECIMAL(20,6))"
         case "day":
             return f"CAST({value}.days AS DECIMAL(10,0))"
         case "month":

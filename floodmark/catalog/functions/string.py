@@ -126,9 +126,9 @@ def _split_part(s: str, mark: str, n: int) -> str:
 
 def _pad(left: bool) -> Callable[..., str]:
     def python(s: str, n: int, fill: str = " ") -> str:
-        if n <= len(s):
+        if _within(n) <= len(s):
             return s[: max(0, n)]
-        padding = (fill * n)[: n - len(s)] if fill else ""
+        padding = (fill * _within(n))[: n - len(s)] if fill else ""
         return padding + s if left else s + padding
 
     return python
@@ -136,6 +136,25 @@ def _pad(left: bool) -> Callable[..., str]:
 
 def _initcap(s: str) -> str:
     return re.sub(r"[^\W_]+", lambda m: m[0][0].upper() + m[0][1:].lower(), s)
+
+
+# Spark's own capitalises after white space only.
+_INITCAP = (
+    "array_join(transform(regexp_extract_all({0}, '[\\\\p{{L}}\\\\p{{N}}]+|[^\\\\p{{L}}\\\\p{{N}}]+', 0), "
+    "w -> concat(upper(substring(w, 1, 1)), lower(substring(w, 2)))), '')"
+)
+LONGEST = 10_000_000
+"""How long a text `repeat`, `lpad` and `rpad` make; a row that asks for more is refused."""
+
+
+def _too_long(o: Operands, value: str) -> str | None:
+    return None if o[1].is_constant and (o[1].constant or 0) <= LONGEST else _ARGUMENT(o, value)
+
+
+def _within(count: int) -> int:
+    if count > LONGEST:
+        raise RowError(RowErrorCode.INVALID_ARGUMENT)
+    return max(0, count)
 
 
 def _replace(s: str, old: str, new: str) -> str:
@@ -156,7 +175,7 @@ def _simple() -> list[Function]:
     return [
         text("lower", 1, "lower({0})", str.lower),
         text("upper", 1, "upper({0})", str.upper),
-        text("initcap", 1, "initcap({0})", _initcap),
+        text("initcap", 1, _INITCAP, _initcap),
         text("reverse", 1, "reverse({0})", lambda s: s[::-1]),
         text("md5", 1, "md5({0})", lambda s: hashlib.md5(s.encode(), usedforsecurity=False).hexdigest()),
         text("replace", 3, "replace({0}, {1}, {2})", _replace),
@@ -180,7 +199,7 @@ def _simple() -> list[Function]:
 
 def _pieces() -> list[Function]:
     def repeat(s: str, n: int) -> str:
-        return s * max(0, n)
+        return s * (_within(n) if s else 0)
 
     return [
         *(Function(n, (_S, _I), VARCHAR, _print_substring, _substring) for n in ("substr", "substring")),
@@ -192,9 +211,9 @@ def _pieces() -> list[Function]:
                  "right({0}, {1}) END", lambda s, n: s[-n:] if n < 0 else s[max(0, len(s) - n):]),
         Function("split_part", (_S, _S, _I), VARCHAR, "split_part({0}, {1}, nullif({2}, 0))", _split_part,
                  error=lambda o, v: None if o[2].is_constant and o[2].constant != 0 else _ARGUMENT(o, v)),
-        *(Function(n, (_S, _I), VARCHAR, f"{n}({{0}}, {{1}}, ' ')", _pad(n == "lpad")) for n in ("lpad", "rpad")),
-        *(Function(n, (_S, _I, _S), VARCHAR, f"{n}({{0}}, {{1}}, {{2}})", _pad(n == "lpad")) for n in ("lpad", "rpad")),
-        Function("repeat", (_S, _I), VARCHAR, "repeat({0}, {1})", repeat),
+        *(Function(n, (_S, _I), VARCHAR, f"CASE WHEN {{1}} <= {LONGEST} THEN {n}({{0}}, {{1}}, ' ') END", _pad(n == "lpad"), error=_too_long) for n in ("lpad", "rpad")),
+        *(Function(n, (_S, _I, _S), VARCHAR, f"CASE WHEN {{1}} <= {LONGEST} THEN {n}({{0}}, {{1}}, {{2}}) END", _pad(n == "lpad"), error=_too_long) for n in ("lpad", "rpad")),
+        Function("repeat", (_S, _I), VARCHAR, "CASE WHEN {1} <= 10000000 OR {0} = '' THEN repeat({0}, least({1}, 10000000)) END", repeat, error=_too_long),
         Function("string_to_array", (_S, _S), list_of(VARCHAR),
                  lambda o: f"CASE WHEN {o[0]} = '' THEN array() WHEN {o[1]} = '' THEN array({o[0]}) "
                  f"ELSE split({o[0]}, concat('\\\\Q', {o[1]}, '\\\\E'), -1) END",
