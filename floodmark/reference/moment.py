@@ -18,7 +18,7 @@ Watermarks = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A row that an operator put aside: where, the row error's code (601 for E0601), the row."""
+    """A row that an operator put aside: where, the row error's code (621 for E0621), the row."""
 
     node: Node
     code: int

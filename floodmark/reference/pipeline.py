@@ -90,7 +90,7 @@ class ObjectState:
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A row put aside (or, for a view, taken back from there) and why: `E0601`, `null_time`."""
+    """A row put aside (or, for a view, taken back from there) and why: `E0621`, `null_time`."""
 
     kind: RowKind
     reason: str

@@ -85,7 +85,7 @@ class _Builder:
                 return self.tumble(below)
 
     def leaf(self) -> n.Node:
-        scan = self.pick(SCANS)
+        scan = self.pick((*SCANS, SCANS[2]))
         shown = [(self.fresh(), ColumnRef(f.type, f.name)) for f in scan.schema]
         return n.Project(scan, tuple(shown))
 
@@ -220,9 +220,9 @@ _upsert = st.tuples(st.just(RowKind.INSERT), st.sampled_from(KEYS), _value, _val
 _delete = st.tuples(
     st.just(RowKind.DELETE), st.sampled_from(KEYS), st.none(), st.none()
 )
-_keyed = st.lists(st.one_of(_upsert, _upsert, _delete), max_size=4)
+_keyed = st.lists(st.one_of(_upsert, _upsert, _delete), min_size=1, max_size=5)
 _event = st.tuples(st.sampled_from(MINUTES), st.sampled_from([None, *KEYS]), _value)
-_events = st.lists(_event, max_size=4)
+_events = st.lists(_event, min_size=1, max_size=5)
 
 
 @st.composite
