@@ -41,7 +41,7 @@ class CallParser(TypeParser):
         """Parse a query."""
 
     @abstractmethod
-    def at_query(self) -> bool:
+    def at_query(self, *, enclosed: bool = False) -> bool:
         """Tell whether a query comes next."""
 
     @abstractmethod

@@ -201,7 +201,7 @@ class ExpressionParser(CallParser):
     def _in(self, start: int, left: exp.Expression) -> exp.Expression:
         open_ = self.index
         self.expect("(")
-        if self.at_query():
+        if self.at_query(enclosed=True):
             query = self.query()
             self.expect(")")
             subquery = self.node(open_, exp.Subquery(this=query))
@@ -330,7 +330,7 @@ class ExpressionParser(CallParser):
 
     def _parenthesis(self, start: int) -> exp.Expression:
         self.expect("(")
-        if self.at_query():
+        if self.at_query(enclosed=True):
             query = self.nested(self.query)
             self.expect(")")
             return self.node(start, exp.Subquery(this=query))

@@ -22,24 +22,27 @@ _CLAUSE_ORDER = ("where", "group", "having", "window", "order", "limit", "offset
 class QueryParser(FromParser):
     """Parses queries."""
 
-    def at_query(self) -> bool:
-        """Tell whether a query comes next, also behind opening parentheses."""
+    def at_query(self, *, enclosed: bool = False) -> bool:
+        """Tell whether a query comes next, also behind opening parentheses.
+
+        With `enclosed` the query reaches to a closing parenthesis: `(SELECT 1) + 2)` is none.
+        """
         ahead = 0
         while self.peek(ahead).value == "(" and self.peek(ahead).kind is TokenKind.OPERATOR:
             ahead += 1
         token = self.peek(ahead)
         if token.kind is not TokenKind.WORD or token.value not in ("select", "with", "values"):
             return False
-        return ahead == 0 or self._parentheses_hold_query(ahead)
+        return ahead == 0 or self._parentheses_hold_query(ahead, 0 if enclosed else 1)
 
-    def _parentheses_hold_query(self, opened: int) -> bool:
+    def _parentheses_hold_query(self, opened: int, lowest: int) -> bool:
         """Look behind the innermost query: `((SELECT 1) + 2)` is an expression."""
         depth, ahead = opened, opened
         while depth > 0 and ahead + self.index < len(self.tokens) - 1:
             token = self.peek(ahead)
             if token.kind is TokenKind.OPERATOR:
                 depth += {"(": 1, ")": -1}.get(token.value, 0)
-                if token.value == ")" and 0 < depth < opened:
+                if token.value == ")" and lowest <= depth < opened:
                     following = self.peek(ahead + 1).value
                     if following not in (")", *_SET_OPERATIONS, "order", "limit", "offset"):
                         return False

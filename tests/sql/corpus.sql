@@ -129,4 +129,7 @@ SELECT 'it''s', E'a\nb\'c', $$raw 'x'$$, $t$y$$z$t$, 1.5e-3, .5, 1_000, 'a
 ;
 SELECT "Mixed", "a b"."C d", "se""lect" FROM "T"."U";
 SELECT day, month, year, date, time, at, rank, value, name, type, source, sink, key, window_start, status, data, count, hour, format, offset_, epoch, state, partition, rows, range, first, last, no, of, text FROM t;
-SELECT a.b.c, user FROM t WHERE timestamp > '2020-01-01' AND date = DATE '2020-01-01'
+SELECT a.b.c, user FROM t WHERE timestamp > '2020-01-01' AND date = DATE '2020-01-01';
+SELECT ((SELECT 1) + (SELECT 2)) * 2, ((SELECT 1)), (((SELECT 1) UNION (SELECT 2))), a IN ((SELECT 1), 2), a IN ((SELECT 1)), ((SELECT 1), 2);
+SELECT * FROM ((SELECT 1) UNION ALL (SELECT 2)) AS x, ((SELECT 1) AS a CROSS JOIN b), (SELECT 3), ((SELECT 4));
+INSERT INTO t (SELECT 1) RETURNING a
