@@ -379,4 +379,28 @@ current_date - dt
 (i, j) = (1, 1)
 i = any(array[1, -5])
 j < all(array[4, 5])
+array[i, j, 3]
+(array[i, j])[1]
+(array[i, j])[3]
+(array[i, j])[i]
+cardinality(array[i, j])
+array_append(array[i], j)
+array_position(array[3, i], j)
+i = any(string_to_array('1,-5', ',')::int[])
+array_to_string(string_to_array(s, ','), '|')
+row(i, s)
+to_char(ts, 'YYYY-MM-DD HH24:MI:SS.MS')
+to_char(tz, 'DDMonYY "at" HH12 AM')
+to_char(dt, 'Dy, Q')
+'{"a": {"b": 1}, "c": "x"}'::jsonb -> 'a'
+'{"a": {"b": 1}, "c": "x"}'::jsonb ->> 'c'
+'{"a": [1, 2.50, null]}'::jsonb -> 'a' ->> 1
+'{"a": [1, 2.50, null]}'::jsonb -> 'a' ->> 2
+'{"a": [1, 2.50, null]}'::jsonb ->> 'b'
+'{"a": [1, 2.50, null]}'::jsonb ->> 'a'
+jsonb_typeof('{"a": [1]}'::jsonb -> 'a')
+jsonb_array_length('[1, 2]'::jsonb)
+('{"a":"' || i || '"}')::jsonb ->> 'a'
+s::jsonb
+t::jsonb
 """.strip().splitlines()

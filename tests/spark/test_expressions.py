@@ -12,10 +12,11 @@ import pytest
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.errors import Span
-from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
+from floodmark.catalog.functions import aggregate_for
+from floodmark.plan.bind import AggregateCollector, BindContext, SchemaScope, bind_scalar
 from floodmark.plan.expressions import Expr
-from floodmark.reference.expressions import evaluate
-from floodmark.spark.expressions import compile
+from floodmark.reference.expressions import aggregate, evaluate
+from floodmark.spark.expressions import compile, operands_of
 from floodmark.spark.literals import literal
 from floodmark.sql.parse import parse_expression
 from tests.spark.expression_cases import EXPRESSIONS, ROWS, SCHEMA
@@ -48,6 +49,8 @@ def from_arrow(value: Any, type_: SqlType) -> Any:
             return value["months"], value["days"], value["micros"]
         case Kind.LIST:
             return tuple(value)
+        case Kind.STRUCT:
+            return tuple(value.values())
         case Kind.TIMESTAMPTZ:
             return value.astimezone(UTC)
         case _:
@@ -88,3 +91,59 @@ def differences(spark: SparkSession, exprs: Sequence[tuple[str, Expr]]) -> list[
 def test_every_expression_means_on_spark_what_it_means(spark: SparkSession) -> None:
     exprs = [(text, bound(text)) for text in EXPRESSIONS]
     assert differences(spark, exprs) == []
+
+
+AGGREGATES = """
+count(*)
+count(s)
+count(distinct p)
+sum(sm)
+sum(i)
+sum(b)
+sum(n)
+sum(distinct i)
+avg(i)
+avg(b)
+avg(n)
+avg(m)
+sum(d) filter (where e < 1e9)
+sum(d)
+sum(e)
+avg(e)
+min(i)
+max(s)
+min(e)
+max(e)
+min(ts)
+max(dt) filter (where p)
+bool_and(p)
+bool_or(q)
+count(*) filter (where i > 0)
+stddev(i)
+var_pop(m)
+sum(i) filter (where false)
+avg(n) filter (where false)
+""".strip().splitlines()
+
+
+@pytest.mark.spark
+def test_every_aggregate_means_on_spark_what_it_means(spark: SparkSession) -> None:
+    columns, expected = [], []
+    for index, text in enumerate(AGGREGATES):
+        collector = AggregateCollector()
+        context = BindContext(Span.at(text, 0, 0))
+        bind_scalar(parse_expression(text), SchemaScope(SCHEMA), context, aggregates=collector)
+        call = collector.calls[0][1]
+        function = aggregate_for(call.function, tuple(a.type for a in call.args))
+        operands = operands_of(call.args, [compile(a) for a in call.args])
+        condition = None if call.filter is None else compile(call.filter).value
+        printed = function.print_batch(operands, distinct=call.distinct, condition=condition)
+        columns.append(f"{printed} AS a{index}")
+        expected.append((text, call.type, aggregate(call, ROWS)[0]))
+    got = frame(spark).selectExpr(*columns).toArrow().to_pylist()[0]
+    wrong = [
+        f"{text}: Spark {got[f'a{index}']!r}, reference {value!r}"
+        for index, (text, type_, value) in enumerate(expected)
+        if not same(got[f"a{index}"], value, type_)
+    ]
+    assert wrong == []

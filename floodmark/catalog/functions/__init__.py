@@ -11,8 +11,11 @@ from typing import Protocol, TypeVar
 
 from floodmark.catalog.functions.aggregate import aggregates
 from floodmark.catalog.functions.arithmetic import arithmetic
+from floodmark.catalog.functions.array import arrays
 from floodmark.catalog.functions.comparison import comparison
 from floodmark.catalog.functions.datetime import datetimes
+from floodmark.catalog.functions.formats import formats
+from floodmark.catalog.functions.jsonb import jsonb
 from floodmark.catalog.functions.model import (
     NOT_CONSTANT,
     Accumulator,
@@ -54,7 +57,7 @@ def _by_name(entries: Iterable[N]) -> Mapping[str, tuple[N, ...]]:
 
 
 REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
-    [*arithmetic(), *numbers(), *comparison(), *strings(), *datetimes()]
+    [*arithmetic(), *numbers(), *comparison(), *strings(), *datetimes(), *formats(), *arrays(), *jsonb()]
 )
 """Scalar functions and operators by name; operators are under their symbol, e.g. `+`."""
 AGGREGATES: Mapping[str, tuple[Aggregate, ...]] = _by_name(aggregates())
