@@ -60,6 +60,6 @@ def analyse(root: n.Node) -> AnalysedPlan:
             stream_key=stream_key.derive(node, tuple(i.stream_key for i in inputs)),
             mode=changelog_mode.derive(node, tuple(i.mode for i in inputs)),
             watermarks=watermark.derive(node, tuple(i.watermarks for i in inputs)),
-            state=state.derive(node, name),
+            state=state.derive(node, name, tuple(i.mode for i in inputs)),
         )
     return AnalysedPlan(root=root, properties=found)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from floodmark.analysis import strategy
 from floodmark.analysis.determinism import is_deterministic
+from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 
 
@@ -22,13 +24,20 @@ class StateTable:
     cleaned_by: str | None = None
 
 
-def derive(node: n.Node, identifier: str, close_column: str | None = None) -> tuple[StateTable, ...]:
-    """Return the state tables of one node; `identifier` is its name in the plan."""
+def derive(
+    node: n.Node, identifier: str, modes: tuple[ChangelogMode, ...]
+) -> tuple[StateTable, ...]:
+    """Return the state tables of one node.
+
+    `identifier` is its name in the plan, `modes` are the changelog modes of its inputs.
+    """
     match node:
         case n.Aggregate():
-            return (StateTable(f"{identifier}_aggregate", "accumulators", node.group),)
+            own = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
+            return (own, *_arrangement(node, identifier, modes))
         case n.CloseAggregate():
-            return (StateTable(f"{identifier}_aggregate", "accumulators", node.group, node.window),)
+            own = StateTable(f"{identifier}_aggregate", "accumulators", node.group, node.window)
+            return (own, *_arrangement(node, identifier, modes))
         case n.SortBuffer():
             return (StateTable(f"{identifier}_sort", "rows", (node.column,), node.column),)
         case n.Join():
@@ -42,6 +51,17 @@ def derive(node: n.Node, identifier: str, close_column: str | None = None) -> tu
             )
         case _:
             return ()
+
+
+def _arrangement(
+    node: n.Aggregate | n.CloseAggregate, identifier: str, modes: tuple[ChangelogMode, ...]
+) -> tuple[StateTable, ...]:
+    """Return the input's rows as a table where touched groups are recomputed from nothing else."""
+    computed = strategy.derive(node, modes).computed
+    if computed is not strategy.Computed.SCOPE or rereadable(node.input):
+        return ()
+    cleaned_by = node.window if isinstance(node, n.CloseAggregate) else None
+    return (StateTable(f"{identifier}_input", "input arrangement", node.group, cleaned_by),)
 
 
 def rereadable(node: n.Node) -> bool:

@@ -1,0 +1,249 @@
+"""One operator of a plan in words: its head, and the lines under it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.labels import Labels, input_labels
+from floodmark.analysis.state import StateTable, rereadable
+from floodmark.analysis.strategy import Computed, aggregate_strategy, derive
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import ColumnRef, Expr
+from floodmark.plan.printing import (
+    aggregate_text,
+    interval_words,
+    order_text,
+    shown,
+    to_text,
+    window_text,
+)
+
+WIDEST_HEAD = 52
+"""Characters of a head; what does not fit moves to lines of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A node in words; each detail is a line of cells that are aligned with other details."""
+
+    operator: str
+    arguments: str
+    details: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node stands: the plan, the names to show, the owner of its state.
+
+    `kinds` maps objects to the word of their kind. `owner` is None for a query that runs once: it
+    keeps no state and computes no changes.
+    """
+
+    plan: AnalysedPlan
+    labels: Labels
+    kinds: Mapping[str, str]
+    owner: str | None
+
+    def state_text(self, table: StateTable) -> str:
+        """Return the name of a state table as people find it."""
+        return f"state {self.owner}.{table.name}"
+
+
+def describe(node: n.Node, place: Place) -> Description:
+    """Return a node's operator, arguments and details."""
+    names = input_labels(node, place.labels)
+    match node:
+        case n.Scan():
+            return Description(place.kinds.get(node.object, "Scan"), node.object)
+        case n.Values():
+            return Description(
+                "Values", f"{len(node.rows)} row{'' if len(node.rows) == 1 else 's'}"
+            )
+        case n.Project() | n.MaterializeProject():
+            return _project(node, names)
+        case n.Filter():
+            return _fitted("Filter", to_text(node.predicate, names))
+        case n.UnionAll():
+            return Description("UnionAll", "")
+        case n.Join() | n.LookupJoin():
+            return _join(node, names, place)
+        case n.Aggregate() | n.CloseAggregate():
+            return _aggregate(node, names, place)
+        case n.OverWindow():
+            calls = tuple(
+                (f"{_label(place, node, c)}: {window_text(w, names)}",) for c, w in node.calls
+            )
+            by = [f"by {_columns(node.partition, names)}"] if node.partition else []
+            order = [f"order by {order_text(node.order, names)}"] if node.order else []
+            return Description("OverWindow", " ".join([*by, *order]), calls)
+        case n.SetOperation():
+            return Description(node.kind.value.capitalize(), "all" if node.all else "distinct")
+        case _:
+            return _row_local(node, names)
+
+
+def _row_local(node: n.Node, names: Mapping[str, str]) -> Description:
+    match node:
+        case n.Tumble():
+            parts = [shown(node.time), interval_words(node.size), *_offset(node.offset)]
+            return Description("Tumble", ", ".join(parts))
+        case n.Hop():
+            parts = [shown(node.time), f"every {interval_words(node.slide)}"]
+            parts += [f"for {interval_words(node.size)}", *_offset(node.offset)]
+            return Description("Hop", ", ".join(parts))
+        case n.Session():
+            by = [f"by {_columns(node.partition, names)}"] if node.partition else []
+            return Description(
+                "Session", ", ".join([shown(node.time), f"gap {interval_words(node.gap)}", *by])
+            )
+        case n.TopN():
+            return Description("TopN", _top(node, names))
+        case n.ProjectSet():
+            return _fitted("ProjectSet", f"{shown(node.output)}: {to_text(node.call, names)}")
+        case n.TemporalFilter():
+            lower = "" if node.lower is None else f"{to_text(node.lower, names)} <= "
+            upper = "" if node.upper is None else f" < {to_text(node.upper, names)}"
+            return _fitted("TemporalFilter", f"{lower}now(){upper}")
+        case n.SortBuffer():
+            return Description("SortBuffer", f"by {names.get(node.column, shown(node.column))}")
+        case _:
+            raise AssertionError(node)
+
+
+def is_plain(node: n.Node, labels: Labels) -> bool:
+    """Tell whether a projection only drops or reorders columns, which needs no line."""
+    if not isinstance(node, n.Project):
+        return False
+    below = labels[node.input]
+    return all(_kept(name, expr, below) for name, expr in node.columns)
+
+
+def _kept(name: str, expr: Expr, below: Mapping[str, str]) -> bool:
+    if not isinstance(expr, ColumnRef):
+        return False
+    return name.startswith("__") or below[expr.name] == shown(name)
+
+
+def _project(node: n.Project | n.MaterializeProject, names: Mapping[str, str]) -> Description:
+    texts = []
+    for name, expr in node.columns:
+        text = to_text(expr, names)
+        if text == shown(name):
+            texts.append(text)
+        elif not (name.startswith("__") and isinstance(expr, ColumnRef)):
+            texts.append(f"{shown(name)}: {text}")
+    operator = type(node).__name__
+    if isinstance(node, n.MaterializeProject):
+        stored = (f"stored: {_columns(node.stored, {})}",)
+        return Description(operator, "", (*((t,) for t in texts), stored))
+    head = ", ".join(texts)
+    if len(head) <= WIDEST_HEAD:
+        return Description(operator, head)
+    passed = [t for t in texts if ": " not in t]
+    head = ", ".join(passed)
+    if len(head) > WIDEST_HEAD:
+        head = f"{len(passed)} columns"
+    return Description(operator, head, tuple((t,) for t in texts if ": " in t))
+
+
+def _join(node: n.Join | n.LookupJoin, names: Mapping[str, str], place: Place) -> Description:
+    pairs = [f"{names[a]} = {names[b]}" for a, b in node.equi]
+    where = [] if node.residual is None else [to_text(node.residual, names)]
+    if not pairs and not where:
+        arguments = "cross" if node.kind is n.JoinKind.INNER else f"{node.kind.value} on true"
+    else:
+        arguments = f"{node.kind.value} on {' AND '.join([*pairs, *where])}"
+    details = _sides(node, place) if isinstance(node, n.Join) and place.owner is not None else ()
+    fitted = _fitted(type(node).__name__, arguments)
+    return Description(fitted.operator, fitted.arguments, (*fitted.details, *details))
+
+
+def _sides(node: n.Join, place: Place) -> tuple[tuple[str, ...], ...]:
+    tables = {t.name.rpartition("_")[2]: t for t in place.plan[node].state}
+    lines = []
+    for side, child in (("left", node.left), ("right", node.right)):
+        table = tables.get(side)
+        source = reread_text(child, place) if table is None else place.state_text(table)
+        lines.append((f"{side}: {source}", *_role(table)))
+    return (*lines, (derive(node, _modes(node, place)).text,))
+
+
+def _role(table: StateTable | None) -> tuple[str, ...]:
+    return () if table is None else (table.role,)
+
+
+def reread_text(node: n.Node, place: Place) -> str:
+    """Return where the rows of a re-readable subplan are read again."""
+    assert rereadable(node)
+    objects = dict.fromkeys(s.object for s in n.scans(node))
+    return f"re-reads {', '.join(objects)} (persisted)" if objects else "re-reads constants"
+
+
+def _aggregate(
+    node: n.Aggregate | n.CloseAggregate, names: Mapping[str, str], place: Place
+) -> Description:
+    head = f"by {_columns(node.group, names)}" if node.group else "one group"
+    tables = {t.role: t for t in place.plan[node].state} if place.owner is not None else {}
+    own = tables.get("accumulators")
+    lines: list[tuple[str, ...]] = []
+    for column, call in node.aggregates:
+        text = aggregate_text(call, names)
+        label = _label(place, node, column)
+        line = [text if label == text else f"{label}: {text}"]
+        lines.append((*line, *_kept_in(own, node, place, column)))
+    if not lines:
+        lines.append(("distinct", *_kept_in(own, node, place, None)))
+    if own is not None and derive(node, _modes(node, place)).computed is Computed.SCOPE:
+        table = tables.get("input arrangement")
+        source = reread_text(node.input, place) if table is None else place.state_text(table)
+        lines.append((f"input: {source}", *_role(table)))
+    return Description("Aggregate", head, tuple(lines))
+
+
+def _kept_in(
+    table: StateTable | None,
+    node: n.Aggregate | n.CloseAggregate,
+    place: Place,
+    column: str | None,
+) -> tuple[str, ...]:
+    if table is None:
+        return ()
+    mode = _modes(node, place)[0]
+    calls = dict(node.aggregates)
+    how = "exact delta" if column is None else aggregate_strategy(calls[column], mode).text
+    cleaned = "" if table.cleaned_by is None else "cleaned by watermark"
+    return (place.state_text(table), *((cleaned,) if cleaned else ()), how)
+
+
+def _modes(node: n.Node, place: Place) -> tuple[ChangelogMode, ...]:
+    return tuple(place.plan[child].mode for child in node.inputs)
+
+
+def _label(place: Place, node: n.Node, column: str) -> str:
+    return place.labels[node][column]
+
+
+def _columns(columns: tuple[str, ...], names: Mapping[str, str]) -> str:
+    return ", ".join(names.get(c, shown(c)) for c in columns)
+
+
+def _fitted(operator: str, arguments: str) -> Description:
+    if len(arguments) <= WIDEST_HEAD:
+        return Description(operator, arguments)
+    return Description(operator, "", ((arguments,),))
+
+
+def _offset(offset: n.Interval) -> list[str]:
+    return [f"offset {interval_words(offset)}"] if any(offset) else []
+
+
+def _top(node: n.TopN, names: Mapping[str, str]) -> str:
+    parts = [f"by {_columns(node.group, names)}"] if node.group else []
+    parts += [f"order by {order_text(node.order, names)}"] if node.order else []
+    parts += [f"limit {node.limit}"] if node.limit is not None else []
+    parts += ["with ties"] if node.with_ties else []
+    parts += [f"offset {node.offset}"] if node.offset else []
+    return " ".join(parts)

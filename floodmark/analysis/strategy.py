@@ -1,0 +1,124 @@
+"""How an operator's changes are computed, and why: by exact delta, or for the touched scope.
+
+The rules are those by which `floodmark.runtime.operators` works; EXPLAIN prints them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from floodmark.catalog.functions import aggregate_for
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import AggCall
+
+Modes = tuple[ChangelogMode, ...]
+
+
+class Computed(Enum):
+    """The ways in which changes are computed."""
+
+    NOTHING = "nothing to compute"
+    DELTA = "exact delta"
+    SCOPE = "touched scope recomputed"
+    STORED = "stored once"
+    RELEASED = "released by the watermark"
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way and its text; `scope` are the columns whose touched values are recomputed."""
+
+    computed: Computed
+    text: str
+    scope: tuple[str, ...] = ()
+
+
+_DELTA = Strategy(Computed.DELTA, "exact delta")
+
+
+def aggregate_strategy(call: AggCall, mode: ChangelogMode) -> Strategy:
+    """Return how one aggregate is kept over input of a changelog mode."""
+    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    if call.distinct or call.order_by:
+        word = "DISTINCT" if call.distinct else "ORDER BY"
+        return _groups(f"{call.function} with {word} is not a sum")
+    if entry.decompose is not None:
+        return _DELTA
+    if entry.extremum is None:
+        return _groups(f"{call.function} is not a sum")
+    if mode is ChangelogMode.APPEND_ONLY:
+        return Strategy(Computed.DELTA, "exact delta because the input is append-only")
+    return _groups(f"{call.function} is over a retracting input")
+
+
+def derive(node: n.Node, modes: Modes) -> Strategy:
+    """Return how the changes of a node are computed from inputs of these changelog modes."""
+    match node:
+        case n.Scan() | n.Values():
+            return Strategy(Computed.NOTHING, "read as it is")
+        case n.Aggregate() | n.CloseAggregate():
+            return _aggregate(node, modes[0])
+        case n.Join():
+            return _join(node)
+        case n.LookupJoin():
+            return Strategy(Computed.STORED, "looked up once per left row, at the epoch's cut")
+        case n.TopN():
+            return _top(node, modes[0])
+        case n.OverWindow():
+            why = "a row changes the frames around it"
+            return Strategy(
+                Computed.SCOPE, _recomputed("partitions", node.partition, why), node.partition
+            )
+        case n.Session():
+            why = "a row can merge or split sessions"
+            return Strategy(Computed.SCOPE, f"touched sessions recomputed because {why}")
+        case n.TemporalFilter():
+            return Strategy(Computed.DELTA, "exact delta, and the rows whose bound falls due")
+        case n.MaterializeProject():
+            return Strategy(Computed.STORED, "evaluated once and stored by stream key")
+        case n.SortBuffer():
+            return Strategy(Computed.RELEASED, "held until the watermark has passed")
+        case _:
+            return _DELTA
+
+
+def _groups(why: str) -> Strategy:
+    return Strategy(Computed.SCOPE, f"touched groups recomputed because {why}")
+
+
+def _recomputed(what: str, columns: tuple[str, ...], why: str) -> str:
+    scope = f"touched {what} recomputed" if columns else "everything recomputed"
+    return f"{scope} because {why}"
+
+
+def _aggregate(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> Strategy:
+    each = [aggregate_strategy(call, mode) for _, call in node.aggregates]
+    scoped = [s for s in each if s.computed is Computed.SCOPE]
+    if not scoped:
+        return _DELTA
+    return Strategy(Computed.SCOPE, scoped[0].text, node.group)
+
+
+def _join(node: n.Join) -> Strategy:
+    keys = tuple(a for a, _ in node.equi)
+    match node.kind:
+        case n.JoinKind.INNER:
+            return _DELTA
+        case n.JoinKind.SEMI | n.JoinKind.ANTI:
+            why = f"whether a row has a match decides a {node.kind.value} join"
+        case n.JoinKind.LEFT:
+            why = "a left row without a match is padded"
+            text = f"exact delta of the left side; {_recomputed('keys', keys, why)}"
+            return Strategy(Computed.SCOPE, text, keys)
+        case _:
+            why = "rows without a match are padded"
+    return Strategy(Computed.SCOPE, _recomputed("keys", keys, why), keys)
+
+
+def _top(node: n.TopN, mode: ChangelogMode) -> Strategy:
+    if mode is ChangelogMode.APPEND_ONLY and not node.offset and node.limit is not None:
+        return Strategy(Computed.DELTA, f"exact delta: the first {node.limit} rows are kept")
+    why = "another row takes the place of one that goes"
+    return Strategy(Computed.SCOPE, _recomputed("groups", node.group, why), node.group)
