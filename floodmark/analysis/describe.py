@@ -9,7 +9,7 @@ from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.labels import Labels, input_labels
 from floodmark.analysis.state import StateTable, rereadable
 from floodmark.analysis.strategy import Computed, aggregate_strategy, derive
-from floodmark.changelog import ChangelogMode
+from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef, Expr
 from floodmark.plan.printing import (
@@ -124,17 +124,16 @@ def is_plain(node: n.Node, labels: Labels) -> bool:
 def _kept(name: str, expr: Expr, below: Mapping[str, str]) -> bool:
     if not isinstance(expr, ColumnRef):
         return False
-    return name.startswith("__") or below[expr.name] == shown(name)
+    return is_hidden(name) or below[expr.name] == shown(name)
 
 
 def _project(node: n.Project | n.MaterializeProject, names: Mapping[str, str]) -> Description:
     texts = []
     for name, expr in node.columns:
         text = to_text(expr, names)
-        if text == shown(name):
-            texts.append(text)
-        elif not (name.startswith("__") and isinstance(expr, ColumnRef)):
-            texts.append(f"{shown(name)}: {text}")
+        if is_hidden(name) and isinstance(expr, ColumnRef):
+            continue
+        texts.append(text if text == shown(name) else f"{shown(name)}: {text}")
     operator = type(node).__name__
     if isinstance(node, n.MaterializeProject):
         stored = (f"stored: {_columns(node.stored, {})}",)

@@ -1,0 +1,199 @@
+"""Notes on an object: what a person may want to know though nothing is wrong.
+
+Codes A101 to A109 are about what is kept and what it costs, A110 to A119 say why an object is not
+cut-free: with other epoch boundaries its content can differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.determinism import determinism
+from floodmark.analysis.expressions_of import expressions_of
+from floodmark.analysis.labels import labels_of
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.functions import Determinism, lookup
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import Call, Now, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One note; its code is explained in `docs/errors.md`."""
+
+    code: str
+    text: str
+
+
+Notes = tuple[Note, ...]
+
+
+def advise(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    """Return the notes on an object, in the order of their codes."""
+    notes = [note for rule in _OBJECT_RULES for note in rule(found, pipeline)]
+    if found.plan is not None:
+        notes += [note for rule in _PLAN_RULES for note in rule(found.plan)]
+    return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.code))
+
+
+def cut_notes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    """Return the reasons for which an object is not cut-free; none: it is."""
+    return tuple(note for note in advise(found, pipeline) if "A110" <= note.code <= "A119")
+
+
+def _late_rows(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    """Name the tables that take the late rows of what the object reads."""
+    names = found.reads if found.plan is not None else (found.key,)
+    marked = (pipeline[k] for k in names if k in pipeline.objects)
+    return tuple(
+        Note("A101", f"rows older than the watermark go to {o.name}__late, counted per epoch")
+        for o in marked
+        if o.declared is not None and o.declared.watermarks
+    )
+
+
+def _growing_state(plan: AnalysedPlan) -> Notes:
+    labels = labels_of(plan.root)
+    notes = []
+    for node in plan.nodes:
+        if not isinstance(node, n.Aggregate) or not node.group:
+            continue
+        below = plan[node.input]
+        carried = {w.column for w in below.watermarks}
+        if below.mode is ChangelogMode.APPEND_ONLY and not carried & set(node.group):
+            by = ", ".join(labels[node.input][c] for c in node.group)
+            text = f"the state of {plan[node].identifier} grows with the groups (by {by}): "
+            notes.append(Note("A102", text + "no watermark column in GROUP BY cleans it"))
+    return tuple(notes)
+
+
+def _arrangements(plan: AnalysedPlan) -> Notes:
+    return tuple(
+        Note(
+            "A103",
+            f"{plan[node].identifier} keeps a copy of its input in {table.name}: "
+            "a materialized view of that input would be re-read in its place",
+        )
+        for node in plan.nodes
+        for table in plan[node].state
+        if table.role == "input arrangement"
+    )
+
+
+def _one_group(plan: AnalysedPlan) -> Notes:
+    return tuple(
+        Note("A104", f"{plan[node].identifier} treats all rows as one group: {what}")
+        for node in plan.nodes
+        if (what := _without_group(node)) is not None
+    )
+
+
+def _without_group(node: n.Node) -> str | None:
+    match node:
+        case n.OverWindow(partition=()):
+            return "OVER without PARTITION BY"
+        case n.TopN(group=()):
+            return "ORDER BY … LIMIT over everything"
+        case _:
+            return None
+
+
+def _cross_joins(plan: AnalysedPlan) -> Notes:
+    return tuple(
+        Note("A105", f"{plan[node].identifier} pairs every row with every row: it has no equality")
+        for node in plan.nodes
+        if isinstance(node, n.Join) and not node.equi
+    )
+
+
+def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    names = (*found.reads, *found.feeders)
+    above = [pipeline[k] for k in names if k in pipeline.objects and k != found.key]
+    text = "depends on where epochs are cut, as what it reads does: "
+    return tuple(Note("A110", text + o.name) for o in above if cut_notes(o, pipeline))
+
+
+def _reads_now(plan: AnalysedPlan) -> Notes:
+    if any(isinstance(e, n.TemporalFilter) for e in plan.nodes) or _any_expression(plan, Now):
+        return (Note("A111", "depends on where epochs are cut: now() is the epoch's time"),)
+    return ()
+
+
+def _any_expression(plan: AnalysedPlan, kind: type) -> bool:
+    exprs = (e for node in plan.nodes for e in expressions_of(node))
+    return any(isinstance(part, kind) for e in exprs for part in walk(e))
+
+
+def _volatile(plan: AnalysedPlan) -> Notes:
+    retracting = (node for node in plan.nodes if _over_updates(node, plan))
+    exprs = (e for node in retracting for e in expressions_of(node))
+    names = {
+        part.function
+        for e in exprs
+        if determinism(e) is Determinism.VOLATILE
+        for part in walk(e)
+        if isinstance(part, Call) and lookup(part).determinism is Determinism.VOLATILE
+    }
+    text = "depends on where epochs are cut: {}() is evaluated anew for every update"
+    return tuple(Note("A112", text.format(name)) for name in sorted(names))
+
+
+def _over_updates(node: n.Node, plan: AnalysedPlan) -> bool:
+    return any(plan[child].mode is not ChangelogMode.APPEND_ONLY for child in node.inputs)
+
+
+def _lookups(plan: AnalysedPlan) -> Notes:
+    text = "depends on where epochs are cut: {} looks its right side up at the epoch's cut"
+    found = (plan[node].identifier for node in plan.nodes if isinstance(node, n.LookupJoin))
+    return tuple(Note("A113", text.format(name)) for name in found)
+
+
+def _several_writers(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    declared = found.declared
+    if declared is None or not declared.primary_key or found.kind is not Kind.TABLE:
+        return ()
+    writers = [pipeline.catalog.objects[k].name for k in found.feeders]
+    writers += [f"connector {declared.connector}"] if declared.connector is not None else []
+    if len(writers) < 2:
+        return ()
+    text = f"depends on where epochs are cut where inputs write the same key: {', '.join(writers)}"
+    return (Note("A114", text),)
+
+
+def _clock_options(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    names = ("watermark.idle_after", "watermark.advance", "watermark.max_ahead")
+    set_ = [name for name in names if found.object.option(name) is not None]
+    text = "depends on where epochs are cut: {} goes by the clock"
+    return tuple(Note("A115", text.format(name)) for name in set_)
+
+
+def _filtered_changes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if found.kind is not Kind.SINK or found.append_only:
+        return ()
+    set_ = [name for name in ("force_append_only", "ignore_delete") if _is_on(found, name)]
+    text = "depends on where epochs are cut: {} drops changes that an epoch may merge"
+    return tuple(Note("A116", text.format(name)) for name in set_)
+
+
+def _no_snapshot(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if (found.object.option("snapshot") or "").lower() != "false":
+        return ()
+    return (
+        Note("A117", "depends on where epochs are cut: snapshot = false starts at one of them"),
+    )
+
+
+def _is_on(found: AnalysedObject, option: str) -> bool:
+    return (found.object.option(option) or "").lower() in ("true", "on", "1", "t")
+
+
+_OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
+    _late_rows, _upstream, _several_writers, _clock_options, _filtered_changes, _no_snapshot,
+)  # fmt: skip
+_PLAN_RULES: tuple[Callable[[AnalysedPlan], Notes], ...] = (
+    _growing_state, _arrangements, _one_group, _cross_joins, _reads_now, _volatile, _lookups,
+)  # fmt: skip

@@ -1,0 +1,279 @@
+"""EXPLAIN: what is known of an object's plan, as data and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from floodmark.analysis import strategy
+from floodmark.analysis.advice import Note, advise
+from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.describe import Place, describe, is_plain
+from floodmark.analysis.explain_text import render
+from floodmark.analysis.labels import labels_of
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.analysis.state import StateTable
+from floodmark.catalog.objects import Kind
+from floodmark.catalog.types import Field, Schema
+from floodmark.catalog.types import Kind as TypeKind
+from floodmark.changelog import ChangelogMode
+from floodmark.errors import Span
+from floodmark.plan import nodes as n
+from floodmark.plan.definitions import Declared, WatermarkInfo
+from floodmark.plan.expressions import Call, ColumnRef, Literal
+from floodmark.plan.printing import delay_text, shown, to_text, type_text
+from floodmark.sql import statements as s
+
+_WORDS: Mapping[Kind, str] = {
+    Kind.SOURCE: "Source", Kind.TABLE: "Table", Kind.MATERIALIZED_VIEW: "MaterializedView",
+    Kind.VIEW: "View",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedNode:
+    """One operator with everything that is known of its output.
+
+    `watermarks` are texts, those of a source with its delay. `state` and `strategy` are empty for
+    a query that runs once. `plain` marks a projection that only drops or reorders columns: the
+    text form leaves it out.
+    """
+
+    identifier: str
+    operator: str
+    arguments: str
+    inputs: tuple[str, ...]
+    columns: Schema
+    stream_key: tuple[str, ...]
+    mode: ChangelogMode
+    watermarks: tuple[str, ...] = ()
+    state: tuple[StateTable, ...] = ()
+    strategy: strategy.Strategy | None = None
+    details: tuple[tuple[str, ...], ...] = ()
+    emits_on_close: bool = False
+    plain: bool = False
+    span: Span | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "id": self.identifier,
+            "operator": self.operator,
+            "arguments": self.arguments,
+            "inputs": list(self.inputs),
+            "columns": [_field(f) for f in self.columns],
+            "stream_key": [shown(c) for c in self.stream_key],
+            "mode": str(self.mode),
+            "watermarks": list(self.watermarks),
+            "emits_on_close": self.emits_on_close,
+            "state": [_state(t) for t in self.state],
+            "strategy": self.strategy and self.strategy.text,
+            "details": [list(cells) for cells in self.details],
+            "span": self.span and _span(self.span),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """An object's plan: operators, inputs first, what becomes of the last one, notes.
+
+    `result` is the last line (`Materialize`, `Sink`, `View`, `Result` or a declaration) and
+    `result_details` what stands beside it. `str()` gives the text form.
+    """
+
+    name: str | None
+    kind: str
+    nodes: tuple[ExplainedNode, ...]
+    result: str
+    result_details: tuple[str, ...]
+    notes: tuple[Note, ...] = ()
+    lines: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "nodes": [node.as_dict() for node in self.nodes],
+            "result": self.result,
+            "result_details": list(self.result_details),
+            "lines": list(self.lines),
+            "notes": [{"code": note.code, "text": note.text} for note in self.notes],
+        }
+
+
+def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
+    """Return the explanation of an object of a pipeline."""
+    notes = advise(found, pipeline)
+    if found.plan is None:
+        return _declaration(found, pipeline, notes)
+    place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), found.name)
+    nodes = tuple(_node(node, place, pipeline) for node in found.plan.nodes)
+    top = visible(nodes, nodes[-1].identifier)
+    word, details = _ending(found, pipeline)
+    result = f"{word[0]}[{top}] {word[1]}"
+    return Explanation(found.name, found.kind.value, nodes, result, details, notes)
+
+
+def explain_plan(plan: AnalysedPlan, pipeline: Pipeline | None = None) -> Explanation:
+    """Return the explanation of a query that runs once, at the last sealed epoch."""
+    kinds = {} if pipeline is None else _kinds(pipeline)
+    place = Place(plan, labels_of(plan.root), kinds, owner=None)
+    nodes = tuple(_node(node, place, pipeline) for node in plan.nodes)
+    top = visible(nodes, nodes[-1].identifier)
+    return Explanation(None, "query", nodes, f"Result[{top}]", ("computed once",))
+
+
+def visible(nodes: tuple[ExplainedNode, ...], identifier: str) -> str:
+    """Return the identifier that the text form shows for a node: a plain one is its input."""
+    known = {node.identifier: node for node in nodes}
+    while known[identifier].plain:
+        (identifier,) = known[identifier].inputs
+    return identifier
+
+
+def _kinds(pipeline: Pipeline) -> dict[str, str]:
+    return {o.key: _WORDS.get(o.kind, "Scan") for o in pipeline.objects.values()}
+
+
+def _node(node: n.Node, place: Place, pipeline: Pipeline | None) -> ExplainedNode:
+    known = place.plan[node]
+    inputs = tuple(place.plan[child] for child in node.inputs)
+    text = describe(node, place)
+    kept = place.owner is not None
+    return ExplainedNode(
+        identifier=known.identifier,
+        operator=text.operator,
+        arguments=text.arguments,
+        inputs=tuple(i.identifier for i in inputs),
+        columns=node.schema,
+        stream_key=known.stream_key,
+        mode=known.mode,
+        watermarks=_watermarks(node, place, pipeline),
+        state=known.state if kept else (),
+        strategy=strategy.derive(node, tuple(i.mode for i in inputs)) if kept else None,
+        details=text.details,
+        emits_on_close=isinstance(node, n.CloseAggregate | n.SortBuffer),
+        plain=is_plain(node, place.labels),
+        span=node.span,
+    )
+
+
+def _watermarks(node: n.Node, place: Place, pipeline: Pipeline | None) -> tuple[str, ...]:
+    columns = [w.column for w in place.plan[node].watermarks]
+    if isinstance(node, n.Scan) and pipeline is not None and node.object in pipeline.objects:
+        declared = pipeline[node.object].declared
+        if declared is not None:
+            return tuple(_delayed(w) for w in declared.watermarks if w.column in columns)
+    if isinstance(node, n.Tumble | n.Hop):
+        # What the operator adds is what the reader looks for.
+        columns.sort(key=lambda c: c not in (node.start, node.end))
+    return tuple(place.labels[node][c] for c in columns)
+
+
+def _delayed(mark: WatermarkInfo) -> str:
+    match mark.expr:
+        case Call(function="-", args=(ColumnRef(), Literal() as delay)) if (
+            delay.type.kind is TypeKind.INTERVAL and delay.value is not None
+        ):
+            return f"{shown(mark.column)} - {delay_text(delay.value)}"
+        case ColumnRef():
+            return shown(mark.column)
+        case _:
+            return f"{shown(mark.column)} as {to_text(mark.expr)}"
+
+
+def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str], tuple[str, ...]]:
+    match found.kind:
+        case Kind.SINK:
+            assert found.object.target is not None
+            target = pipeline[found.object.target]
+            key = ", ".join(shown(c) for c in target.relation.primary_key)
+            how = f"writes by key [{key}]" if key else "appends rows"
+            return ("Sink", f"{found.name} into {target.name}"), (how,)
+        case Kind.VIEW:
+            return ("View", found.name), ("not stored",)
+        case _:
+            return ("Materialize", found.name), ("conflict behaviour: no check",)
+
+
+def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...]) -> Explanation:
+    declared = found.declared
+    assert declared is not None
+    inputs = _inputs(found, pipeline)
+    ids = ", ".join(node.identifier for node in inputs)
+    word = "Source" if found.kind is Kind.SOURCE else "Materialize"
+    relation = found.relation
+    details = [str(relation.mode), f"key [{', '.join(shown(c) for c in relation.stream_key)}]"]
+    if declared.watermarks:
+        details.append("watermark " + ", ".join(_delayed(w) for w in declared.watermarks))
+    if found.kind is Kind.TABLE:
+        details.append(f"conflict behaviour: {_conflict(found, declared)}")
+    return Explanation(
+        found.name,
+        found.kind.value,
+        inputs,
+        f"{word}[{ids}] {found.name}",
+        tuple(details),
+        notes,
+        _column_lines(declared),
+    )
+
+
+def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, ...]:
+    """Return what a source or table gathers: its connector, DML, the sinks into it."""
+    declared, relation = found.declared, found.relation
+    assert declared is not None
+    words = []
+    if declared.connector is not None:
+        form = f"{declared.connector}, FORMAT {declared.format} ENCODE {declared.encode}"
+        words.append(("Connector", form, relation))
+    if found.kind is Kind.TABLE:
+        words.append(("Dml", "INSERT" if found.append_only else "INSERT, UPDATE, DELETE", relation))
+    feeders = [pipeline[key] for key in found.feeders if key in pipeline.objects]
+    words += [("Sink", o.name, o.relation) for o in feeders]
+    return tuple(
+        ExplainedNode(f"r{i}", word, text, (), r.columns, r.stream_key, r.mode)
+        for i, (word, text, r) in enumerate(words)
+    )
+
+
+def _conflict(found: AnalysedObject, declared: Declared) -> str:
+    statement = found.object.statement
+    if not declared.primary_key:
+        return "no check"
+    clause = statement.conflict if isinstance(statement, s.CreateTable) else None
+    action = s.ConflictAction.UPDATE_FULL if clause is None else clause.action
+    return action.value.lower()
+
+
+def _column_lines(declared: Declared) -> tuple[str, ...]:
+    """Return a line for every column whose value is computed."""
+    lines = []
+    for column in declared.columns:
+        head = f"{shown(column.name)} {type_text(column.type)}"
+        if column.generated is not None:
+            lines.append(f"{head} as {to_text(column.generated)}")
+        elif column.default is not None:
+            lines.append(f"{head} default {to_text(column.default)}")
+        elif column.metadata is not None:
+            lines.append(f"{head} from {column.metadata}")
+    return tuple(lines)
+
+
+def _field(field: Field) -> dict[str, Any]:
+    return {"name": shown(field.name), "type": str(field.type), "nullable": field.nullable}
+
+
+def _state(table: StateTable) -> dict[str, Any]:
+    key = [shown(c) for c in table.key]
+    cleaned_by = table.cleaned_by and shown(table.cleaned_by)
+    return {"name": table.name, "role": table.role, "key": key, "cleaned_by": cleaned_by}
+
+
+def _span(span: Span) -> dict[str, Any]:
+    return {"file": span.file, "line": span.line, "column": span.column, "text": span.text}
