@@ -15,6 +15,7 @@ from floodmark.catalog.types import Field, Kind, Schema, SqlType, StructField
 from floodmark.errors import DataError
 
 TYPE_KEY = "floodmark.type"
+NOT_NULL_KEY = "floodmark.not_null"
 _FORBIDDEN = re.compile(r"[ ,;{}()\n\t=]")
 _SIMPLE: Mapping[str, Kind] = {
     "boolean": Kind.BOOLEAN,
@@ -162,18 +163,24 @@ def _delta_field(field: Field) -> dict[str, Any]:
     metadata: dict[str, str] = {}
     if sql_type(physical) != field.type:
         metadata[TYPE_KEY] = json.dumps(type_to_json(field.type))
+    if not field.nullable:
+        # As a Delta constraint it would need the feature `invariants`, which delta-rs leaves out of
+        # the protocol: delta-spark then refuses the table.
+        metadata[NOT_NULL_KEY] = "true"
     return {
         "name": field.name,
         "type": physical,
-        "nullable": field.nullable,
+        "nullable": True,
         "metadata": metadata,
     }
 
 
 def _sql_field(delta: Mapping[str, Any]) -> Field:
-    logical = (delta.get("metadata") or {}).get(TYPE_KEY)
+    metadata = delta.get("metadata") or {}
+    logical = metadata.get(TYPE_KEY)
     type_ = sql_type(delta["type"]) if logical is None else type_from_json(json.loads(logical))
-    return Field(delta["name"], type_, delta.get("nullable", True))
+    nullable = delta.get("nullable", True) and NOT_NULL_KEY not in metadata
+    return Field(delta["name"], type_, nullable)
 
 
 def _check_names(names: list[str]) -> None:
