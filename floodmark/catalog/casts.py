@@ -6,7 +6,7 @@ import json
 import math
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from floodmark.catalog.functions.arithmetic import fit_decimal, fit_integer, to_real
@@ -24,7 +24,7 @@ CLOCK_TEXT = r"([0-9]{1,2}):([0-9]{2})(:([0-9]{2})([.][0-9]{1,9})?)?"
 ZONE_TEXT = r" ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)"
 TIMESTAMP_TEXT = f"^ *{DATE_TEXT}([ T]+{CLOCK_TEXT}({ZONE_TEXT})?)? *$"
 TIME_TEXT = f"^ *{CLOCK_TEXT} *$"
-UUID_TEXT = r"^[{]?([0-9a-fA-F]{8})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{12})[}]?$"
+UUID_TEXT = r"^[{]?([0-9a-fA-F]{8})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{12})[}]?$"  # noqa: E501
 TRUE_TEXTS = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 FALSE_TEXTS = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
 BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
@@ -68,11 +68,12 @@ def _whole(value: Any) -> int:
         case bool() | int():
             return int(value)
         case Decimal():
-            return int(value.to_integral_value("ROUND_HALF_UP"))
+            return int(value.to_integral_value(ROUND_HALF_UP))
         case _:
             if not math.isfinite(value):
                 raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
-            return round(value)
+            nearest: int = round(value)
+            return nearest
 
 
 def _decimal(value: Any) -> Decimal:
@@ -91,7 +92,7 @@ def _temporal(value: Any, target: SqlType) -> Any:
             return value.replace(tzinfo=None)
         case Kind.TIMESTAMPTZ, datetime():
             return value.replace(tzinfo=UTC)
-        case (Kind.TIMESTAMP | Kind.TIMESTAMPTZ), date():
+        case ((Kind.TIMESTAMP | Kind.TIMESTAMPTZ), date()):
             return datetime.combine(value, time(), UTC if target.kind is Kind.TIMESTAMPTZ else None)
         case Kind.TIME, datetime():
             return micros_of(value) % DAY_MICROS
@@ -165,8 +166,15 @@ def _moment(text: str) -> datetime:
     year, month, day, _, hour, minute, _, second, fraction, _, zone, _ = found.groups()
     micros = int((fraction or ".0")[1:].ljust(6, "0")[:6])
     try:
-        value = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0),
-                         int(second or 0), micros)  # fmt: skip
+        value = datetime(
+            int(year),
+            int(month),
+            int(day),
+            int(hour or 0),
+            int(minute or 0),
+            int(second or 0),
+            micros,
+        )
         return value if zone is None else value.replace(tzinfo=_zone(zone))
     except ValueError:
         raise RowError(_TEXT) from None

@@ -7,14 +7,41 @@ from decimal import Decimal, InvalidOperation
 
 from floodmark.catalog.functions.model import RowError, RowErrorCode
 
-_MONTHS = {"month": 1, "mon": 1, "quarter": 3, "year": 12, "yr": 12, "y": 12, "decade": 120,
-           "century": 1200, "centurie": 1200, "millennium": 12000}  # fmt: skip
+_MONTHS = {
+    "month": 1,
+    "mon": 1,
+    "quarter": 3,
+    "year": 12,
+    "yr": 12,
+    "y": 12,
+    "decade": 120,
+    "century": 1200,
+    "centurie": 1200,
+    "millennium": 12000,
+}
 _DAYS = {"day": 1, "d": 1, "week": 7, "w": 7}
-_MICROS = {"microsecond": 1, "u": 1, "usec": 1, "us": 1, "millisecond": 1000, "msec": 1000, "ms": 1000,
-           "second": 10**6, "sec": 10**6, "s": 10**6, "minute": 60 * 10**6, "min": 60 * 10**6,
-           "m": 60 * 10**6, "hour": 3600 * 10**6, "hr": 3600 * 10**6, "h": 3600 * 10**6}  # fmt: skip
+_MICROS = {
+    "microsecond": 1,
+    "u": 1,
+    "usec": 1,
+    "us": 1,
+    "millisecond": 1000,
+    "msec": 1000,
+    "ms": 1000,
+    "second": 10**6,
+    "sec": 10**6,
+    "s": 10**6,
+    "minute": 60 * 10**6,
+    "min": 60 * 10**6,
+    "m": 60 * 10**6,
+    "hour": 3600 * 10**6,
+    "hr": 3600 * 10**6,
+    "h": 3600 * 10**6,
+}
 _DAY = 86_400_000_000
-_PART = re.compile(r"([+-]?[0-9]*\.?[0-9]+)\s*([a-zA-Z]+)|([+-]?)([0-9]+):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?")
+_PART = re.compile(
+    r"([+-]?[0-9]*\.?[0-9]+)\s*([a-zA-Z]+)|([+-]?)([0-9]+):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?"
+)
 _ISO = re.compile(r"([+-]?[0-9]*\.?[0-9]+)([YMWDHS])")
 
 
@@ -62,8 +89,10 @@ def _part(found: re.Match[str]) -> tuple[int, int, int]:
 def _iso(body: str) -> tuple[int, int, int]:
     dates, _, times = body.partition("T")
     total = (0, 0, 0)
-    for part, names in ((dates, {"Y": "year", "M": "month", "W": "week", "D": "day"}),
-                        (times, {"H": "hour", "M": "minute", "S": "second"})):  # fmt: skip
+    for part, names in (
+        (dates, {"Y": "year", "M": "month", "W": "week", "D": "day"}),
+        (times, {"H": "hour", "M": "minute", "S": "second"}),
+    ):
         if _ISO.sub("", part):
             raise RowError(RowErrorCode.INVALID_TEXT)
         for number, letter in _ISO.findall(part):

@@ -46,7 +46,7 @@ def _fit(overload: Signature, types: Sequence[SqlType]) -> tuple[int, tuple[SqlT
     shared = _shared_type(params, types)
     if shared is None:
         return None
-    known = {t.kind for t in types if t.kind is not Kind.UNKNOWN}
+    known: set[Kind] = {t.kind for t in types if t.kind is not Kind.UNKNOWN}
     cost, targets = 0, []
     for param, type_ in zip(params, types, strict=True):
         step = _fit_one(param, type_, shared, known)

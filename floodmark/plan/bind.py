@@ -17,9 +17,17 @@ from floodmark.plan.expressions import AggCall, ColumnRef, Expr, Literal
 from floodmark.plan.nodes import Interval, WindowCall
 
 __all__ = [
-    "AggregateCollector", "BindContext", "SchemaScope", "Scope", "WindowCollector", "WindowSite",
-    "bind_interval", "bind_scalar", "bind_type", "common_type",
-]  # fmt: skip
+    "AggregateCollector",
+    "BindContext",
+    "SchemaScope",
+    "Scope",
+    "WindowCollector",
+    "WindowSite",
+    "bind_interval",
+    "bind_scalar",
+    "bind_type",
+    "common_type",
+]
 
 
 class Scope(Protocol):
@@ -39,15 +47,23 @@ class SchemaScope:
     def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
         """Return the column; an unknown one is E0261, a foreign table name E0262."""
         if table is not None and table != self.alias:
-            raise BindError("E0262", f'"{table}" is not a relation here', span=span,
-                            hint=self.alias and f"the columns are those of {self.alias}")  # fmt: skip
+            raise BindError(
+                "E0262",
+                f'"{table}" is not a relation here',
+                span=span,
+                hint=self.alias and f"the columns are those of {self.alias}",
+            )
         for known in self.schema:
             if known.name == column:
                 return ColumnRef(known.type, known.name, span=span)
         names = [f.name for f in self.schema]
         near = get_close_matches(column, names, n=3) or names[:12]
-        raise BindError("E0261", f'column "{column}" is not known here', span=span,
-                        hint="there is " + ", ".join(near))  # fmt: skip
+        raise BindError(
+            "E0261",
+            f'column "{column}" is not known here',
+            span=span,
+            hint="there is " + ", ".join(near),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +156,11 @@ def bind_interval(node: exp.Expression, context: BindContext) -> Interval:
 
     bound = coerce(bind_scalar(node, SchemaScope(()), context), INTERVAL)
     if not isinstance(bound, Literal) or bound.value is None:
-        raise BindError("E0263", "this must be a constant interval",
-                        span=span_of(node, context.source), hint="such as INTERVAL '5 minutes'")  # fmt: skip
+        raise BindError(
+            "E0263",
+            "this must be a constant interval",
+            span=span_of(node, context.source),
+            hint="such as INTERVAL '5 minutes'",
+        )
     months, days, micros = bound.value
     return months, days, micros

@@ -12,9 +12,7 @@ from floodmark.catalog.functions.model import RowError
 from floodmark.catalog.interval_text import parse_interval
 from floodmark.catalog.types import (
     BOOLEAN,
-    DATE,
     INTERVAL,
-    TIMESTAMP,
     TIMESTAMPTZ,
     UNKNOWN,
     VARCHAR,
@@ -22,29 +20,47 @@ from floodmark.catalog.types import (
 )
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind import AggregateCollector, BindContext, Scope, WindowCollector
-from floodmark.plan.calls import bind_call
+from floodmark.plan.calls import CLOCKS, bind_call, folded
 from floodmark.plan.coerce import bind_type, coerce, number_literal, refuse, unify
-from floodmark.plan.expressions import BoolOp, Call, Case, Cast, Expr, Literal, Now, walk
+from floodmark.plan.expressions import BoolOp, Call, Case, Cast, Expr, Literal, Now
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window
 from floodmark.sql.spans import span_of
 
 _OPERATORS: dict[type[exp.Expression], str] = {
-    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.Pow: "^",
-    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.DPipe: "||", exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "#",
-    exp.BitwiseLeftShift: "<<", exp.BitwiseRightShift: ">>", exp.Like: "like", exp.ILike: "ilike",
-    exp.RegexpLike: "~", exp.RegexpILike: "~*", exp.JSONExtract: "->",
-    exp.JSONExtractScalar: "->>", exp.JSONBExtract: "#>", exp.JSONBExtractScalar: "#>>",
-    exp.ArrayContainsAll: "@>", exp.ArrayContainedBy: "<@", exp.ArrayOverlaps: "&&",
-    exp.JSONBContains: "?", exp.NullSafeEQ: "is_not_distinct_from",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.Pow: "^",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.DPipe: "||",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "#",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+    exp.Like: "like",
+    exp.ILike: "ilike",
+    exp.RegexpLike: "~",
+    exp.RegexpILike: "~*",
+    exp.JSONExtract: "->",
+    exp.JSONExtractScalar: "->>",
+    exp.JSONBExtract: "#>",
+    exp.JSONBExtractScalar: "#>>",
+    exp.ArrayContainsAll: "@>",
+    exp.ArrayContainedBy: "<@",
+    exp.ArrayOverlaps: "&&",
+    exp.JSONBContains: "?",
+    exp.NullSafeEQ: "is_not_distinct_from",
     exp.NullSafeNEQ: "is_distinct_from",
-}  # fmt: skip
+}
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
-_NOW = {
-    "now": TIMESTAMPTZ, "mz_now": TIMESTAMPTZ, "proctime": TIMESTAMPTZ,
-    "current_timestamp": TIMESTAMPTZ, "transaction_timestamp": TIMESTAMPTZ,
-    "statement_timestamp": TIMESTAMPTZ, "localtimestamp": TIMESTAMP, "current_date": DATE,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,8 +98,14 @@ class Binder:
                 return self.call("neg" if isinstance(node, exp.Neg) else "~", node, [node.this])
             case exp.Between():
                 return self._between(node)
-            case exp.Anonymous() | exp.Filter() | exp.WithinGroup() | exp.Window() \
-                    | exp.IgnoreNulls() | exp.RespectNulls():  # fmt: skip
+            case (
+                exp.Anonymous()
+                | exp.Filter()
+                | exp.WithinGroup()
+                | exp.Window()
+                | exp.IgnoreNulls()
+                | exp.RespectNulls()
+            ):
                 return self._function(node)
             case exp.Subquery() | exp.Exists():
                 return self._subquery(node)
@@ -105,7 +127,9 @@ class Binder:
                 return self.call("timezone", node, [node.this, node.args["zone"]])
             case exp.Escape():
                 name = "ilike" if isinstance(node.this, exp.ILike) else "like"
-                return self.call(name, node, [node.this.this, node.this.expression, node.expression])
+                return self.call(
+                    name, node, [node.this.this, node.this.expression, node.expression]
+                )
             case exp.Array():
                 return self._array(node)
             case exp.Bracket():
@@ -124,8 +148,9 @@ class Binder:
 
     def _column(self, node: exp.Column) -> Expr:
         if isinstance(node.this, exp.Star):
-            raise BindError("E0264", "* stands alone in the SELECT list or in count(*)",
-                            span=self.span(node))  # fmt: skip
+            raise BindError(
+                "E0264", "* stands alone in the SELECT list or in count(*)", span=self.span(node)
+            )
         table = node.args.get("table")
         return self.scope.resolve(
             None if table is None else folded(table), folded(node.this), self.span(node)
@@ -152,8 +177,12 @@ class Binder:
         try:
             value = parse_interval(text, None if last is None else str(last.name))
         except RowError:
-            raise BindError("E0258", f"{text!r} is not a value of type interval",
-                            span=self.span(node), hint="such as INTERVAL '5 minutes'") from None  # fmt: skip
+            raise BindError(
+                "E0258",
+                f"{text!r} is not a value of type interval",
+                span=self.span(node),
+                hint="such as INTERVAL '5 minutes'",
+            ) from None
         return Literal(INTERVAL, value, span=self.span(node))
 
     def _cast(self, node: exp.Cast) -> Expr:
@@ -165,17 +194,19 @@ class Binder:
         right = node.args["expression"]
         if isinstance(right, (exp.Any, exp.All)):
             return self._quantified(name, node, right)
-        if name in _COMPARISONS and isinstance(node.this, exp.Tuple) and isinstance(right, exp.Tuple):
+        if (
+            name in _COMPARISONS
+            and isinstance(node.this, exp.Tuple)
+            and isinstance(right, exp.Tuple)
+        ):
             return self._rows(name, node, node.this, right)
-        if name == "is_distinct_from" or name == "is_not_distinct_from" or name in _COMPARISONS:
-            for query in (node.this, right):
-                if isinstance(query, exp.Subquery) and self.context.subquery is None:
-                    self._subquery(query)
         return self.call(name, node, [node.this, right])
 
     def _rows(self, name: str, node: exp.Expression, left: exp.Tuple, right: exp.Tuple) -> Expr:
         if len(left.expressions) != len(right.expressions):
-            raise BindError("E0265", "the two rows have different numbers of values", span=self.span(node))
+            raise BindError(
+                "E0265", "the two rows have different numbers of values", span=self.span(node)
+            )
         if name not in ("=", "<>"):
             raise refuse("rows can be compared with = and <> only", self.span(node))
         pairs = zip(left.expressions, right.expressions, strict=True)
@@ -192,7 +223,9 @@ class Binder:
             if name == "=" and isinstance(right, exp.Any):
                 return bind_call("any_equal", [self.bind(node.this), self.bind(inner)], span)
             raise refuse("ANY and ALL need = or a list in ARRAY[…]", span)
-        tests = [bind_call(name, [self.bind(node.this), self.bind(e)], span) for e in inner.expressions]
+        tests = [
+            bind_call(name, [self.bind(node.this), self.bind(e)], span) for e in inner.expressions
+        ]
         if not tests:
             return Literal(BOOLEAN, isinstance(right, exp.All), span=span)
         return self._join("or" if isinstance(right, exp.Any) else "and", tests, span)
@@ -218,8 +251,12 @@ class Binder:
         if bound.type.kind is Kind.UNKNOWN:
             return coerce(bound, BOOLEAN)
         if bound.type != BOOLEAN:
-            raise BindError("E0266", f"{what} needs true or false, not {bound.type}",
-                            span=self.span(node), hint="compare it with something")  # fmt: skip
+            raise BindError(
+                "E0266",
+                f"{what} needs true or false, not {bound.type}",
+                span=self.span(node),
+                hint="compare it with something",
+            )
         return bound
 
     def _not(self, node: exp.Not) -> Expr:
@@ -227,7 +264,9 @@ class Binder:
         if isinstance(inner, exp.Is):
             positive = self._is(inner)
             assert isinstance(positive, Call)
-            return replace(positive, function=positive.function.replace("is_", "is_not_"), span=span)
+            return replace(
+                positive, function=positive.function.replace("is_", "is_not_"), span=span
+            )
         return Call(BOOLEAN, "not", (self._condition(inner, "NOT"),), span=span)
 
     def _is(self, node: exp.Is) -> Expr:
@@ -238,9 +277,13 @@ class Binder:
                 return Call(BOOLEAN, "is_null", (typed,), span=self.span(node))
             case exp.Boolean() as truth:
                 word = "is_true" if truth.this else "is_false"
-                return Call(BOOLEAN, word, (self._condition(node.this, "IS"),), span=self.span(node))
+                return Call(
+                    BOOLEAN, word, (self._condition(node.this, "IS"),), span=self.span(node)
+                )
             case _:
-                raise refuse("IS knows NULL, TRUE, FALSE, UNKNOWN and DISTINCT FROM", self.span(node))
+                raise refuse(
+                    "IS knows NULL, TRUE, FALSE, UNKNOWN and DISTINCT FROM", self.span(node)
+                )
 
     def _between(self, node: exp.Between) -> Expr:
         span = self.span(node)
@@ -278,7 +321,9 @@ class Binder:
         values += [] if default is None else [self.bind(default)]
         values = unify(values, "CASE", span)
         otherwise = None if default is None else values.pop()
-        return Case(values[0].type, tuple(zip(conditions, values, strict=True)), otherwise, span=span)
+        return Case(
+            values[0].type, tuple(zip(conditions, values, strict=True)), otherwise, span=span
+        )
 
     def _array(self, node: exp.Array) -> Expr:
         if any(isinstance(e, exp.Subquery) for e in node.expressions):
@@ -295,8 +340,12 @@ class Binder:
         names = [f.name for f in operand.type.fields]
         if name not in names:
             known = ", ".join(names) or "none: it is no struct"
-            raise BindError("E0267", f'there is no field "{name}" in {operand.type}',
-                            span=self.span(node), hint=f"fields: {known}")  # fmt: skip
+            raise BindError(
+                "E0267",
+                f'there is no field "{name}" in {operand.type}',
+                span=self.span(node),
+                hint=f"fields: {known}",
+            )
         return bind_call("field", [operand, Literal(VARCHAR, name)], self.span(node))
 
     def _subquery(self, node: exp.Expression) -> Expr:
@@ -316,9 +365,13 @@ class Binder:
             return special(self, call)
         if name in AGGREGATES or call is not node:
             return bind_aggregate(self, node)
-        if name in _NOW and not call.expressions:
+        if name in CLOCKS and not call.expressions:
             now = Now(TIMESTAMPTZ, span=self.span(node))
-            return now if _NOW[name] == TIMESTAMPTZ else Cast(_NOW[name], now, span=self.span(node))
+            return (
+                now
+                if CLOCKS[name] == TIMESTAMPTZ
+                else Cast(CLOCKS[name], now, span=self.span(node))
+            )
         if name in WINDOWS:
             raise BindError("E0268", f"{name} needs OVER (…)", span=self.span(node))
         return self.call(name, node, call.expressions)
@@ -336,20 +389,9 @@ def _date_part(binder: Binder, node: exp.Anonymous) -> Expr:
 
 def _if(binder: Binder, node: exp.Anonymous) -> Expr:
     condition, *values = node.expressions
-    case = exp.Case(ifs=[exp.If(this=condition, true=values[0])], default=(values + [None])[1])
+    case = exp.Case(ifs=[exp.If(this=condition, true=values[0])], default=[*values, None][1])
     case.meta.update(node.meta)
     return binder.bind(case)
 
 
 _SPECIAL: dict[str, Callable[[Binder, exp.Anonymous], Expr]] = {"date_part": _date_part, "if": _if}
-
-
-def folded(identifier: exp.Expression) -> str:
-    """Return a name as PostgreSQL reads it: lower case unless it is quoted."""
-    name = str(identifier.name)
-    return name if identifier.args.get("quoted") else name.lower()
-
-
-def reads_now(expr: Expr) -> bool:
-    """Tell whether the epoch's time is inside an expression."""
-    return any(isinstance(e, Now) for e in walk(expr))

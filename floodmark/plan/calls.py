@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from sqlglot import exp
+
 from floodmark.catalog.functions import (
-    AGGREGATES,
     REGISTRY,
-    WINDOWS,
     Function,
     Operand,
     RowError,
@@ -16,13 +16,55 @@ from floodmark.catalog.functions import (
 )
 from floodmark.catalog.functions.model import NOT_CONSTANT
 from floodmark.catalog.overloads import Signature, choose
-from floodmark.catalog.types import Kind, SqlType
+from floodmark.catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from floodmark.errors import BindError, NotSupported, Span, UserError
 from floodmark.plan.coerce import coerce_argument
 from floodmark.plan.expressions import Call, Expr, Literal
 
+CLOCKS: Mapping[str, SqlType] = {
+    "now": TIMESTAMPTZ,
+    "mz_now": TIMESTAMPTZ,
+    "proctime": TIMESTAMPTZ,
+    "current_timestamp": TIMESTAMPTZ,
+    "transaction_timestamp": TIMESTAMPTZ,
+    "statement_timestamp": TIMESTAMPTZ,
+    "localtimestamp": TIMESTAMP,
+    "current_date": DATE,
+}
+"""What reads the epoch's time, and its type."""
 _SWAPPED = {"+": "+", "*": "*"}
-_SYMBOLS = frozenset("+ - * / % ^ = <> < <= > >= || & | # << >> -> ->> #> #>> @> <@ ? ~ ~* &&".split())
+_SYMBOLS = frozenset(
+    [
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "^",
+        "=",
+        "<>",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "||",
+        "&",
+        "|",
+        "#",
+        "<<",
+        ">>",
+        "->",
+        "->>",
+        "#>",
+        "#>>",
+        "@>",
+        "<@",
+        "?",
+        "~",
+        "~*",
+        "&&",
+    ]
+)
 
 
 def bind_call(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
@@ -85,9 +127,10 @@ def check_constants(name: str, positions: frozenset[int], args: Sequence[Expr]) 
     for position in positions:
         if position < len(args) and not isinstance(args[position], Literal):
             raise NotSupported(
-                "E0375", f"argument {position + 1} of {name} must be a literal",
+                "E0375",
+                f"argument {position + 1} of {name} must be a literal",
                 span=args[position].span,
-            )  # fmt: skip
+            )
 
 
 def _constant_last(function: Function, args: list[Expr]) -> tuple[Function, list[Expr]]:
@@ -111,6 +154,7 @@ def _fold(function: Function, call: Call, span: Span | None) -> Expr:
         raise BindError("E0271", "this constant has no value", span=span) from None
 
 
-def is_aggregate(name: str) -> bool:
-    """Tell whether a name is an aggregate or window function."""
-    return name in AGGREGATES or name in WINDOWS
+def folded(identifier: exp.Expression) -> str:
+    """Return a name as PostgreSQL reads it: lower case unless it is quoted."""
+    name = str(identifier.name)
+    return name if identifier.args.get("quoted") else name.lower()

@@ -38,12 +38,28 @@ from floodmark.plan.expressions import Cast, Expr, Literal
 
 _D = exp.DataType.Type
 _TYPES = {
-    _D.BOOLEAN: BOOLEAN, _D.SMALLINT: SMALLINT, _D.TINYINT: SMALLINT, _D.INT: INT,
-    _D.BIGINT: BIGINT, _D.FLOAT: REAL, _D.DOUBLE: DOUBLE, _D.VARCHAR: VARCHAR, _D.TEXT: VARCHAR,
-    _D.CHAR: VARCHAR, _D.VARBINARY: BYTEA, _D.BINARY: BYTEA, _D.DATE: DATE, _D.TIME: TIME,
-    _D.TIMESTAMP: TIMESTAMP, _D.TIMESTAMPNTZ: TIMESTAMP, _D.TIMESTAMPTZ: TIMESTAMPTZ,
-    _D.INTERVAL: INTERVAL, _D.JSONB: JSONB, _D.JSON: JSONB, _D.UUID: UUID,
-}  # fmt: skip
+    _D.BOOLEAN: BOOLEAN,
+    _D.SMALLINT: SMALLINT,
+    _D.TINYINT: SMALLINT,
+    _D.INT: INT,
+    _D.BIGINT: BIGINT,
+    _D.FLOAT: REAL,
+    _D.DOUBLE: DOUBLE,
+    _D.VARCHAR: VARCHAR,
+    _D.TEXT: VARCHAR,
+    _D.CHAR: VARCHAR,
+    _D.VARBINARY: BYTEA,
+    _D.BINARY: BYTEA,
+    _D.DATE: DATE,
+    _D.TIME: TIME,
+    _D.TIMESTAMP: TIMESTAMP,
+    _D.TIMESTAMPNTZ: TIMESTAMP,
+    _D.TIMESTAMPTZ: TIMESTAMPTZ,
+    _D.INTERVAL: INTERVAL,
+    _D.JSONB: JSONB,
+    _D.JSON: JSONB,
+    _D.UUID: UUID,
+}
 _NUMBERS = frozenset({Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE})
 _TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ})
 _TEXTUAL = frozenset(Kind) - {Kind.LIST, Kind.STRUCT, Kind.MAP, Kind.UNKNOWN}
@@ -51,16 +67,20 @@ _TEXTUAL = frozenset(Kind) - {Kind.LIST, Kind.STRUCT, Kind.MAP, Kind.UNKNOWN}
 
 def bind_type(type_: exp.DataType, span: Span | None = None) -> SqlType:
     """Return the SQL type of a parsed type name."""
-    arguments = [e for e in type_.expressions]
+    arguments = list(type_.expressions)
     if type_.this in _TYPES:
         return _TYPES[type_.this]
     match type_.this:
         case _D.DECIMAL:
             sizes = [int(e.name) for e in arguments]
-            precision, scale = (sizes + [0])[:2] if sizes else (38, 10)
+            precision, scale = [*sizes, 0][:2] if sizes else (38, 10)
             if not 0 <= scale <= precision <= 38 or precision == 0:
-                raise BindError("E0255", f"numeric({precision},{scale}) does not exist", span=span,
-                                hint="1 to 38 digits, of which 0 to all are decimals")  # fmt: skip
+                raise BindError(
+                    "E0255",
+                    f"numeric({precision},{scale}) does not exist",
+                    span=span,
+                    hint="1 to 38 digits, of which 0 to all are decimals",
+                )
             return numeric(precision, scale)
         case _D.ARRAY | _D.LIST:
             return list_of(bind_type(arguments[0], span))
@@ -87,8 +107,12 @@ def decimal_literal(value: Decimal, span: Span | None) -> Literal:
     assert isinstance(exponent, int)
     scale, digits = max(0, -exponent), len(str(abs(int(fixed)))) if abs(fixed) >= 1 else 0
     if digits + scale > 38:
-        raise BindError("E0257", f"{value} has more than 38 digits", span=span,
-                        hint="write it as a double: '…'::double precision")  # fmt: skip
+        raise BindError(
+            "E0257",
+            f"{value} has more than 38 digits",
+            span=span,
+            hint="write it as a double: '…'::double precision",
+        )
     return Literal(numeric(max(1, digits + scale), scale), fixed, span=span)
 
 
@@ -108,8 +132,14 @@ def castable(source: SqlType, target: SqlType) -> bool:
         return a in _TEXTUAL
     if a is Kind.VARCHAR:
         return b in _TEXTUAL - {Kind.INTERVAL}
-    pairs = {(Kind.BOOLEAN, Kind.INT), (Kind.INT, Kind.BOOLEAN), (Kind.TIME, Kind.INTERVAL),
-             (Kind.TIMESTAMP, Kind.TIME), (Kind.TIMESTAMPTZ, Kind.TIME), (Kind.INTERVAL, Kind.TIME)}  # fmt: skip
+    pairs = {
+        (Kind.BOOLEAN, Kind.INT),
+        (Kind.INT, Kind.BOOLEAN),
+        (Kind.TIME, Kind.INTERVAL),
+        (Kind.TIMESTAMP, Kind.TIME),
+        (Kind.TIMESTAMPTZ, Kind.TIME),
+        (Kind.INTERVAL, Kind.TIME),
+    }
     return (a in _NUMBERS and b in _NUMBERS) or (a in _TIMES and b in _TIMES) or (a, b) in pairs
 
 
@@ -156,8 +186,12 @@ def unify(exprs: Sequence[Expr], what: str, span: Span | None) -> list[Expr]:
     found = common_type([e.type for e in exprs])
     if found is None:
         types = ", ".join(dict.fromkeys(str(e.type) for e in exprs))
-        raise BindError("E0260", f"{what} mixes types without a common one: {types}", span=span,
-                        hint="cast some of them, as in x::text")  # fmt: skip
+        raise BindError(
+            "E0260",
+            f"{what} mixes types without a common one: {types}",
+            span=span,
+            hint="cast some of them, as in x::text",
+        )
     return [coerce(e, found) for e in exprs]
 
 

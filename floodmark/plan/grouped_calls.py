@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.functions import AGGREGATES, WINDOWS
+from floodmark.catalog.functions import AGGREGATES, WINDOWS, Aggregate, WindowFunction
 from floodmark.catalog.types import BOOLEAN, VARCHAR, Kind
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind import WindowSite
@@ -76,8 +76,12 @@ def bind_aggregate(binder: Binder, node: exp.Expression) -> Expr:
     if parts.name not in AGGREGATES:
         raise BindError("E0272", f"{parts.name} is not an aggregate function", span=span)
     if binder.aggregates is None:
-        raise BindError("E0273", f"the aggregate {parts.name} cannot stand here", span=span,
-                        hint="aggregates belong in SELECT, HAVING and ORDER BY, not inside each other")  # fmt: skip
+        raise BindError(
+            "E0273",
+            f"the aggregate {parts.name} cannot stand here",
+            span=span,
+            hint="aggregates belong in SELECT, HAVING and ORDER BY, not inside each other",
+        )
     return binder.aggregates.add(_aggregate(binder.without_calls(), parts, span))
 
 
@@ -89,11 +93,15 @@ def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
     check_constants(parts.name, aggregate.constant, args)
     condition = None if parts.filter is None else _filter(inner, parts.filter)
     return AggCall(
-        parts.name, tuple(args), aggregate.result_type([operand_of(a) for a in args]),
-        distinct=parts.distinct, filter=condition,
+        parts.name,
+        tuple(args),
+        aggregate.result_type([operand_of(a) for a in args]),
+        distinct=parts.distinct,
+        filter=condition,
         # The order of a sum does not matter; keeping it would make two calls of one.
-        order_by=bind_order(inner, parts.order) if aggregate.order_sensitive else (), span=span,
-    )  # fmt: skip
+        order_by=bind_order(inner, parts.order) if aggregate.order_sensitive else (),
+        span=span,
+    )
 
 
 def _filter(binder: Binder, node: exp.Expression) -> Expr:
@@ -101,8 +109,12 @@ def _filter(binder: Binder, node: exp.Expression) -> Expr:
     if condition.type.kind is Kind.UNKNOWN:
         return coerce(condition, BOOLEAN)
     if condition.type != BOOLEAN:
-        raise BindError("E0266", f"FILTER needs true or false, not {condition.type}",
-                        span=binder.span(node), hint="compare it with something")  # fmt: skip
+        raise BindError(
+            "E0266",
+            f"FILTER needs true or false, not {condition.type}",
+            span=binder.span(node),
+            hint="compare it with something",
+        )
     return condition
 
 
@@ -115,7 +127,10 @@ def bind_window(binder: Binder, node: exp.Window) -> Expr:
     over = _window(binder, node)
     inner = binder.without_calls() if binder.aggregates is None else _over_groups(binder)
     args = [inner.bind(a) for a in parts.arguments]
-    overloads = (*WINDOWS.get(parts.name, ()), *AGGREGATES.get(parts.name, ()))
+    overloads: tuple[Aggregate | WindowFunction, ...] = (
+        *WINDOWS.get(parts.name, ()),
+        *AGGREGATES.get(parts.name, ()),
+    )
     if parts.name in WINDOWS and parts.name in AGGREGATES:
         overloads = WINDOWS[parts.name]
     function, args = choose_overload(parts.name, overloads, args, span)
@@ -124,10 +139,14 @@ def bind_window(binder: Binder, node: exp.Window) -> Expr:
     check_constants(parts.name, function.constant, args)
     condition = None if parts.filter is None else _filter(inner, parts.filter)
     call = WindowCall(
-        parts.name, tuple(args), function.result_type([operand_of(a) for a in args]),
-        frame=_frame(binder, over.get("spec")), filter=condition, ignore_nulls=parts.ignore_nulls,
-    )  # fmt: skip
-    partition = tuple(inner.bind(e) for e in over.get("partition_by") or ())
+        parts.name,
+        tuple(args),
+        function.result_type([operand_of(a) for a in args]),
+        frame=_frame(binder, over.get("spec")),
+        filter=condition,
+        ignore_nulls=parts.ignore_nulls,
+    )
+    partition = tuple(inner.bind(e) for e in _list(over.get("partition_by")))
     order = over.get("order")
     keys = bind_order(inner, order.expressions) if isinstance(order, exp.Order) else ()
     return binder.windows.add(WindowSite(call, partition, keys, span=span))
@@ -148,9 +167,17 @@ def _window(binder: Binder, node: exp.Window) -> dict[str, object]:
     assert binder.windows is not None
     named = binder.windows.named.get(str(base.name).lower())
     if named is None:
-        raise BindError("E0275", f'there is no window "{base.name}"', span=binder.span(node),
-                        hint="define it with WINDOW name AS (…)")  # fmt: skip
+        raise BindError(
+            "E0275",
+            f'there is no window "{base.name}"',
+            span=binder.span(node),
+            hint="define it with WINDOW name AS (…)",
+        )
     return {**{k: v for k, v in named.args.items() if v}, **own}
+
+
+def _list(value: object) -> list[exp.Expression]:
+    return value if isinstance(value, list) else []
 
 
 def _frame(binder: Binder, spec: object) -> tuple[str, str, str, str] | None:

@@ -99,7 +99,9 @@ def _call(expr: Call, row: Mapping[str, Any], now: datetime | None) -> Pair:
     return _guarded(lambda: function.python(*types, *values))
 
 
-def aggregate(call: AggCall, rows: Sequence[Mapping[str, Any]], now: datetime | None = None) -> Pair:
+def aggregate(
+    call: AggCall, rows: Sequence[Mapping[str, Any]], now: datetime | None = None
+) -> Pair:
     """Return the value of an aggregate over the rows of one group, or why it has none.
 
     The rows come in the order that breaks ties; an error in an argument is the group's.
@@ -143,6 +145,8 @@ def _distinct(arguments: list[tuple[Any, ...]], call: AggCall) -> list[tuple[Any
     types = [a.type for a in call.args]
     seen: dict[str, tuple[Any, ...]] = {}
     for args in arguments:
-        key = repr([None if v is None else order_key(v, t) for v, t in zip(args, types, strict=True)])
+        key = repr(
+            [None if v is None else order_key(v, t) for v, t in zip(args, types, strict=True)]
+        )
         seen.setdefault(key, args)
     return list(seen.values())

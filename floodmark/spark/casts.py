@@ -119,14 +119,14 @@ def _float_text(value: str, single: bool) -> str:
     return (
         f"CASE WHEN isnan({value}) OR abs({value}) = CAST('Infinity' AS DOUBLE) THEN {text} "
         f"WHEN {value} = 0 THEN regexp_replace({text}, '[.]0$', '') "
-        f"WHEN abs({value}) >= 1e-4D AND abs({value}) < {high}D THEN regexp_replace({plain}, '[.]?0+$', '') "
+        f"WHEN abs({value}) >= 1e-4D AND abs({value}) < {high}D THEN regexp_replace({plain}, '[.]?0+$', '') "  # noqa: E501
         f"WHEN abs({value}) < 1 THEN {science} {small}ELSE {science} END"
     )
 
 
 def _time_text(micros: str) -> str:
     seconds = f"({micros} DIV 1000000)"
-    clock = f"format_string('%02d:%02d:%02d', {seconds} DIV 3600, {seconds} DIV 60 % 60, {seconds} % 60)"
+    clock = f"format_string('%02d:%02d:%02d', {seconds} DIV 3600, {seconds} DIV 60 % 60, {seconds} % 60)"  # noqa: E501
     fraction = f"regexp_replace(format_string('.%06d', {micros} % 1000000), '[.]?0+$', '')"
     return f"CASE WHEN {micros} IS NOT NULL THEN concat({clock}, {fraction}) END"
 
@@ -135,7 +135,7 @@ def _interval_text(v: str) -> str:
     def unit(amount: str, word: str, before: str) -> str:
         plus = f"CASE WHEN {before} AND {amount} > 0 THEN '+' ELSE '' END"
         plural = f"CASE WHEN {amount} = 1 THEN '' ELSE 's' END"
-        return f"CASE WHEN {amount} <> 0 THEN concat({plus}, CAST({amount} AS STRING), ' {word}', {plural}) END"
+        return f"CASE WHEN {amount} <> 0 THEN concat({plus}, CAST({amount} AS STRING), ' {word}', {plural}) END"  # noqa: E501
 
     years, months, days, micros = (
         f"({v}.months DIV 12)",
@@ -144,7 +144,7 @@ def _interval_text(v: str) -> str:
         f"{v}.micros",
     )
     size = f"abs({micros})"
-    sign = f"CASE WHEN {micros} < 0 THEN '-' WHEN {days} < 0 OR ({days} = 0 AND {v}.months < 0) THEN '+' ELSE '' END"
+    sign = f"CASE WHEN {micros} < 0 THEN '-' WHEN {days} < 0 OR ({days} = 0 AND {v}.months < 0) THEN '+' ELSE '' END"  # noqa: E501
     empty = f"({v}.months = 0 AND {days} = 0)"
     clock = f"CASE WHEN {micros} <> 0 OR {empty} THEN concat({sign}, {_time_text(size)}) END"
     parts = [
@@ -228,13 +228,14 @@ def _other_text(value: str, kind: Kind) -> str:
             return _matching(value, texts.TIME_TEXT, f"unix_micros(CAST({stamp} AS TIMESTAMP_LTZ))")
         case Kind.UUID:
             return _matching(
-                value, texts.UUID_TEXT,
+                value,
+                texts.UUID_TEXT,
                 f"lower(regexp_replace({value}, {quote(texts.UUID_TEXT)}, '$1-$2-$3-$4-$5'))",
-            )  # fmt: skip
+            )
         case Kind.JSONB:
             return f"to_json(try_parse_json({value}))"
         case Kind.BYTEA:
-            hex_ = f"CASE WHEN {value} RLIKE '^..([0-9a-fA-F]{{2}})*$' THEN unhex(substring({value}, 3)) END"
-            return f"CASE WHEN startswith({value}, '\\\\x') THEN {hex_} ELSE CAST({value} AS BINARY) END"
+            hex_ = f"CASE WHEN {value} RLIKE '^..([0-9a-fA-F]{{2}})*$' THEN unhex(substring({value}, 3)) END"  # noqa: E501
+            return f"CASE WHEN startswith({value}, '\\\\x') THEN {hex_} ELSE CAST({value} AS BINARY) END"  # noqa: E501
         case _:
             raise AssertionError(kind)

@@ -25,7 +25,7 @@ class Compiled:
     error: str | None = None
 
 
-def compile(expr: Expr, now_micros: int | None = None) -> Compiled:  # noqa: A001
+def compile(expr: Expr, now_micros: int | None = None) -> Compiled:
     """Return the Spark texts of an expression.
 
     `now_micros` is the epoch's time in microseconds since 1970, UTC.

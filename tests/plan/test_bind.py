@@ -27,10 +27,18 @@ from floodmark.plan.bind import (
 from floodmark.plan.expressions import ColumnRef, Expr, Literal
 from floodmark.sql.parse import parse_expression
 
-SCOPE = SchemaScope((
-    Field("a", INT), Field("b", BIGINT), Field("n", numeric(18, 2)), Field("d", DOUBLE),
-    Field("s", VARCHAR), Field("ts", TIMESTAMP), Field("dt", DATE), Field("f", BOOLEAN),
-))  # fmt: skip
+SCOPE = SchemaScope(
+    (
+        Field("a", INT),
+        Field("b", BIGINT),
+        Field("n", numeric(18, 2)),
+        Field("d", DOUBLE),
+        Field("s", VARCHAR),
+        Field("ts", TIMESTAMP),
+        Field("dt", DATE),
+        Field("f", BOOLEAN),
+    )
+)
 
 
 def bind(text: str, collector: AggregateCollector | None = None) -> Expr:
@@ -41,14 +49,25 @@ def bind(text: str, collector: AggregateCollector | None = None) -> Expr:
 @pytest.mark.parametrize(
     ("text", "type_"),
     [
-        ("a + 1", "integer"), ("a + b", "bigint"), ("a / 2", "integer"), ("n + n", "numeric(19,2)"),
-        ("n * n", "numeric(36,4)"), ("n / 3", "numeric(38,16)"), ("n + d", "double precision"),
-        ("ts - ts", "interval"), ("dt - dt", "integer"), ("ts + '30 days'", "timestamp without time zone"),
-        ("dt + interval '1 day'", "timestamp without time zone"), ("coalesce(a, n)", "numeric(18,2)"),
-        ("case when f then 1 else 2.5 end", "numeric(11,1)"), ("array[a, b]", "bigint[]"),
-        ("now()", "timestamp with time zone"), ("round(n, 1)", "numeric(18,1)"), ("1e3", "numeric(4,0)"),
+        ("a + 1", "integer"),
+        ("a + b", "bigint"),
+        ("a / 2", "integer"),
+        ("n + n", "numeric(19,2)"),
+        ("n * n", "numeric(36,4)"),
+        ("n / 3", "numeric(38,16)"),
+        ("n + d", "double precision"),
+        ("ts - ts", "interval"),
+        ("dt - dt", "integer"),
+        ("ts + '30 days'", "timestamp without time zone"),
+        ("dt + interval '1 day'", "timestamp without time zone"),
+        ("coalesce(a, n)", "numeric(18,2)"),
+        ("case when f then 1 else 2.5 end", "numeric(11,1)"),
+        ("array[a, b]", "bigint[]"),
+        ("now()", "timestamp with time zone"),
+        ("round(n, 1)", "numeric(18,1)"),
+        ("1e3", "numeric(4,0)"),
     ],
-)  # fmt: skip
+)
 def test_types(text: str, type_: str) -> None:
     assert str(bind(text).type) == type_
 
@@ -56,11 +75,16 @@ def test_types(text: str, type_: str) -> None:
 @pytest.mark.parametrize(
     ("text", "type_"),
     [
-        ("sum(a)", "bigint"), ("sum(b)", "numeric(38,0)"), ("sum(n)", "numeric(38,2)"),
-        ("avg(a)", "numeric(38,16)"), ("sum(d)", "double precision"), ("count(*)", "bigint"),
-        ("min(ts)", "timestamp without time zone"), ("array_agg(s order by a)", "character varying[]"),
+        ("sum(a)", "bigint"),
+        ("sum(b)", "numeric(38,0)"),
+        ("sum(n)", "numeric(38,2)"),
+        ("avg(a)", "numeric(38,16)"),
+        ("sum(d)", "double precision"),
+        ("count(*)", "bigint"),
+        ("min(ts)", "timestamp without time zone"),
+        ("array_agg(s order by a)", "character varying[]"),
     ],
-)  # fmt: skip
+)
 def test_aggregate_types(text: str, type_: str) -> None:
     assert str(bind(text, AggregateCollector()).type) == type_
 
@@ -90,21 +114,31 @@ def test_names_fold_unless_quoted() -> None:
 def test_a_window_call_is_collected() -> None:
     text, windows = "rank() over (partition by a order by ts desc)", WindowCollector()
     bind_scalar(parse_expression(text), SCOPE, BindContext(), windows=windows)
-    (_, site), = windows.sites
+    ((_, site),) = windows.sites
     assert site.call.function == "rank" and site.order[0][1:] == (True, True)
 
 
 @pytest.mark.parametrize(
     ("text", "code", "hint"),
     [
-        ("lenght(s)", "E0269", "length"), ("x", "E0261", "there is"), ("t.a", "E0262", None),
-        ("a + s", "E0270", "+(integer, integer)"), ("upper(a)", "E0270", "upper(character varying)"),
-        ("a = 'x'", "E0258", None), ("f and a", "E0266", None), ("sum(a)", "E0273", None),
-        ("case when f then 1 else s end", "E0260", "cast"), ("date_trunc('moon', ts)", "E0250", "hour"),
-        ("interval 'soon'", "E0258", None), ("s ~ '('", "E0254", None), ("s ~ s", "E0375", None),
-        ("rank()", "E0268", None), ("a::jsonb::interval", "E0259", None), ("extract(moon from ts)", "E0252", None),
+        ("lenght(s)", "E0269", "length"),
+        ("x", "E0261", "there is"),
+        ("t.a", "E0262", None),
+        ("a + s", "E0270", "+(integer, integer)"),
+        ("upper(a)", "E0270", "upper(character varying)"),
+        ("a = 'x'", "E0258", None),
+        ("f and a", "E0266", None),
+        ("sum(a)", "E0273", None),
+        ("case when f then 1 else s end", "E0260", "cast"),
+        ("date_trunc('moon', ts)", "E0250", "hour"),
+        ("interval 'soon'", "E0258", None),
+        ("s ~ '('", "E0254", None),
+        ("s ~ s", "E0375", None),
+        ("rank()", "E0268", None),
+        ("a::jsonb::interval", "E0259", None),
+        ("extract(moon from ts)", "E0252", None),
     ],
-)  # fmt: skip
+)
 def test_refusals(text: str, code: str, hint: str | None) -> None:
     with pytest.raises(FloodmarkError) as caught:
         bind(text)

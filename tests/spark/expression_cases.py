@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Rows with extremes and NULLs, and expressions that are evaluated on all of them."""
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from floodmark.catalog.functions import aggregate_for
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.errors import Span
-from floodmark.catalog.functions import aggregate_for
 from floodmark.plan.bind import AggregateCollector, BindContext, SchemaScope, bind_scalar
 from floodmark.plan.expressions import Expr
 from floodmark.reference.expressions import aggregate, evaluate

@@ -31,16 +31,33 @@ from floodmark.catalog.functions.model import (
     WindowFunction,
 )
 from floodmark.catalog.functions.numbers import numbers
+from floodmark.catalog.functions.pattern import patterns
 from floodmark.catalog.functions.string import strings
 from floodmark.catalog.functions.window import window_functions
 from floodmark.catalog.overloads import choose
 from floodmark.catalog.types import SqlType
 
 __all__ = [
-    "AGGREGATES", "NOT_CONSTANT", "REGISTRY", "WINDOWS", "Accumulator", "Aggregate",
-    "Decomposition", "Determinism", "Function", "Operand", "Operands", "RowError", "RowErrorCode",
-    "Var", "WindowFunction", "aggregate_for", "function_for", "lookup", "nearest_names",
-]  # fmt: skip
+    "AGGREGATES",
+    "NOT_CONSTANT",
+    "REGISTRY",
+    "WINDOWS",
+    "Accumulator",
+    "Aggregate",
+    "Decomposition",
+    "Determinism",
+    "Function",
+    "Operand",
+    "Operands",
+    "RowError",
+    "RowErrorCode",
+    "Var",
+    "WindowFunction",
+    "aggregate_for",
+    "function_for",
+    "lookup",
+    "nearest_names",
+]
 
 
 class _Named(Protocol):
@@ -57,7 +74,17 @@ def _by_name(entries: Iterable[N]) -> Mapping[str, tuple[N, ...]]:
 
 
 REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
-    [*arithmetic(), *numbers(), *comparison(), *strings(), *datetimes(), *formats(), *arrays(), *jsonb()]
+    [
+        *arithmetic(),
+        *numbers(),
+        *comparison(),
+        *strings(),
+        *patterns(),
+        *datetimes(),
+        *formats(),
+        *arrays(),
+        *jsonb(),
+    ]
 )
 """Scalar functions and operators by name; operators are under their symbol, e.g. `+`."""
 AGGREGATES: Mapping[str, tuple[Aggregate, ...]] = _by_name(aggregates())

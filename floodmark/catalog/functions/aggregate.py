@@ -24,6 +24,7 @@ from floodmark.catalog.functions.model import (
     Operands,
     Var,
 )
+from floodmark.catalog.functions.spread import present, spreads
 from floodmark.catalog.promotion import as_numeric, bounds
 from floodmark.catalog.types import (
     BIGINT,
@@ -47,11 +48,6 @@ _NONNULL = Accumulator(
 )
 
 
-def present(rows: Rows) -> list[Any]:
-    """Return the first arguments that are not NULL."""
-    return [row[0] for row in rows if row[0] is not None]
-
-
 def _first_type(o: Operands) -> SqlType:
     return o[0].type
 
@@ -66,11 +62,23 @@ def _count() -> list[Aggregate]:
     rows = Accumulator("count", BIGINT, "CAST({w} AS BIGINT)")
     some = Accumulator("count", BIGINT, _NONNULL.contribution)
     return [
-        Aggregate("count", (), BIGINT, "count(1){filter}", lambda r, t, x: len(r),
-                  decompose=lambda t, x: Decomposition((rows,), "{count}")),
-        Aggregate("count", (Var.ANY,), BIGINT, "count({distinct}{0}){filter}",
-                  lambda r, t, x: len(present(r)), decompose=lambda t, x: Decomposition((some,), "{count}")),
-    ]  # fmt: skip
+        Aggregate(
+            "count",
+            (),
+            BIGINT,
+            "count(1){filter}",
+            lambda r, t, x: len(r),
+            decompose=lambda t, x: Decomposition((rows,), "{count}"),
+        ),
+        Aggregate(
+            "count",
+            (Var.ANY,),
+            BIGINT,
+            "count({distinct}{0}){filter}",
+            lambda r, t, x: len(present(r)),
+            decompose=lambda t, x: Decomposition((some,), "{count}"),
+        ),
+    ]
 
 
 def _sum_type(argument: SqlType) -> SqlType:
@@ -96,9 +104,10 @@ def _exact_sum(argument: SqlType) -> Accumulator:
 
 def _decompose_sum(types: Types, result: SqlType) -> Decomposition:
     return Decomposition(
-        (_exact_sum(types[0]), _NONNULL), "CASE WHEN {nonnull} > 0 THEN {sum} END",
+        (_exact_sum(types[0]), _NONNULL),
+        "CASE WHEN {nonnull} > 0 THEN {sum} END",
         overflow=None if result is BIGINT else "{nonnull} > 0 AND {sum} IS NULL",
-    )  # fmt: skip
+    )
 
 
 def _python_sum(rows: Rows, types: Types, result: SqlType) -> Any:
@@ -153,16 +162,27 @@ def _python_avg(rows: Rows, types: Types, result: SqlType) -> Any:
 def _exact() -> list[Aggregate]:
     kinds = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC)
     return [
-        *(Aggregate("sum", (k,), lambda o: _sum_type(o[0].type), _print_sum, _python_sum,
-                    decompose=_decompose_sum) for k in kinds),
-        *(Aggregate("avg", (k,), _avg_type, _print_avg, _python_avg, decompose=_decompose_avg)
-          for k in kinds),
-    ]  # fmt: skip
+        *(
+            Aggregate(
+                "sum",
+                (k,),
+                lambda o: _sum_type(o[0].type),
+                _print_sum,
+                _python_sum,
+                decompose=_decompose_sum,
+            )
+            for k in kinds
+        ),
+        *(
+            Aggregate("avg", (k,), _avg_type, _print_avg, _python_avg, decompose=_decompose_avg)
+            for k in kinds
+        ),
+    ]
 
 
 def _double_total() -> str:
-    near = f"try_sum({{distinct}}CASE WHEN {_IN_RANGE} THEN CAST({{0}} AS {decimal_name(FIXED)}) END){{filter}}"
-    far = f"collect_list({{distinct}}CASE WHEN NOT {_IN_RANGE} THEN CAST({{0}} AS DOUBLE) END){{filter}}"
+    near = f"try_sum({{distinct}}CASE WHEN {_IN_RANGE} THEN CAST({{0}} AS {decimal_name(FIXED)}) END){{filter}}"  # noqa: E501
+    far = f"collect_list({{distinct}}CASE WHEN NOT {_IN_RANGE} THEN CAST({{0}} AS DOUBLE) END){{filter}}"  # noqa: E501
     outliers = f"aggregate(array_sort({far}), 0D, (a, v) -> a + v)"
     return f"coalesce(CAST({near} AS DOUBLE), 0D) + {outliers}"
 
@@ -197,15 +217,16 @@ def _double_accumulators() -> tuple[Accumulator, ...]:
 def _decompose_double(finish: str) -> Decomposition:
     total = (
         "CASE WHEN {nan} > 0 OR ({up} > 0 AND {down} > 0) THEN CAST('NaN' AS DOUBLE) "
-        "WHEN {up} > 0 THEN CAST('Infinity' AS DOUBLE) WHEN {down} > 0 THEN CAST('-Infinity' AS DOUBLE) "
+        "WHEN {up} > 0 THEN CAST('Infinity' AS DOUBLE) WHEN {down} > 0 THEN CAST('-Infinity' AS DOUBLE) "  # noqa: E501
         "ELSE CAST({sum} AS DOUBLE) END"
     )
     special = "isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE)"
     return Decomposition(
-        _double_accumulators(), f"CASE WHEN {{nonnull}} > 0 THEN {finish.format(total)} END",
+        _double_accumulators(),
+        f"CASE WHEN {{nonnull}} > 0 THEN {finish.format(total)} END",
         overflow="{nonnull} > 0 AND {sum} IS NULL",
         in_range=f"({{0}} IS NULL OR {_IN_RANGE} OR {special})",
-    )  # fmt: skip
+    )
 
 
 def _inexact() -> list[Aggregate]:
@@ -224,12 +245,24 @@ def _inexact() -> list[Aggregate]:
         a
         for kind in (Kind.REAL, Kind.DOUBLE)
         for a in (
-            Aggregate("sum", (kind,), DOUBLE, f"CASE WHEN {count} > 0 THEN {total} END", add,
-                      decompose=lambda t, x: _decompose_double("{0}")),
-            Aggregate("avg", (kind,), DOUBLE, f"CASE WHEN {count} > 0 THEN ({total}) / nullif({count}, 0) END", mean,
-                      decompose=lambda t, x: _decompose_double("({0}) / {{nonnull}}")),
+            Aggregate(
+                "sum",
+                (kind,),
+                DOUBLE,
+                f"CASE WHEN {count} > 0 THEN {total} END",
+                add,
+                decompose=lambda t, x: _decompose_double("{0}"),
+            ),
+            Aggregate(
+                "avg",
+                (kind,),
+                DOUBLE,
+                f"CASE WHEN {count} > 0 THEN ({total}) / nullif({count}, 0) END",
+                mean,
+                decompose=lambda t, x: _decompose_double("({0}) / {{nonnull}}"),
+            ),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _extreme(name: str) -> Aggregate:
@@ -238,8 +271,15 @@ def _extreme(name: str) -> Aggregate:
         key = cmp_to_key(lambda a, b: compare(a, b, types[0]))
         return (min(values, key=key) if name == "min" else max(values, key=key)) if values else None
 
-    return Aggregate(name, (Var.T,), _first_type, f"{name}({{0}}){{filter}}", python, extremum=name,
-                     ignores_distinct=True)  # fmt: skip
+    return Aggregate(
+        name,
+        (Var.T,),
+        _first_type,
+        f"{name}({{0}}){{filter}}",
+        python,
+        extremum=name,
+        ignores_distinct=True,
+    )
 
 
 def _boolean(name: str, spark: str, wanted: bool) -> Aggregate:
@@ -251,37 +291,16 @@ def _boolean(name: str, spark: str, wanted: bool) -> Aggregate:
         return (any(values) if wanted else all(values)) if values else None
 
     return Aggregate(
-        name, (Kind.BOOLEAN,), BOOLEAN, f"{spark}({{0}}){{filter}}", python, ignores_distinct=True,
+        name,
+        (Kind.BOOLEAN,),
+        BOOLEAN,
+        f"{spark}({{0}}){{filter}}",
+        python,
+        ignores_distinct=True,
         decompose=lambda t, x: Decomposition(
-            (_NONNULL, counted), f"CASE WHEN {{nonnull}} > 0 THEN {finish} END"),
-    )  # fmt: skip
-
-
-def _spread(name: str, sample: bool, root: bool) -> Aggregate:
-    least = 1 if sample else 0
-
-    def python(rows: Rows, _: Types, __: SqlType) -> float | None:
-        values = sorted(float(v) for v in present(rows))
-        if len(values) <= least:
-            return None
-        mean = math.nan if not math.isfinite(sum(values)) else _ordered_sum(values) / len(values)
-        spread = _ordered_sum([(v - mean) * (v - mean) for v in values]) / (len(values) - least)
-        return math.sqrt(spread) if root else spread
-
-    list_ = "array_sort(collect_list({distinct}CAST({0} AS DOUBLE)){filter})"
-    total = "aggregate(l, 0D, (a, v) -> a + v)"
-    spread = f"aggregate(transform(l, v -> (v - m) * (v - m)), 0D, (a, v) -> a + v) / nullif(size(l) - {least}, 0)"
-    inner = f"transform(array({total} / nullif(size(l), 0)), m -> {spread})[0]"
-    value = f"transform(array({list_}), l -> {inner})[0]"
-    text = f"sqrt({value})" if root else value
-    return Aggregate(name, (Kind.DOUBLE,), DOUBLE, text, python)
-
-
-def _ordered_sum(values: list[float]) -> float:
-    total = 0.0
-    for value in values:
-        total += value
-    return total
+            (_NONNULL, counted), f"CASE WHEN {{nonnull}} > 0 THEN {finish} END"
+        ),
+    )
 
 
 def _string_agg(rows: Rows, _: Types, __: SqlType) -> str | None:
@@ -294,24 +313,57 @@ def _ordered() -> list[Aggregate]:
         "CASE WHEN size(filter({list}, v -> v IS NOT NULL)) > 0 THEN array_join({list}, {1}) END"
     )
     return [
-        Aggregate("array_agg", (Var.ANY,), lambda o: list_of(o[0].type), "", order_sensitive=True,
-                  over_list="CASE WHEN size({list}) > 0 THEN {list} END",
-                  python=lambda r, t, x: tuple(v[0] for v in r) if r else None),
-        Aggregate("string_agg", (Kind.VARCHAR, Kind.VARCHAR), VARCHAR, "", _string_agg,
-                  order_sensitive=True, over_list=joined, constant=frozenset({1})),
-        Aggregate("first_value", (Var.ANY,), _first_type, "", lambda r, t, x: r[0][0] if r else None,
-                  order_sensitive=True, over_list="get({list}, 0)"),
-        Aggregate("last_value", (Var.ANY,), _first_type, "", lambda r, t, x: r[-1][0] if r else None,
-                  order_sensitive=True, over_list="get({list}, size({list}) - 1)"),
-    ]  # fmt: skip
+        Aggregate(
+            "array_agg",
+            (Var.ANY,),
+            lambda o: list_of(o[0].type),
+            "",
+            order_sensitive=True,
+            over_list="CASE WHEN size({list}) > 0 THEN {list} END",
+            python=lambda r, t, x: tuple(v[0] for v in r) if r else None,
+        ),
+        Aggregate(
+            "string_agg",
+            (Kind.VARCHAR, Kind.VARCHAR),
+            VARCHAR,
+            "",
+            _string_agg,
+            order_sensitive=True,
+            over_list=joined,
+            constant=frozenset({1}),
+        ),
+        Aggregate(
+            "first_value",
+            (Var.ANY,),
+            _first_type,
+            "",
+            lambda r, t, x: r[0][0] if r else None,
+            order_sensitive=True,
+            over_list="get({list}, 0)",
+        ),
+        Aggregate(
+            "last_value",
+            (Var.ANY,),
+            _first_type,
+            "",
+            lambda r, t, x: r[-1][0] if r else None,
+            order_sensitive=True,
+            over_list="get({list}, size({list}) - 1)",
+        ),
+    ]
 
 
 def aggregates() -> list[Aggregate]:
     """Return the aggregate functions."""
-    spreads = [("variance", True, False), ("var_samp", True, False), ("var_pop", False, False),
-               ("stddev", True, True), ("stddev_samp", True, True), ("stddev_pop", False, True)]  # fmt: skip
     return [
-        *_count(), *_exact(), *_inexact(), _extreme("min"), _extreme("max"),
-        _boolean("bool_and", "bool_and", False), _boolean("every", "bool_and", False),
-        _boolean("bool_or", "bool_or", True), *(_spread(*s) for s in spreads), *_ordered(),
-    ]  # fmt: skip
+        *_count(),
+        *_exact(),
+        *_inexact(),
+        _extreme("min"),
+        _extreme("max"),
+        _boolean("bool_and", "bool_and", False),
+        _boolean("every", "bool_and", False),
+        _boolean("bool_or", "bool_or", True),
+        *spreads(),
+        *_ordered(),
+    ]

@@ -6,7 +6,6 @@ import math
 import struct
 from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Context, Decimal
-
 from functools import cache
 
 from floodmark.catalog.functions.model import (
@@ -193,24 +192,59 @@ def _integer_operators(type_: SqlType, bits: int) -> list[Function]:
 
     minus = f"try_subtract(CAST(0 AS {name}), {{0}})"
     return [
-        Function("+", pair, type_, "try_add({0}, {1})", checked(lambda a, b: a + b),
-                 error=over, monotone=0),
-        Function("-", pair, type_, "try_subtract({0}, {1})", checked(lambda a, b: a - b),
-                 error=over, monotone=0),
-        Function("*", pair, type_, "try_multiply({0}, {1})", checked(lambda a, b: a * b),
-                 error=over),
+        Function(
+            "+",
+            pair,
+            type_,
+            "try_add({0}, {1})",
+            checked(lambda a, b: a + b),
+            error=over,
+            monotone=0,
+        ),
+        Function(
+            "-",
+            pair,
+            type_,
+            "try_subtract({0}, {1})",
+            checked(lambda a, b: a - b),
+            error=over,
+            monotone=0,
+        ),
+        Function(
+            "*", pair, type_, "try_multiply({0}, {1})", checked(lambda a, b: a * b), error=over
+        ),
         Function("/", pair, type_, divide, quotient, error=divide_error),
         Function("div", pair, type_, divide, quotient, error=divide_error),
-        *(Function(n, pair, type_, lambda o: f"({o[0]} % {_by(o[1])})", remainder, error=by_zero)
-          for n in ("%", "mod")),
+        *(
+            Function(n, pair, type_, lambda o: f"({o[0]} % {_by(o[1])})", remainder, error=by_zero)
+            for n in ("%", "mod")
+        ),
         Function("neg", pair[:1], type_, minus, lambda a: fit_integer(-a, bits), error=over),
-        Function("abs", pair[:1], type_, f"CASE WHEN {{0}} < 0 THEN {minus} ELSE {{0}} END",
-                 lambda a: fit_integer(abs(a), bits), error=over),
-        Function("sign", pair[:1], DOUBLE, "CAST(sign({0}) AS DOUBLE)", lambda a: float((a > 0) - (a < 0)),
-                 monotone=0),
-        *(Function(n, pair, type_, f"({{0}} {s} {{1}})", f) for n, s, f in (
-            ("&", "&", int.__and__), ("|", "|", int.__or__), ("#", "^", int.__xor__))),
-    ]  # fmt: skip
+        Function(
+            "abs",
+            pair[:1],
+            type_,
+            f"CASE WHEN {{0}} < 0 THEN {minus} ELSE {{0}} END",
+            lambda a: fit_integer(abs(a), bits),
+            error=over,
+        ),
+        Function(
+            "sign",
+            pair[:1],
+            DOUBLE,
+            "CAST(sign({0}) AS DOUBLE)",
+            lambda a: float((a > 0) - (a < 0)),
+            monotone=0,
+        ),
+        *(
+            Function(n, pair, type_, f"({{0}} {s} {{1}})", f)
+            for n, s, f in (
+                ("&", "&", int.__and__),
+                ("|", "|", int.__or__),
+                ("#", "^", int.__xor__),
+            )
+        ),
+    ]
 
 
 def _decimal_forms(symbol: str) -> tuple[Callable[[Operands], str], ErrorForm]:
@@ -266,21 +300,52 @@ def _decimal_operators() -> list[Function]:
         ("*", _product_type, EXACT.multiply, None),
     ):
         value, error = _decimal_forms(symbol)
-        entries.append(Function(symbol, (n, n), type_, value, _typed(operation), typed=True,
-                                error=error, monotone=order))  # fmt: skip
+        entries.append(
+            Function(
+                symbol,
+                (n, n),
+                type_,
+                value,
+                _typed(operation),
+                typed=True,
+                error=error,
+                monotone=order,
+            )
+        )
     zero = null_means(RowErrorCode.DIVISION_BY_ZERO)
     rest = [
-        Function("/", (n, n), _quotient_type, divide_decimals, quotient_of, typed=True,
-                 error=_ZERO_OR_RANGE),
-        *(Function(name, (n, n), _remainder_type,
-                   lambda o: f"CAST({o[0]} % {_by(o[1])} AS {decimal_name(_remainder_type(o))})",
-                   _typed(_decimal_remainder), typed=True,
-                   error=lambda o, v: None if _nonzero(o[1]) else zero(o, v)) for name in ("%", "mod")),
+        Function(
+            "/",
+            (n, n),
+            _quotient_type,
+            divide_decimals,
+            quotient_of,
+            typed=True,
+            error=_ZERO_OR_RANGE,
+        ),
+        *(
+            Function(
+                name,
+                (n, n),
+                _remainder_type,
+                lambda o: f"CAST({o[0]} % {_by(o[1])} AS {decimal_name(_remainder_type(o))})",
+                _typed(_decimal_remainder),
+                typed=True,
+                error=lambda o, v: None if _nonzero(o[1]) else zero(o, v),
+            )
+            for name in ("%", "mod")
+        ),
         Function("neg", (n,), _same, "(- {0})", lambda a: EXACT.minus(a)),
         Function("abs", (n,), _same, "abs({0})", lambda a: EXACT.abs(a)),
-        Function("sign", (n,), numeric(1, 0), "CAST(sign({0}) AS DECIMAL(1,0))",
-                 lambda a: Decimal((a > 0) - (a < 0)), monotone=0),
-    ]  # fmt: skip
+        Function(
+            "sign",
+            (n,),
+            numeric(1, 0),
+            "CAST(sign({0}) AS DECIMAL(1,0))",
+            lambda a: Decimal((a > 0) - (a < 0)),
+            monotone=0,
+        ),
+    ]
     return [*entries, *rest]
 
 
@@ -303,12 +368,17 @@ def _float_operators(type_: SqlType) -> list[Function]:
         Function("+", pair, type_, "({0} + {1})", lambda a, b: fit(a + b), monotone=0),
         Function("-", pair, type_, "({0} - {1})", lambda a, b: fit(a - b), monotone=0),
         Function("*", pair, type_, "({0} * {1})", lambda a, b: fit(a * b)),
-        Function("/", pair, type_, lambda o: f"CAST({o[0]} / {_by(o[1])} AS {name})",
-                 lambda a, b: fit(_float_divide(a, b)),
-                 error=lambda o, v: None if _nonzero(o[1]) else zero(o, v)),
+        Function(
+            "/",
+            pair,
+            type_,
+            lambda o: f"CAST({o[0]} / {_by(o[1])} AS {name})",
+            lambda a, b: fit(_float_divide(a, b)),
+            error=lambda o, v: None if _nonzero(o[1]) else zero(o, v),
+        ),
         Function("neg", pair[:1], type_, "(- {0})", lambda a: -a),
         Function("abs", pair[:1], type_, "abs({0})", abs),
-    ]  # fmt: skip
+    ]
 
 
 def arithmetic() -> list[Function]:

@@ -77,27 +77,84 @@ def arrays() -> list[Function]:
     """Return the array and struct family; indices count from 1, outside is NULL."""
     length = "CASE WHEN {1} = 1 AND size({0}) > 0 THEN size({0}) END"
     return [
-        Function("array", (_T,), lambda o: list_of(o[0].type), lambda o: f"array({_all(o)})",
-                 lambda *a: a, variadic=True, strict=False),
-        Function("subscript", (_LIST, Kind.INT), _element, "get({0}, CASE WHEN {1} >= 1 THEN {1} - 1 ELSE -1 END)", _get),
+        Function(
+            "array",
+            (_T,),
+            lambda o: list_of(o[0].type),
+            lambda o: f"array({_all(o)})",
+            lambda *a: a,
+            variadic=True,
+            strict=False,
+        ),
+        Function(
+            "subscript",
+            (_LIST, Kind.INT),
+            _element,
+            "get({0}, CASE WHEN {1} >= 1 THEN {1} - 1 ELSE -1 END)",
+            _get,
+        ),
         Function("cardinality", (_LIST,), INT, "size({0})", len),
         Function("array_length", (_LIST,), INT, "size({0})", len),
-        Function("array_length", (_LIST, Kind.INT), INT, length,
-                 lambda a, n: len(a) if n == 1 and a else None),
-        Function("array_append", (_LIST_T, _T), _first, "concat(coalesce({0}, array()), array({1}))",
-                 lambda a, v: (*(a or ()), v), strict=False),
-        Function("array_prepend", (_T, _LIST_T), _second, "concat(array({0}), coalesce({1}, array()))",
-                 lambda v, a: (v, *(a or ())), strict=False),
-        *(Function(n, (_LIST_T, _LIST_T), _first, "concat({0}, {1})", lambda a, b: (*a, *b))
-          for n in ("array_cat", "||")),
-        Function("array_position", (_LIST_T, _T), INT,
-                 "nullif(CAST(array_position({0}, {1}) AS INT), 0)", _position, typed=True),
-        Function("any_equal", (_T, _LIST_T), BOOLEAN, "array_contains({1}, {0})", _any_equal, typed=True),
-        Function("array_to_string", (_LIST, Kind.VARCHAR), VARCHAR,
-                 "array_join(CAST({0} AS ARRAY<STRING>), {1})", _join),
-        Function("array_to_string", (_LIST, Kind.VARCHAR, Kind.VARCHAR), VARCHAR,
-                 "array_join(CAST({0} AS ARRAY<STRING>), {1}, {2})", _join),
+        Function(
+            "array_length",
+            (_LIST, Kind.INT),
+            INT,
+            length,
+            lambda a, n: len(a) if n == 1 and a else None,
+        ),
+        Function(
+            "array_append",
+            (_LIST_T, _T),
+            _first,
+            "concat(coalesce({0}, array()), array({1}))",
+            lambda a, v: (*(a or ()), v),
+            strict=False,
+        ),
+        Function(
+            "array_prepend",
+            (_T, _LIST_T),
+            _second,
+            "concat(array({0}), coalesce({1}, array()))",
+            lambda v, a: (v, *(a or ())),
+            strict=False,
+        ),
+        *(
+            Function(n, (_LIST_T, _LIST_T), _first, "concat({0}, {1})", lambda a, b: (*a, *b))
+            for n in ("array_cat", "||")
+        ),
+        Function(
+            "array_position",
+            (_LIST_T, _T),
+            INT,
+            "nullif(CAST(array_position({0}, {1}) AS INT), 0)",
+            _position,
+            typed=True,
+        ),
+        Function(
+            "any_equal", (_T, _LIST_T), BOOLEAN, "array_contains({1}, {0})", _any_equal, typed=True
+        ),
+        Function(
+            "array_to_string",
+            (_LIST, Kind.VARCHAR),
+            VARCHAR,
+            "array_join(CAST({0} AS ARRAY<STRING>), {1})",
+            _join,
+        ),
+        Function(
+            "array_to_string",
+            (_LIST, Kind.VARCHAR, Kind.VARCHAR),
+            VARCHAR,
+            "array_join(CAST({0} AS ARRAY<STRING>), {1}, {2})",
+            _join,
+        ),
         Function("row", (Var.ANY,), _row_type, _row, lambda *a: a, variadic=True, strict=False),
-        Function("field", (Var.STRUCT, Kind.VARCHAR), _field_type,
-                 lambda o: f"{o[0]}.`{o[1].constant}`", _field, typed=True, constant=frozenset({1})),
-    ]  # fmt: skip
+        Function(
+            "field",
+            (Var.STRUCT, Kind.VARCHAR),
+            _field_type,
+            lambda o: f"{o[0]}.`{o[1].constant}`",
+            _field,
+            typed=True,
+            constant=frozenset({1}),
+        ),
+    ]

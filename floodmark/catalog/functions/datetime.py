@@ -30,9 +30,17 @@ from floodmark.errors import BindError
 _TS, _TZ, _DATE, _INTERVAL = Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE, Kind.INTERVAL
 _RANGE = null_means(RowErrorCode.TIME_OUT_OF_RANGE)
 TRUNCATIONS = (
-    "microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter",
+    "microseconds",
+    "milliseconds",
+    "second",
+    "minute",
+    "hour",
+    "day",
+    "week",
+    "month",
+    "quarter",
     "year",
-)  # fmt: skip
+)
 _SAFE_YEARS = 100_000
 INTERVAL_STRUCT = "STRUCT<months: INT, days: INT, micros: BIGINT>"
 """The parts may be NULL for Arrow's sake: a NULL interval has no parts."""
@@ -71,8 +79,12 @@ def print_shift(value: str, interval: Operand, sign: int) -> str:
 def _shift_error(index: int) -> ErrorForm:
     def form(o: Operands, value: str) -> str | None:
         interval = o[index].constant
-        if isinstance(interval, tuple) and abs(interval[0]) < _SAFE_YEARS * 12 \
-                and abs(interval[1]) < _SAFE_YEARS * 365 and abs(interval[2]) < 10**17:  # fmt: skip
+        if (
+            isinstance(interval, tuple)
+            and abs(interval[0]) < _SAFE_YEARS * 12
+            and abs(interval[1]) < _SAFE_YEARS * 365
+            and abs(interval[2]) < 10**17
+        ):
             return None
         return _RANGE(o, value)
 
@@ -97,8 +109,15 @@ def _shift(sign: int, kind: Kind, *, swapped: bool = False) -> Function:
 
     params = (_INTERVAL, kind) if swapped else (kind, _INTERVAL)
     order = value_at
-    return Function("+" if sign > 0 else "-", params, result, spark, python, monotone=order,
-                    error=_shift_error(interval_at))  # fmt: skip
+    return Function(
+        "+" if sign > 0 else "-",
+        params,
+        result,
+        spark,
+        python,
+        monotone=order,
+        error=_shift_error(interval_at),
+    )
 
 
 def _micros_between(later: str, earlier: str) -> str:
@@ -158,17 +177,44 @@ def _interval_operators() -> list[Function]:
         return _fit((i[0] * n, i[1] * n, i[2] * n))
 
     return [
-        Function("+", pair, INTERVAL, _interval_sum("+"), lambda a, b: _fit(cal.combine(a, b)),
-                 error=_RANGE),
-        Function("-", pair, INTERVAL, _interval_sum("-"), lambda a, b: _fit(cal.combine(a, b, -1)),
-                 error=_RANGE),
-        Function("neg", pair[:1], INTERVAL,
-                 lambda o: print_interval(f"{o[0]} IS NOT NULL", *(f"try_subtract(0, {p})" for p in _parts(o[0]))),
-                 lambda a: _fit(cal.combine((0, 0, 0), a, -1)), error=_RANGE),
-        Function("*", (_INTERVAL, Kind.BIGINT), INTERVAL, lambda o: times(o, 0, 1), scaled, error=_RANGE),
-        Function("*", (Kind.BIGINT, _INTERVAL), INTERVAL, lambda o: times(o, 1, 0),
-                 lambda n, i: scaled(i, n), error=_RANGE),
-    ]  # fmt: skip
+        Function(
+            "+",
+            pair,
+            INTERVAL,
+            _interval_sum("+"),
+            lambda a, b: _fit(cal.combine(a, b)),
+            error=_RANGE,
+        ),
+        Function(
+            "-",
+            pair,
+            INTERVAL,
+            _interval_sum("-"),
+            lambda a, b: _fit(cal.combine(a, b, -1)),
+            error=_RANGE,
+        ),
+        Function(
+            "neg",
+            pair[:1],
+            INTERVAL,
+            lambda o: print_interval(
+                f"{o[0]} IS NOT NULL", *(f"try_subtract(0, {p})" for p in _parts(o[0]))
+            ),
+            lambda a: _fit(cal.combine((0, 0, 0), a, -1)),
+            error=_RANGE,
+        ),
+        Function(
+            "*", (_INTERVAL, Kind.BIGINT), INTERVAL, lambda o: times(o, 0, 1), scaled, error=_RANGE
+        ),
+        Function(
+            "*",
+            (Kind.BIGINT, _INTERVAL),
+            INTERVAL,
+            lambda o: times(o, 1, 0),
+            lambda n, i: scaled(i, n),
+            error=_RANGE,
+        ),
+    ]
 
 
 def _days(value: date, count: int) -> date:
@@ -188,15 +234,27 @@ def _date_operators() -> list[Function]:
 
     return [
         Function("+", (_DATE, Kind.INT), DATE, safe_date % "add", _days, monotone=0, error=moved),
-        Function("-", (_DATE, Kind.INT), DATE, safe_date % "sub", lambda d, n: _days(d, -n),
-                 monotone=0, error=moved),
-        Function("-", (_DATE, _DATE), INT, "datediff({0}, {1})", lambda a, b: (a - b).days,
-                 monotone=0),
+        Function(
+            "-",
+            (_DATE, Kind.INT),
+            DATE,
+            safe_date % "sub",
+            lambda d, n: _days(d, -n),
+            monotone=0,
+            error=moved,
+        ),
+        Function(
+            "-", (_DATE, _DATE), INT, "datediff({0}, {1})", lambda a, b: (a - b).days, monotone=0
+        ),
         *(Function("-", (k, k), INTERVAL, _difference, cal.between) for k in (_TS, _TZ)),
-        Function("+", (_DATE, Kind.TIME), TIMESTAMP,
-                 "timestampadd(MICROSECOND, {1}, CAST({0} AS TIMESTAMP_NTZ))",
-                 lambda d, t: datetime.combine(d, time()) + timedelta(microseconds=t)),
-    ]  # fmt: skip
+        Function(
+            "+",
+            (_DATE, Kind.TIME),
+            TIMESTAMP,
+            "timestampadd(MICROSECOND, {1}, CAST({0} AS TIMESTAMP_NTZ))",
+            lambda d, t: datetime.combine(d, time()) + timedelta(microseconds=t),
+        ),
+    ]
 
 
 def unit_of(operand: Operand, allowed: tuple[str, ...]) -> str:
@@ -205,8 +263,11 @@ def unit_of(operand: Operand, allowed: tuple[str, ...]) -> str:
     for unit in allowed:
         if text in (unit, unit + "s", unit.rstrip("s")):
             return unit
-    raise BindError("E0250", f"{operand.constant!r} is not a time unit here",
-                    hint=f"one of: {', '.join(allowed)}")  # fmt: skip
+    raise BindError(
+        "E0250",
+        f"{operand.constant!r} is not a time unit here",
+        hint=f"one of: {', '.join(allowed)}",
+    )
 
 
 def _truncation(kind: Kind) -> Function:
@@ -221,8 +282,15 @@ def _truncation(kind: Kind) -> Function:
     def python(unit: str, value: datetime) -> datetime:
         return cal.truncate(unit_of(Operand("", result, unit), TRUNCATIONS), value)
 
-    return Function("date_trunc", (Kind.VARCHAR, kind), result, spark, python,
-                    constant=frozenset({0}), monotone=1)  # fmt: skip
+    return Function(
+        "date_trunc",
+        (Kind.VARCHAR, kind),
+        result,
+        spark,
+        python,
+        constant=frozenset({0}),
+        monotone=1,
+    )
 
 
 def _make_date(year: int, month: int, day: int) -> date:
@@ -245,8 +313,11 @@ def _in_utc(value: datetime, zone: str) -> datetime:
 def _zone(target: str) -> Callable[[Operands], str]:
     def spark(o: Operands) -> str:
         if str(o[1].constant).upper() not in ("UTC", "GMT", "Z", "ETC/UTC", "+00", "+00:00"):
-            raise BindError("E0251", f"time zone {o[1].constant!r} is not supported here",
-                            hint="timestamps are kept in UTC: AT TIME ZONE 'UTC'")  # fmt: skip
+            raise BindError(
+                "E0251",
+                f"time zone {o[1].constant!r} is not supported here",
+                hint="timestamps are kept in UTC: AT TIME ZONE 'UTC'",
+            )
         return f"CAST({o[0]} AS {target})"
 
     return spark
@@ -255,7 +326,7 @@ def _zone(target: str) -> Callable[[Operands], str]:
 def datetimes() -> list[Function]:
     """Return the date and time family; session time is UTC throughout."""
     keep = 0
-    make = "CASE WHEN {0} BETWEEN 1 AND 9999 THEN try_cast(format_string('%04d-%02d-%02d', {0}, {1}, {2}) AS DATE) END"
+    make = "CASE WHEN {0} BETWEEN 1 AND 9999 THEN try_cast(format_string('%04d-%02d-%02d', {0}, {1}, {2}) AS DATE) END"  # noqa: E501
     seconds = (
         "CASE WHEN abs({0}) < 1e12D THEN timestamp_micros(CAST(rint({0} * 1e6D) AS BIGINT)) END"
     )
@@ -268,10 +339,31 @@ def datetimes() -> list[Function]:
         _truncation(_TZ),
         *extract(),
         Function("make_date", (Kind.INT,) * 3, DATE, make, _make_date, error=_RANGE),
-        Function("to_timestamp", (Kind.DOUBLE,), TIMESTAMPTZ, seconds, _from_seconds, error=_RANGE,
-                 monotone=keep),
-        Function("timezone", (_TS, Kind.VARCHAR), TIMESTAMPTZ, _zone("TIMESTAMP_LTZ"), _in_utc,
-                 constant=frozenset({1}), monotone=keep),
-        Function("timezone", (_TZ, Kind.VARCHAR), TIMESTAMP, _zone("TIMESTAMP_NTZ"), _in_utc,
-                 constant=frozenset({1}), monotone=keep),
-    ]  # fmt: skip
+        Function(
+            "to_timestamp",
+            (Kind.DOUBLE,),
+            TIMESTAMPTZ,
+            seconds,
+            _from_seconds,
+            error=_RANGE,
+            monotone=keep,
+        ),
+        Function(
+            "timezone",
+            (_TS, Kind.VARCHAR),
+            TIMESTAMPTZ,
+            _zone("TIMESTAMP_LTZ"),
+            _in_utc,
+            constant=frozenset({1}),
+            monotone=keep,
+        ),
+        Function(
+            "timezone",
+            (_TZ, Kind.VARCHAR),
+            TIMESTAMP,
+            _zone("TIMESTAMP_NTZ"),
+            _in_utc,
+            constant=frozenset({1}),
+            monotone=keep,
+        ),
+    ]

@@ -29,10 +29,23 @@ _FIELDS: dict[str, tuple[str, Callable[[datetime], int]]] = {
 }
 _MICROS_IN_MINUTE = 60_000_000
 _FRACTIONS = ("second", "milliseconds", "microseconds", "epoch")
-_ALIASES = {"years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute",
-            "seconds": "second", "weeks": "week", "msec": "milliseconds", "millisecond": "milliseconds",
-            "microsecond": "microseconds", "usec": "microseconds", "min": "minute", "sec": "second",
-            "hr": "hour", "mon": "month"}  # fmt: skip
+_ALIASES = {
+    "years": "year",
+    "months": "month",
+    "days": "day",
+    "hours": "hour",
+    "minutes": "minute",
+    "seconds": "second",
+    "weeks": "week",
+    "msec": "milliseconds",
+    "millisecond": "milliseconds",
+    "microsecond": "microseconds",
+    "usec": "microseconds",
+    "min": "minute",
+    "sec": "second",
+    "hr": "hour",
+    "mon": "month",
+}
 
 
 def field_of(operand: Operand) -> str:
@@ -40,8 +53,11 @@ def field_of(operand: Operand) -> str:
     text = str(operand.constant).strip().lower()
     text = _ALIASES.get(text, text)
     if text not in _FIELDS and text not in _FRACTIONS:
-        raise BindError("E0252", f"there is no field {operand.constant!r} to extract",
-                        hint=f"one of: {', '.join([*_FIELDS, *_FRACTIONS])}")  # fmt: skip
+        raise BindError(
+            "E0252",
+            f"there is no field {operand.constant!r} to extract",
+            hint=f"one of: {', '.join([*_FIELDS, *_FRACTIONS])}",
+        )
     return text
 
 
@@ -110,23 +126,37 @@ def _print_interval(o: Operands) -> str:
             wide = "CAST({} AS DECIMAL(20,0))"
             years, rest = wide.format(f"{value}.months DIV 12"), wide.format(f"{value}.months % 12")
             days = wide.format(f"{value}.days")
-            total = f"{years} * {1461 * DAY_MICROS // 4} + ({rest} * 30 + {days}) * {DAY_MICROS} + {value}.micros"
+            total = f"{years} * {1461 * DAY_MICROS // 4} + ({rest} * 30 + {days}) * {DAY_MICROS} + {value}.micros"  # noqa: E501
             return f"CAST(CAST({total} AS DECIMAL(20,0)) / 1000000BD AS DECIMAL(20,6))"
         case "day":
             return f"CAST({value}.days AS DECIMAL(10,0))"
         case "month":
             return f"CAST({value}.months % 12 AS DECIMAL(10,0))"
         case _:
-            raise BindError("E0252", f"{field!r} cannot be extracted from an {INTERVAL}",
-                            hint="one of: epoch, day, month")  # fmt: skip
+            raise BindError(
+                "E0252",
+                f"{field!r} cannot be extracted from an {INTERVAL}",
+                hint="one of: epoch, day, month",
+            )
 
 
 def extract() -> list[Function]:
     """Return the overloads; the field is a constant."""
     fixed = frozenset({0})
     return [
-        *(Function("extract", (Kind.VARCHAR, kind), _type, _print, _python, typed=True, constant=fixed)
-          for kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE)),
-        Function("extract", (Kind.VARCHAR, Kind.INTERVAL), _type, _print_interval, _interval_epoch,
-                 typed=True, constant=fixed),
-    ]  # fmt: skip
+        *(
+            Function(
+                "extract", (Kind.VARCHAR, kind), _type, _print, _python, typed=True, constant=fixed
+            )
+            for kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE)
+        ),
+        Function(
+            "extract",
+            (Kind.VARCHAR, Kind.INTERVAL),
+            _type,
+            _print_interval,
+            _interval_epoch,
+            typed=True,
+            constant=fixed,
+        ),
+    ]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import date, datetime, time
 
 from floodmark.catalog.functions.model import Function, Operands
-from floodmark.catalog.functions.string import quote
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import VARCHAR, Kind
 from floodmark.errors import NotSupported
 
@@ -36,7 +36,9 @@ _PARTS: tuple[tuple[str, str, Callable[[datetime], str]], ...] = (
     ("Q", "CAST(quarter({0}) AS STRING)", lambda t: str((t.month + 2) // 3)),
     ("D", "CAST(dayofweek({0}) AS STRING)", lambda t: str(t.isoweekday() % 7 + 1)),
 )
-_TOKEN = re.compile('"([^"]*)"|(' + "|".join(p for p, _, _ in _PARTS) + ")|([A-Za-z]+)|(.)", re.DOTALL)
+_TOKEN = re.compile(
+    '"([^"]*)"|(' + "|".join(p for p, _, _ in _PARTS) + ")|([A-Za-z]+)|(.)", re.DOTALL
+)
 _BY_NAME = {p: (s, f) for p, s, f in _PARTS}
 
 
@@ -47,8 +49,11 @@ def _tokens(pattern: str) -> list[tuple[str, bool]]:
         if unknown == "T":
             pieces.append((unknown, False))
         elif unknown:
-            raise NotSupported("E0378", f"to_char does not know {unknown!r}",
-                               hint="put text in double quotes; fields: " + " ".join(_BY_NAME))  # fmt: skip
+            raise NotSupported(
+                "E0378",
+                f"to_char does not know {unknown!r}",
+                hint="put text in double quotes; fields: " + " ".join(_BY_NAME),
+            )
         else:
             pieces.append((field or quoted or other, bool(field)))
     return pieces

@@ -56,19 +56,41 @@ def _round(mode: str) -> Callable[..., Decimal]:
 
 def _decimals() -> list[Function]:
     over = null_means(RowErrorCode.NUMBER_OUT_OF_RANGE)
-    modes = {"round": ROUND_HALF_UP, "ceil": ROUND_CEILING, "ceiling": ROUND_CEILING,
-             "floor": ROUND_FLOOR, "trunc": ROUND_DOWN}  # fmt: skip
+    modes = {
+        "round": ROUND_HALF_UP,
+        "ceil": ROUND_CEILING,
+        "ceiling": ROUND_CEILING,
+        "floor": ROUND_FLOOR,
+        "trunc": ROUND_DOWN,
+    }
     entries = [
-        Function(name, (_N,), _whole, _printed(name, _whole), _round(mode), typed=True,
-                 monotone=0, error=lambda o, v: over(o, v) if bounds(o[0].type)[1] == 38 else None)
+        Function(
+            name,
+            (_N,),
+            _whole,
+            _printed(name, _whole),
+            _round(mode),
+            typed=True,
+            monotone=0,
+            error=lambda o, v: over(o, v) if bounds(o[0].type)[1] == 38 else None,
+        )
         for name, mode in modes.items()
-    ]  # fmt: skip
-    for name in ("round", "trunc"):
-        entries.append(
-            Function(name, (_N, _I), _scaled, _printed(name, _scaled), _round(modes[name]),
-                     typed=True, monotone=0, constant=frozenset({1}), error=over)
-        )  # fmt: skip
-    return entries
+    ]
+    digits = [
+        Function(
+            name,
+            (_N, _I),
+            _scaled,
+            _printed(name, _scaled),
+            _round(modes[name]),
+            typed=True,
+            monotone=0,
+            constant=frozenset({1}),
+            error=over,
+        )
+        for name in ("round", "trunc")
+    ]
+    return [*entries, *digits]
 
 
 def _domain(function: Callable[..., float]) -> Callable[..., float]:
@@ -111,38 +133,88 @@ def _power(a: float, b: float) -> float:
 def _floats() -> list[Function]:
     refused = null_means(RowErrorCode.INVALID_ARGUMENT)
 
-    def one(name: str, spark: str, python: Callable[..., Any], *, fails: bool = False,
-            order: bool = False) -> Function:  # fmt: skip
-        return Function(name, (_D,), DOUBLE, spark, _domain(python),
-                        error=refused if fails else None, monotone=0 if order else None)  # fmt: skip
+    def one(
+        name: str,
+        spark: str,
+        python: Callable[..., Any],
+        *,
+        fails: bool = False,
+        order: bool = False,
+    ) -> Function:
+        return Function(
+            name,
+            (_D,),
+            DOUBLE,
+            spark,
+            _domain(python),
+            error=refused if fails else None,
+            monotone=0 if order else None,
+        )
 
     # Spark's floor and ceil give BIGINT and saturate; beyond 2^52 a double is whole anyway.
     whole = "CASE WHEN abs({{0}}) < 4503599627370496D THEN CAST({}({{0}}) AS DOUBLE) ELSE {{0}} END"
     positive = "CASE WHEN {{0}} > 0 THEN {}({{0}}) END"
     return [
         one("round", "rint({0})", _rint, order=True),
-        *(one(n, whole.format("ceil"), _whole_float(math.ceil), order=True) for n in ("ceil", "ceiling")),
+        *(
+            one(n, whole.format("ceil"), _whole_float(math.ceil), order=True)
+            for n in ("ceil", "ceiling")
+        ),
         one("floor", whole.format("floor"), _whole_float(math.floor), order=True),
-        one("trunc", "CASE WHEN abs({0}) < 4503599627370496D THEN CAST(CAST({0} AS BIGINT) AS DOUBLE) "
-            "ELSE {0} END", _whole_float(math.trunc), order=True),
+        one(
+            "trunc",
+            "CASE WHEN abs({0}) < 4503599627370496D THEN CAST(CAST({0} AS BIGINT) AS DOUBLE) "
+            "ELSE {0} END",
+            _whole_float(math.trunc),
+            order=True,
+        ),
         one("sign", "sign({0})", lambda x: x if math.isnan(x) else float((x > 0) - (x < 0))),
         one("sqrt", "CASE WHEN {0} >= 0 THEN sqrt({0}) END", math.sqrt, fails=True),
         one("cbrt", "cbrt({0})", math.cbrt, order=True),
         one("exp", "exp({0})", math.exp, order=True),
         one("ln", positive.format("ln"), _log, fails=True),
-        one("log", positive.format("log10"), lambda x: math.nan if math.isnan(x) else math.log10(x), fails=True),
-        one("log10", positive.format("log10"), lambda x: math.nan if math.isnan(x) else math.log10(x), fails=True),
+        one(
+            "log",
+            positive.format("log10"),
+            lambda x: math.nan if math.isnan(x) else math.log10(x),
+            fails=True,
+        ),
+        one(
+            "log10",
+            positive.format("log10"),
+            lambda x: math.nan if math.isnan(x) else math.log10(x),
+            fails=True,
+        ),
         one("degrees", "degrees({0})", math.degrees, order=True),
         one("radians", "radians({0})", math.radians, order=True),
-        *(one(n, f"{n}({{0}})", getattr(math, n)) for n in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")),
-        *(one(n, f"CASE WHEN {{0}} BETWEEN -1 AND 1 THEN {n}({{0}}) END", getattr(math, n), fails=True)
-          for n in ("asin", "acos")),
+        *(
+            one(n, f"{n}({{0}})", getattr(math, n))
+            for n in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")
+        ),
+        *(
+            one(
+                n,
+                f"CASE WHEN {{0}} BETWEEN -1 AND 1 THEN {n}({{0}}) END",
+                getattr(math, n),
+                fails=True,
+            )
+            for n in ("asin", "acos")
+        ),
         Function("atan2", (_D, _D), DOUBLE, "atan2({0}, {1})", math.atan2),
-        *(Function(n, (_D, _D), DOUBLE,
-                   "CASE WHEN NOT ({0} = 0 AND {1} < 0) AND NOT ({0} < 0 AND {1} <> rint({1})) "
-                   "THEN power({0}, {1}) END", _domain(_power), error=refused) for n in ("power", "pow", "^")),
+        *(
+            Function(
+                n,
+                (_D, _D),
+                DOUBLE,
+                "CASE WHEN NOT ({0} = 0 AND {1} < 0) AND NOT ({0} < 0 AND {1} <> rint({1})) "
+                "THEN power({0}, {1}) END",
+                _domain(_power),
+                error=refused,
+            )
+            for n in ("power", "pow", "^")
+        ),
         Function("pi", (), DOUBLE, "pi()", lambda: math.pi),
-    ]  # fmt: skip
+    ]
 
 
 def numbers() -> list[Function]:

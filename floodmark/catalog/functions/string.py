@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from floodmark.catalog.functions.model import (
     Function,
-    Operand,
     Operands,
     RowError,
     RowErrorCode,
@@ -16,78 +15,9 @@ from floodmark.catalog.functions.model import (
     null_means,
 )
 from floodmark.catalog.types import BOOLEAN, INT, VARCHAR, Kind, list_of
-from floodmark.errors import BindError, NotSupported
 
 _S, _I = Kind.VARCHAR, Kind.INT
 _ARGUMENT = null_means(RowErrorCode.INVALID_ARGUMENT)
-
-
-def like_regex(pattern: str, escape: str = "\\") -> str:
-    """Return the regular expression, for the whole text, of a LIKE pattern.
-
-    Raises `RowError` when the escape character stands before anything but `%`, `_` or itself.
-    """
-    out, i = [], 0
-    while i < len(pattern):
-        c = pattern[i]
-        if escape and c == escape:
-            i += 1
-            if i == len(pattern) or pattern[i] not in ("%", "_", escape):
-                raise RowError(RowErrorCode.INVALID_ARGUMENT)
-            out.append(re.escape(pattern[i]))
-        else:
-            out.append({"%": ".*", "_": "."}.get(c, re.escape(c)))
-        i += 1
-    return "".join(out)
-
-
-def _like(ignore_case: bool) -> Callable[..., bool]:
-    flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
-    return lambda s, p, e="\\": re.fullmatch(like_regex(p, e), s, flags) is not None
-
-
-def _print_like(word: str) -> Callable[[Operands], str]:
-    def spark(o: Operands) -> str:
-        escape = str(o[2].constant) if len(o) == 3 else "\\"
-        if o[1].is_constant:
-            try:
-                like_regex(o[1].constant or "", escape)
-            except RowError:
-                raise BindError("E0253", f"the LIKE pattern {o[1].constant!r} is malformed",
-                                hint=f"{escape} may stand only before %, _ or itself") from None  # fmt: skip
-        tail = f" ESCAPE {o[2]}" if len(o) == 3 else ""
-        if o[1].is_constant:
-            return f"({o[0]} {word} {o[1]}{tail})"
-        # A malformed pattern raises in Spark.
-        mark = re.escape(escape).replace("\\", "\\\\")
-        valid = f"regexp_replace({o[1]}, '{mark}[%_{mark}]', '') NOT RLIKE '{mark}'"
-        return f"CASE WHEN {valid} THEN {o[0]} {word} {o[1]}{tail} END"
-
-    return spark
-
-
-def check_regex(operand: Operand) -> None:
-    """Refuse a pattern that is not a regular expression both Python and Java read alike."""
-    pattern = operand.constant or ""
-    try:
-        re.compile(pattern)
-    except re.error as problem:
-        raise BindError(
-            "E0254", f"the regular expression {pattern!r} is malformed: {problem}"
-        ) from None
-    if "(?P" in pattern or "(?#" in pattern:
-        raise NotSupported(
-            "E0371", f"the regular expression {pattern!r} uses a group that is not portable"
-        )
-
-
-def _print_match(prefix: str) -> Callable[[Operands], str]:
-    def spark(o: Operands) -> str:
-        check_regex(o[1])
-        pattern = f"concat('{prefix}', {o[1]})" if prefix else o[1].sql
-        return f"({o[0]} RLIKE {pattern})"
-
-    return spark
 
 
 def _substring(s: str, start: int, length: int | None = None) -> str:
@@ -140,7 +70,7 @@ def _initcap(s: str) -> str:
 
 # Spark's own capitalises after white space only.
 _INITCAP = (
-    "array_join(transform(regexp_extract_all({0}, '[\\\\p{{L}}\\\\p{{N}}]+|[^\\\\p{{L}}\\\\p{{N}}]+', 0), "
+    "array_join(transform(regexp_extract_all({0}, '[\\\\p{{L}}\\\\p{{N}}]+|[^\\\\p{{L}}\\\\p{{N}}]+', 0), "  # noqa: E501
     "w -> concat(upper(substring(w, 1, 1)), lower(substring(w, 2)))), '')"
 )
 LONGEST = 10_000_000
@@ -177,24 +107,44 @@ def _simple() -> list[Function]:
         text("upper", 1, "upper({0})", str.upper),
         text("initcap", 1, _INITCAP, _initcap),
         text("reverse", 1, "reverse({0})", lambda s: s[::-1]),
-        text("md5", 1, "md5({0})", lambda s: hashlib.md5(s.encode(), usedforsecurity=False).hexdigest()),
+        text(
+            "md5",
+            1,
+            "md5({0})",
+            lambda s: hashlib.md5(s.encode(), usedforsecurity=False).hexdigest(),
+        ),
         text("replace", 3, "replace({0}, {1}, {2})", _replace),
         text("translate", 3, "translate({0}, {1}, {2})", _translate),
-        *(text(n, 1, f"{f}({{0}})", p) for n, f, p in (
-            ("trim", "trim", lambda s: s.strip(" ")), ("btrim", "trim", lambda s: s.strip(" ")),
-            ("ltrim", "ltrim", lambda s: s.lstrip(" ")), ("rtrim", "rtrim", lambda s: s.rstrip(" ")))),
-        *(text(n, 2, f"trim({w} {{1}} FROM {{0}})", p) for n, w, p in (
-            ("trim", "BOTH", lambda s, c: s.strip(c) if c else s),
-            ("btrim", "BOTH", lambda s, c: s.strip(c) if c else s),
-            ("ltrim", "LEADING", lambda s, c: s.lstrip(c) if c else s),
-            ("rtrim", "TRAILING", lambda s, c: s.rstrip(c) if c else s))),
-        *(Function(n, (_S,), INT, "length({0})", len) for n in ("length", "char_length", "character_length")),
+        *(
+            text(n, 1, f"{f}({{0}})", p)
+            for n, f, p in (
+                ("trim", "trim", lambda s: s.strip(" ")),
+                ("btrim", "trim", lambda s: s.strip(" ")),
+                ("ltrim", "ltrim", lambda s: s.lstrip(" ")),
+                ("rtrim", "rtrim", lambda s: s.rstrip(" ")),
+            )
+        ),
+        *(
+            text(n, 2, f"trim({w} {{1}} FROM {{0}})", p)
+            for n, w, p in (
+                ("trim", "BOTH", lambda s, c: s.strip(c) if c else s),
+                ("btrim", "BOTH", lambda s, c: s.strip(c) if c else s),
+                ("ltrim", "LEADING", lambda s, c: s.lstrip(c) if c else s),
+                ("rtrim", "TRAILING", lambda s, c: s.rstrip(c) if c else s),
+            )
+        ),
+        *(
+            Function(n, (_S,), INT, "length({0})", len)
+            for n in ("length", "char_length", "character_length")
+        ),
         Function("octet_length", (_S,), INT, "octet_length({0})", lambda s: len(s.encode())),
         Function("ascii", (_S,), INT, "ascii({0})", lambda s: ord(s[0]) if s else 0),
         Function("starts_with", (_S, _S), BOOLEAN, "startswith({0}, {1})", str.startswith),
-        *(Function(n, (_S, _S), INT, "instr({0}, {1})", lambda s, t: s.find(t) + 1)
-          for n in ("strpos", "position")),
-    ]  # fmt: skip
+        *(
+            Function(n, (_S, _S), INT, "instr({0}, {1})", lambda s, t: s.find(t) + 1)
+            for n in ("strpos", "position")
+        ),
+    ]
 
 
 def _pieces() -> list[Function]:
@@ -202,90 +152,77 @@ def _pieces() -> list[Function]:
         return s * (_within(n) if s else 0)
 
     return [
-        *(Function(n, (_S, _I), VARCHAR, _print_substring, _substring) for n in ("substr", "substring")),
-        *(Function(n, (_S, _I, _I), VARCHAR, _print_substring, _substring, error=_substring_error)
-          for n in ("substr", "substring")),
-        Function("left", (_S, _I), VARCHAR, "substring({0}, 1, CASE WHEN {1} < 0 THEN "
-                 "greatest(length({0}) + {1}, 0) ELSE {1} END)", lambda s, n: s[:n] if n >= 0 else s[: max(0, len(s) + n)]),
-        Function("right", (_S, _I), VARCHAR, "CASE WHEN {1} < 0 THEN substring({0}, 1 - {1}) ELSE "
-                 "right({0}, {1}) END", lambda s, n: s[-n:] if n < 0 else s[max(0, len(s) - n):]),
-        Function("split_part", (_S, _S, _I), VARCHAR, "split_part({0}, {1}, nullif({2}, 0))", _split_part,
-                 error=lambda o, v: None if o[2].is_constant and o[2].constant != 0 else _ARGUMENT(o, v)),
-        *(Function(n, (_S, _I), VARCHAR, f"CASE WHEN {{1}} <= {LONGEST} THEN {n}({{0}}, {{1}}, ' ') END", _pad(n == "lpad"), error=_too_long) for n in ("lpad", "rpad")),
-        *(Function(n, (_S, _I, _S), VARCHAR, f"CASE WHEN {{1}} <= {LONGEST} THEN {n}({{0}}, {{1}}, {{2}}) END", _pad(n == "lpad"), error=_too_long) for n in ("lpad", "rpad")),
-        Function("repeat", (_S, _I), VARCHAR, "CASE WHEN {1} <= 10000000 OR {0} = '' THEN repeat({0}, least({1}, 10000000)) END", repeat, error=_too_long),
-        Function("string_to_array", (_S, _S), list_of(VARCHAR),
-                 lambda o: f"CASE WHEN {o[0]} = '' THEN array() WHEN {o[1]} = '' THEN array({o[0]}) "
-                 f"ELSE split({o[0]}, concat('\\\\Q', {o[1]}, '\\\\E'), -1) END",
-                 lambda s, d: () if not s else (s,) if not d else tuple(s.split(d))),
-    ]  # fmt: skip
-
-
-def _regex_groups(s: str, pattern: str) -> tuple[str | None, ...] | None:
-    found = re.search(pattern, s)
-    return None if found is None else found.groups() or (found[0],)
-
-
-def _print_groups(o: Operands) -> str:
-    check_regex(o[1])
-    groups = re.compile(o[1].constant or "").groups
-    items = [
-        f"regexp_extract({o[0]}, {o[1]}, {i})" for i in (range(1, groups + 1) if groups else [0])
+        *(
+            Function(n, (_S, _I), VARCHAR, _print_substring, _substring)
+            for n in ("substr", "substring")
+        ),
+        *(
+            Function(n, (_S, _I, _I), VARCHAR, _print_substring, _substring, error=_substring_error)
+            for n in ("substr", "substring")
+        ),
+        Function(
+            "left",
+            (_S, _I),
+            VARCHAR,
+            "substring({0}, 1, CASE WHEN {1} < 0 THEN greatest(length({0}) + {1}, 0) ELSE {1} END)",
+            lambda s, n: s[:n] if n >= 0 else s[: max(0, len(s) + n)],
+        ),
+        Function(
+            "right",
+            (_S, _I),
+            VARCHAR,
+            "CASE WHEN {1} < 0 THEN substring({0}, 1 - {1}) ELSE right({0}, {1}) END",
+            lambda s, n: s[-n:] if n < 0 else s[max(0, len(s) - n) :],
+        ),
+        Function(
+            "split_part",
+            (_S, _S, _I),
+            VARCHAR,
+            "split_part({0}, {1}, nullif({2}, 0))",
+            _split_part,
+            error=lambda o, v: None if o[2].is_constant and o[2].constant != 0 else _ARGUMENT(o, v),
+        ),
+        *(
+            Function(
+                n,
+                (_S, _I),
+                VARCHAR,
+                f"CASE WHEN {{1}} <= {LONGEST} THEN {n}({{0}}, {{1}}, ' ') END",
+                _pad(n == "lpad"),
+                error=_too_long,
+            )
+            for n in ("lpad", "rpad")
+        ),
+        *(
+            Function(
+                n,
+                (_S, _I, _S),
+                VARCHAR,
+                f"CASE WHEN {{1}} <= {LONGEST} THEN {n}({{0}}, {{1}}, {{2}}) END",
+                _pad(n == "lpad"),
+                error=_too_long,
+            )
+            for n in ("lpad", "rpad")
+        ),
+        Function(
+            "repeat",
+            (_S, _I),
+            VARCHAR,
+            "CASE WHEN {1} <= 10000000 OR {0} = '' THEN repeat({0}, least({1}, 10000000)) END",
+            repeat,
+            error=_too_long,
+        ),
+        Function(
+            "string_to_array",
+            (_S, _S),
+            list_of(VARCHAR),
+            lambda o: (
+                f"CASE WHEN {o[0]} = '' THEN array() WHEN {o[1]} = '' THEN array({o[0]}) "
+                f"ELSE split({o[0]}, concat('\\\\Q', {o[1]}, '\\\\E'), -1) END"
+            ),
+            lambda s, d: () if not s else (s,) if not d else tuple(s.split(d)),
+        ),
     ]
-    return f"CASE WHEN {o[0]} RLIKE {o[1]} THEN array({', '.join(items)}) END"
-
-
-def _print_replace(o: Operands) -> str:
-    check_regex(o[1])
-    flags = str(o[3].constant) if len(o) == 4 else ""
-    if set(flags) - {"g", "i"}:
-        raise NotSupported(
-            "E0372", f"regexp_replace does not know the flags {flags!r}", hint="g and i"
-        )
-    if not o[2].is_constant:
-        raise NotSupported("E0373", "the replacement of regexp_replace must be a literal")
-    # Spark has no "first match only": the pattern then takes the whole text, its start kept.
-    replacement = re.sub(r"\$", r"\\$", o[2].constant or "")
-    replacement = re.sub(r"\\(\d)", r"$\1", replacement).replace("\\&", "$0")
-    pattern = ("(?i)" if "i" in flags else "") + (o[1].constant or "")
-    text = f"regexp_replace({o[0]}, {quote(pattern)}, {quote(replacement)})"
-    if "g" in flags:
-        return text
-    first = f"regexp_substr({o[0]}, {quote(pattern)})"
-    at = f"regexp_instr({o[0]}, {quote(pattern)})"
-    one = f"regexp_replace({first}, {quote(pattern)}, {quote(replacement)})"
-    return (f"CASE WHEN {o[0]} RLIKE {quote(pattern)} THEN concat(substring({o[0]}, 1, {at} - 1), {one}, "
-            f"substring({o[0]}, {at} + length({first}))) ELSE {o[0]} END")  # fmt: skip
-
-
-def _regex_replace(s: str, pattern: str, new: str, flags: str = "") -> str:
-    template = re.sub(r"\\(\d)", r"\\g<\1>", new).replace("\\&", r"\g<0>")
-    return re.sub(pattern, template, s, count=0 if "g" in flags else 1,
-                  flags=re.IGNORECASE if "i" in flags else 0)  # fmt: skip
-
-
-def quote(text: str) -> str:
-    """Return a Spark string literal."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _patterns() -> list[Function]:
-    fixed = frozenset({1})
-    return [
-        *(Function(n, (_S, _S), BOOLEAN, _print_like(w), _like(w == "ILIKE"),
-                   error=lambda o, v: None if o[1].is_constant else _ARGUMENT(o, v))
-          for n, w in (("like", "LIKE"), ("ilike", "ILIKE"))),
-        *(Function(n, (_S, _S, _S), BOOLEAN, _print_like(w), _like(w == "ILIKE"), constant=frozenset({2}),
-                   error=lambda o, v: None if o[1].is_constant else _ARGUMENT(o, v))
-          for n, w in (("like", "LIKE"), ("ilike", "ILIKE"))),
-        Function("~", (_S, _S), BOOLEAN, _print_match(""), lambda s, p: re.search(p, s) is not None, constant=fixed),
-        Function("~*", (_S, _S), BOOLEAN, _print_match("(?i)"),
-                 lambda s, p: re.search(p, s, re.IGNORECASE) is not None, constant=fixed),
-        Function("regexp_match", (_S, _S), list_of(VARCHAR), _print_groups, _regex_groups, constant=fixed),
-        Function("regexp_replace", (_S, _S, _S), VARCHAR, _print_replace, _regex_replace, constant=frozenset({1, 2})),
-        Function("regexp_replace", (_S, _S, _S, _S), VARCHAR, _print_replace, _regex_replace,
-                 constant=frozenset({1, 2, 3})),
-    ]  # fmt: skip
 
 
 def _concatenations() -> list[Function]:
@@ -293,15 +230,27 @@ def _concatenations() -> list[Function]:
         Function("||", (_S, _S), VARCHAR, "concat({0}, {1})", str.__add__),
         Function("||", (_S, Var.TEXT), VARCHAR, "concat({0}, {1})", str.__add__),
         Function("||", (Var.TEXT, _S), VARCHAR, "concat({0}, {1})", str.__add__),
-        Function("concat", (Var.TEXT,), VARCHAR,
-                 lambda o: f"concat({', '.join(f'coalesce({x}, {chr(39) * 2})' for x in o)})",
-                 lambda *a: "".join(x for x in a if x is not None), variadic=True, strict=False),
-        Function("concat_ws", (_S, Var.TEXT), VARCHAR, lambda o: f"concat_ws({', '.join(x.sql for x in o)})",
-                 lambda d, *a: None if d is None else d.join(x for x in a if x is not None),
-                 variadic=True, strict=False),
-    ]  # fmt: skip
+        Function(
+            "concat",
+            (Var.TEXT,),
+            VARCHAR,
+            lambda o: f"concat({', '.join(f'coalesce({x}, {chr(39) * 2})' for x in o)})",
+            lambda *a: "".join(x for x in a if x is not None),
+            variadic=True,
+            strict=False,
+        ),
+        Function(
+            "concat_ws",
+            (_S, Var.TEXT),
+            VARCHAR,
+            lambda o: f"concat_ws({', '.join(x.sql for x in o)})",
+            lambda d, *a: None if d is None else d.join(x for x in a if x is not None),
+            variadic=True,
+            strict=False,
+        ),
+    ]
 
 
 def strings() -> list[Function]:
     """Return the text family; text is compared, cut and padded by code point."""
-    return [*_simple(), *_pieces(), *_patterns(), *_concatenations()]
+    return [*_simple(), *_pieces(), *_concatenations()]

@@ -1,0 +1,207 @@
+"""LIKE and regular expressions on text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from floodmark.catalog.functions.model import (
+    Function,
+    Operand,
+    Operands,
+    RowError,
+    RowErrorCode,
+    null_means,
+)
+from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.types import BOOLEAN, VARCHAR, Kind, list_of
+from floodmark.errors import BindError, NotSupported
+
+_S = Kind.VARCHAR
+_ARGUMENT = null_means(RowErrorCode.INVALID_ARGUMENT)
+
+
+def like_regex(pattern: str, escape: str = "\\") -> str:
+    """Return the regular expression, for the whole text, of a LIKE pattern.
+
+    Raises `RowError` when the escape character stands before anything but `%`, `_` or itself.
+    """
+    out, i = [], 0
+    while i < len(pattern):
+        c = pattern[i]
+        if escape and c == escape:
+            i += 1
+            if i == len(pattern) or pattern[i] not in ("%", "_", escape):
+                raise RowError(RowErrorCode.INVALID_ARGUMENT)
+            out.append(re.escape(pattern[i]))
+        else:
+            out.append({"%": ".*", "_": "."}.get(c, re.escape(c)))
+        i += 1
+    return "".join(out)
+
+
+def _like(ignore_case: bool) -> Callable[..., bool]:
+    flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
+    return lambda s, p, e="\\": re.fullmatch(like_regex(p, e), s, flags) is not None
+
+
+def _print_like(word: str) -> Callable[[Operands], str]:
+    def spark(o: Operands) -> str:
+        escape = str(o[2].constant) if len(o) == 3 else "\\"
+        if o[1].is_constant:
+            try:
+                like_regex(o[1].constant or "", escape)
+            except RowError:
+                raise BindError(
+                    "E0253",
+                    f"the LIKE pattern {o[1].constant!r} is malformed",
+                    hint=f"{escape} may stand only before %, _ or itself",
+                ) from None
+        tail = f" ESCAPE {o[2]}" if len(o) == 3 else ""
+        if o[1].is_constant:
+            return f"({o[0]} {word} {o[1]}{tail})"
+        # A malformed pattern raises in Spark.
+        mark = re.escape(escape).replace("\\", "\\\\")
+        valid = f"regexp_replace({o[1]}, '{mark}[%_{mark}]', '') NOT RLIKE '{mark}'"
+        return f"CASE WHEN {valid} THEN {o[0]} {word} {o[1]}{tail} END"
+
+    return spark
+
+
+def check_regex(operand: Operand) -> None:
+    """Refuse a pattern that is not a regular expression both Python and Java read alike."""
+    pattern = operand.constant or ""
+    try:
+        re.compile(pattern)
+    except re.error as problem:
+        raise BindError(
+            "E0254", f"the regular expression {pattern!r} is malformed: {problem}"
+        ) from None
+    if "(?P" in pattern or "(?#" in pattern:
+        raise NotSupported(
+            "E0371", f"the regular expression {pattern!r} uses a group that is not portable"
+        )
+
+
+def _print_match(prefix: str) -> Callable[[Operands], str]:
+    def spark(o: Operands) -> str:
+        check_regex(o[1])
+        pattern = f"concat('{prefix}', {o[1]})" if prefix else o[1].sql
+        return f"({o[0]} RLIKE {pattern})"
+
+    return spark
+
+
+def _regex_groups(s: str, pattern: str) -> tuple[str | None, ...] | None:
+    found = re.search(pattern, s)
+    return None if found is None else found.groups() or (found[0],)
+
+
+def _print_groups(o: Operands) -> str:
+    check_regex(o[1])
+    groups = re.compile(o[1].constant or "").groups
+    items = [
+        f"regexp_extract({o[0]}, {o[1]}, {i})" for i in (range(1, groups + 1) if groups else [0])
+    ]
+    return f"CASE WHEN {o[0]} RLIKE {o[1]} THEN array({', '.join(items)}) END"
+
+
+def _print_replace(o: Operands) -> str:
+    check_regex(o[1])
+    flags = str(o[3].constant) if len(o) == 4 else ""
+    if set(flags) - {"g", "i"}:
+        raise NotSupported(
+            "E0372", f"regexp_replace does not know the flags {flags!r}", hint="g and i"
+        )
+    if not o[2].is_constant:
+        raise NotSupported("E0373", "the replacement of regexp_replace must be a literal")
+    # Spark has no "first match only": the pattern then takes the whole text, its start kept.
+    replacement = re.sub(r"\$", r"\\$", o[2].constant or "")
+    replacement = re.sub(r"\\(\d)", r"$\1", replacement).replace("\\&", "$0")
+    pattern = ("(?i)" if "i" in flags else "") + (o[1].constant or "")
+    text = f"regexp_replace({o[0]}, {quote(pattern)}, {quote(replacement)})"
+    if "g" in flags:
+        return text
+    first = f"regexp_substr({o[0]}, {quote(pattern)})"
+    at = f"regexp_instr({o[0]}, {quote(pattern)})"
+    one = f"regexp_replace({first}, {quote(pattern)}, {quote(replacement)})"
+    return (
+        f"CASE WHEN {o[0]} RLIKE {quote(pattern)} THEN concat(substring({o[0]}, 1, {at} - 1), {one}, "  # noqa: E501
+        f"substring({o[0]}, {at} + length({first}))) ELSE {o[0]} END"
+    )
+
+
+def _regex_replace(s: str, pattern: str, new: str, flags: str = "") -> str:
+    template = re.sub(r"\\(\d)", r"\\g<\1>", new).replace("\\&", r"\g<0>")
+    return re.sub(
+        pattern,
+        template,
+        s,
+        count=0 if "g" in flags else 1,
+        flags=re.IGNORECASE if "i" in flags else 0,
+    )
+
+
+def patterns() -> list[Function]:
+    """Return LIKE and the regular expressions; a regular expression is a literal."""
+    fixed = frozenset({1})
+    return [
+        *(
+            Function(
+                n,
+                (_S, _S),
+                BOOLEAN,
+                _print_like(w),
+                _like(w == "ILIKE"),
+                error=lambda o, v: None if o[1].is_constant else _ARGUMENT(o, v),
+            )
+            for n, w in (("like", "LIKE"), ("ilike", "ILIKE"))
+        ),
+        *(
+            Function(
+                n,
+                (_S, _S, _S),
+                BOOLEAN,
+                _print_like(w),
+                _like(w == "ILIKE"),
+                constant=frozenset({2}),
+                error=lambda o, v: None if o[1].is_constant else _ARGUMENT(o, v),
+            )
+            for n, w in (("like", "LIKE"), ("ilike", "ILIKE"))
+        ),
+        Function(
+            "~",
+            (_S, _S),
+            BOOLEAN,
+            _print_match(""),
+            lambda s, p: re.search(p, s) is not None,
+            constant=fixed,
+        ),
+        Function(
+            "~*",
+            (_S, _S),
+            BOOLEAN,
+            _print_match("(?i)"),
+            lambda s, p: re.search(p, s, re.IGNORECASE) is not None,
+            constant=fixed,
+        ),
+        Function(
+            "regexp_match", (_S, _S), list_of(VARCHAR), _print_groups, _regex_groups, constant=fixed
+        ),
+        Function(
+            "regexp_replace",
+            (_S, _S, _S),
+            VARCHAR,
+            _print_replace,
+            _regex_replace,
+            constant=frozenset({1, 2}),
+        ),
+        Function(
+            "regexp_replace",
+            (_S, _S, _S, _S),
+            VARCHAR,
+            _print_replace,
+            _regex_replace,
+            constant=frozenset({1, 2, 3}),
+        ),
+    ]

@@ -1,0 +1,57 @@
+"""Variance and standard deviation: two passes in ascending order, so that layout does not matter."""  # noqa: E501
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from floodmark.catalog.functions.model import Aggregate
+from floodmark.catalog.types import DOUBLE, Kind, SqlType
+
+Rows = list[tuple[Any, ...]]
+Types = tuple[SqlType, ...]
+
+
+def present(rows: Rows) -> list[Any]:
+    """Return the first arguments that are not NULL."""
+    return [row[0] for row in rows if row[0] is not None]
+
+
+def _spread(name: str, sample: bool, root: bool) -> Aggregate:
+    least = 1 if sample else 0
+
+    def python(rows: Rows, _: Types, __: SqlType) -> float | None:
+        values = sorted(float(v) for v in present(rows))
+        if len(values) <= least:
+            return None
+        mean = math.nan if not math.isfinite(sum(values)) else _ordered_sum(values) / len(values)
+        spread = _ordered_sum([(v - mean) * (v - mean) for v in values]) / (len(values) - least)
+        return math.sqrt(spread) if root else spread
+
+    list_ = "array_sort(collect_list({distinct}CAST({0} AS DOUBLE)){filter})"
+    total = "aggregate(l, 0D, (a, v) -> a + v)"
+    spread = f"aggregate(transform(l, v -> (v - m) * (v - m)), 0D, (a, v) -> a + v) / nullif(size(l) - {least}, 0)"  # noqa: E501
+    inner = f"transform(array({total} / nullif(size(l), 0)), m -> {spread})[0]"
+    value = f"transform(array({list_}), l -> {inner})[0]"
+    text = f"sqrt({value})" if root else value
+    return Aggregate(name, (Kind.DOUBLE,), DOUBLE, text, python)
+
+
+def _ordered_sum(values: list[float]) -> float:
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def spreads() -> list[Aggregate]:
+    """Return the family; the first flag is for samples, the second takes the root."""
+    members = {
+        "variance": (True, False),
+        "var_samp": (True, False),
+        "var_pop": (False, False),
+        "stddev": (True, True),
+        "stddev_samp": (True, True),
+        "stddev_pop": (False, True),
+    }
+    return [_spread(name, *flags) for name, flags in members.items()]
