@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from program_format import Epoch, Line, Program, Shown, decoded, mismatch
 
 from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog
@@ -21,7 +24,6 @@ from floodmark.reference.pipeline import (
 from floodmark.reference.rows import Row
 from floodmark.sql.parse import parse_script
 from floodmark.sql.statements import Definition
-from program_format import Epoch, Line, Program, Shown, decoded, mismatch
 
 Objects = Mapping[str, ReferenceObject]
 
@@ -96,3 +98,47 @@ def _shown(row: Row, item: ReferenceObject) -> tuple[object, ...]:
 
 def _types(item: ReferenceObject) -> list[SqlType]:
     return [c.type for c in item.schema if not is_hidden(c.name)]
+
+
+def run_rebatched(program: Program) -> list[str]:
+    """Return the objects whose final rows depend on where the epoch boundaries are.
+
+    The program runs as written, in one epoch, and with one row (or update) per epoch.
+    """
+    objects = reference_objects(compile_sql(program.sql))
+    by_name = {item.name: item for item in objects}
+    inputs = [_input(epoch, by_name) for epoch in program.epochs]
+    now = inputs[-1].now
+    names = [name for name in by_name if any(name in epoch.deliveries for epoch in inputs)]
+    whole = {name: [d for e in inputs for d in e.deliveries.get(name, ())] for name in names}
+    single = [
+        EpochInput(now, {name: part})
+        for epoch in inputs
+        for name, deliveries in epoch.deliveries.items()
+        for part in _parts(deliveries)
+    ]
+    wanted = _final(objects, inputs)
+    found: list[str] = []
+    for label, cut in (("one epoch", [EpochInput(now, whole)]), ("single rows", single)):
+        rows = _final(objects, cut)
+        found += [f"{program.name}, {label}: {n}" for n in by_name if rows[n] != wanted[n]]
+    return found
+
+
+def _parts(deliveries: Sequence[Delivery]) -> Iterator[list[Delivery]]:
+    """Yield the deliveries one by one, an old row together with its new one."""
+    part: list[Delivery] = []
+    for delivery in deliveries:
+        part.append(delivery)
+        if delivery.kind is not RowKind.UPDATE_BEFORE:
+            yield part
+            part = []
+
+
+def _final(objects: Sequence[ReferenceObject], inputs: Sequence[EpochInput]) -> dict[str, object]:
+    states: Mapping[str, ObjectState] = {}
+    for epoch in inputs:
+        states, _ = advance(objects, states, epoch)
+    return {
+        item.name: Counter(_shown(row, item) for row in states[item.name].rows) for item in objects
+    }

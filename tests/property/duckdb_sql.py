@@ -54,7 +54,8 @@ def render(node: n.Node, inputs: Mapping[str, Sequence[Row]]) -> str:
         case n.UnionAll():
             sides = enumerate(render(branch, inputs) for branch in node.branches)
             return " UNION ALL ".join(
-                f"SELECT *, {i}::BIGINT AS {quoted(node.ordinal)} FROM ({side})" for i, side in sides
+                f"SELECT *, {i}::BIGINT AS {quoted(node.ordinal)} FROM ({side})"
+                for i, side in sides
             )
         case n.Join():
             left, right = render(node.left, inputs), render(node.right, inputs)

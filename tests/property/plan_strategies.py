@@ -91,9 +91,7 @@ class _Builder:
 
     def project(self, below: n.Node) -> n.Node:
         kept = self.draw(st.lists(st.sampled_from(below.schema), min_size=1, unique=True))
-        columns: list[tuple[str, Expr]] = [
-            (self.fresh(), ColumnRef(f.type, f.name)) for f in kept
-        ]
+        columns: list[tuple[str, Expr]] = [(self.fresh(), ColumnRef(f.type, f.name)) for f in kept]
         if numbers(below) and self.draw(st.booleans()):
             columns.append((self.fresh(), self.number(below)))
         return n.Project(below, tuple(columns))
@@ -217,9 +215,7 @@ def closing_plans(draw: Draw) -> n.Node:
 
 _value = st.sampled_from(VALUES)
 _upsert = st.tuples(st.just(RowKind.INSERT), st.sampled_from(KEYS), _value, _value)
-_delete = st.tuples(
-    st.just(RowKind.DELETE), st.sampled_from(KEYS), st.none(), st.none()
-)
+_delete = st.tuples(st.just(RowKind.DELETE), st.sampled_from(KEYS), st.none(), st.none())
 _keyed = st.lists(st.one_of(_upsert, _upsert, _delete), min_size=1, max_size=5)
 _event = st.tuples(st.sampled_from(MINUTES), st.sampled_from([None, *KEYS]), _value)
 _events = st.lists(_event, min_size=1, max_size=5)
@@ -245,4 +241,3 @@ def _appended(op: tuple[Any, ...], number: int) -> Delivery:
     minute, k, v = op
     time = START + timedelta(minutes=minute + 4 * number)
     return Delivery(RowKind.INSERT, {"ts": time, "k": k, "v": v})
-

@@ -15,11 +15,11 @@ from typing import Any
 
 import duckdb
 import pytest
+from duckdb_sql import render
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_strategies import OBJECTS, START, closing_plans, epochs, plans
 
-from duckdb_sql import render
 from floodmark.analysis.analyse import analyse
 from floodmark.changelog import ChangelogMode, RowKind
 from floodmark.plan import nodes as n
