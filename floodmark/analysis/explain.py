@@ -119,13 +119,20 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
     return Explanation(found.name, found.kind.value, nodes, result, details, notes)
 
 
-def explain_plan(plan: AnalysedPlan, pipeline: Pipeline | None = None) -> Explanation:
-    """Return the explanation of a query that runs once, at the last sealed epoch."""
+def explain_plan(
+    plan: AnalysedPlan, pipeline: Pipeline | None = None, *, owner: str | None = None
+) -> Explanation:
+    """Return the explanation of a query.
+
+    Without an `owner` it runs once, at the last sealed epoch; with one, state and strategies are
+    those of an object of that name that keeps the query's result up to date.
+    """
     kinds = {} if pipeline is None else _kinds(pipeline)
-    place = Place(plan, labels_of(plan.root), kinds, owner=None)
+    place = Place(plan, labels_of(plan.root), kinds, owner)
     nodes = tuple(_node(node, place, pipeline) for node in plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
-    return Explanation(None, "query", nodes, f"Result[{top}]", ("computed once",))
+    how = "computed once" if owner is None else f"kept by {owner}"
+    return Explanation(None, "query", nodes, f"Result[{top}]", (how,))
 
 
 def visible(nodes: tuple[ExplainedNode, ...], identifier: str) -> str:

@@ -1,0 +1,86 @@
+"""A plan for every node class over append-only and over retracting input."""
+
+from __future__ import annotations
+
+from floodmark.analysis.analyse import AnalysedPlan, analyse
+from floodmark.analysis.keep_keys import keep_keys
+from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP, VARCHAR, Field, list_of
+from floodmark.changelog import ROW_ID, ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal
+
+_K, _V, _TS = ColumnRef(VARCHAR, "k"), ColumnRef(INT, "v"), ColumnRef(TIMESTAMP, "ts")
+_HOUR, _ZERO = (0, 0, 3_600_000_000), (0, 0, 0)
+_CALLS = (
+    ("__agg0", AggCall("count", (), BIGINT)),
+    ("__agg1", AggCall("max", (_V,), INT)),
+)
+_LARGEST = (("m", AggCall("max", (_K,), VARCHAR)),)
+_POSITIVE = Call(BOOLEAN, ">", (_V, Literal(INT, 0)))
+
+
+def scan(name: str, mode: ChangelogMode, prefix: str = "") -> n.Scan:
+    """Return a relation with a key column, a value and a time; append-only ones have a row id."""
+    names = {c: prefix + c for c in ("k", "v", "ts")}
+    hidden = () if mode is not ChangelogMode.APPEND_ONLY else (f"{ROW_ID}{prefix}",)
+    columns = (
+        Field(names["k"], VARCHAR, False), Field(names["v"], INT), Field(names["ts"], TIMESTAMP),
+        *(Field(h, BIGINT, False) for h in hidden),
+    )  # fmt: skip
+    marks = (n.WatermarkColumn(names["ts"], f"{name}.ts"),) if hidden else ()
+    return n.Scan(name, columns, hidden or (names["k"],), mode, marks)
+
+
+def every_node() -> dict[str, AnalysedPlan]:
+    """Return analysed plans by `Class/mode`, each with that class at the root."""
+    plans = {}
+    for mode in (ChangelogMode.APPEND_ONLY, ChangelogMode.RETRACT):
+        for name, node in _nodes(mode).items():
+            plans[f"{name}/{mode}"] = analyse(keep_keys(node))
+    return plans
+
+
+def _nodes(mode: ChangelogMode) -> dict[str, n.Node]:
+    t, right = scan("t", mode), scan("u", mode, "u_")
+    plain = n.Project(t, (("k", _K), ("v", _V)))
+    distinct = n.Aggregate(plain, ("k", "v"), ())
+    ordinal = Field("__ordinal", BIGINT, False)
+    doubled = Call(INT, "+", (_V, _V))
+    over = n.WindowCall("rank", (), BIGINT)
+    running = n.WindowCall("sum", (_V,), BIGINT, ("ROWS", "3 PRECEDING", "CURRENT ROW", "TIES"))
+    windows = (("__over0", over), ("r", running))
+    series = ColumnRef(list_of(INT), "values")
+    lists = n.Scan(
+        "lists", (Field("k", VARCHAR, False), Field("values", list_of(INT))), ("k",), mode
+    )
+    equi = (("k", "u_k"),)
+    found: dict[str, n.Node] = {
+        "Scan": t,
+        "Values": n.Values(((Literal(INT, 1), Literal(BIGINT, 0)),), (Field("a", INT), ordinal)),
+        "Project": n.Project(t, (("k", _K), ("twice", doubled))),
+        "Filter": n.Filter(t, _POSITIVE),
+        "UnionAll": n.UnionAll((plain, n.Filter(plain, _POSITIVE)), "__branch"),
+        "LookupJoin": n.LookupJoin(t, right, n.JoinKind.LEFT, equi, None),
+        "Aggregate": n.Aggregate(t, ("k",), _CALLS),
+        "Aggregate of an aggregate": n.Aggregate(distinct, ("v",), _LARGEST),
+        "Tumble": n.Tumble(t, "ts", _HOUR, _ZERO, "window_start", "window_end"),
+        "Hop": n.Hop(t, "ts", (0, 0, 900_000_000), _HOUR, _ZERO, "window_start", "window_end"),
+        "Session": n.Session(t, "ts", _HOUR, ("k",), "window_start", "window_end"),
+        "TopN": n.TopN(t, ("k",), (n.SortKey("v", True, True),), 1),
+        "TopN of everything": n.TopN(t, (), (n.SortKey("v"),), 3, 1, with_ties=True),
+        "OverWindow": n.OverWindow(t, ("k",), (n.SortKey("ts"),), windows),
+        "SetOperation": n.SetOperation(plain, plain, n.SetKind.EXCEPT, all=True),
+        "ProjectSet": n.ProjectSet(lists, series, "value", "__ordinal"),
+        "TemporalFilter": n.TemporalFilter(t, _TS, None),
+        "TemporalFilter with an end": n.TemporalFilter(t, None, _TS),
+        "MaterializeProject": n.MaterializeProject(t, (("k", _K), ("twice", doubled)), ("twice",)),
+        "SortBuffer": n.SortBuffer(t, "ts"),
+        "CloseAggregate": n.CloseAggregate(t, ("ts", "k"), _CALLS, "ts"),
+    }  # fmt: skip
+    for kind in n.JoinKind:
+        residual = Call(BOOLEAN, ">", (_V, ColumnRef(INT, "u_v")))
+        found[f"Join {kind.value}"] = n.Join(t, right, kind, equi, residual)
+    found["Join of aggregates"] = n.Join(
+        n.Aggregate(t, ("k",), _CALLS), n.Aggregate(right, ("u_k",), ()), n.JoinKind.INNER, equi
+    )
+    return found

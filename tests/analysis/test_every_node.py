@@ -1,0 +1,58 @@
+"""Every node class passes through every analysis and printer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from floodmark.analysis.explain import explain_plan
+from floodmark.analysis.strategy import aggregate_strategy
+from floodmark.catalog.types import BIGINT, INT
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import AggCall, ColumnRef
+from tests.analysis.every_node import every_node
+
+PLANS = every_node()
+
+
+def test_no_class_is_left_out() -> None:
+    roots = {type(plan.root) for plan in PLANS.values()}
+    assert roots == set(n.NODE_CLASSES)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_properties_hold(name: str) -> None:
+    plan = PLANS[name]
+    for node in plan.nodes:
+        known = plan[node]
+        assert set(known.stream_key) <= set(node.names)
+        assert {w.column for w in known.watermarks} <= set(node.names)
+        if isinstance(node, n.CloseAggregate | n.SortBuffer):
+            assert known.mode is ChangelogMode.APPEND_ONLY
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_text_and_json_hold_every_node(name: str) -> None:
+    plan = PLANS[name]
+    for owner in (None, "v"):
+        explanation = explain_plan(plan, owner=owner)
+        data = json.loads(json.dumps(explanation.as_dict()))
+        assert [node["id"] for node in data["nodes"]] == [plan[x].identifier for x in plan.nodes]
+        shown = [node for node in explanation.nodes if not node.plain]
+        assert all(f"{node.identifier} := {node.operator}" in str(explanation) for node in shown)
+        assert "__" not in str(explanation)
+
+
+@pytest.mark.parametrize("mode", [ChangelogMode.APPEND_ONLY, ChangelogMode.RETRACT])
+@pytest.mark.parametrize("name", ["sum", "count", "min", "max", "avg"])
+@pytest.mark.parametrize("distinct", [True, False])
+def test_explained_strategy_is_the_one_that_runs(
+    name: str, distinct: bool, mode: ChangelogMode
+) -> None:
+    accumulators = pytest.importorskip("floodmark.runtime.operators.accumulators")
+    call = AggCall(name, (ColumnRef(INT, "v"),), BIGINT, distinct=distinct)
+    runs = accumulators.strategy_of(call, mode)
+    scoped = aggregate_strategy(call, mode).text.startswith("touched groups recomputed")
+    assert scoped == (runs is accumulators.Strategy.SCOPE)
