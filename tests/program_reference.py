@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from program_format import Epoch, Line, Program, Shown, decoded, mismatch
 
@@ -37,9 +38,21 @@ def compile_sql(sql: str) -> Pipeline:
     return analyse_catalog(catalog)
 
 
+def objects_of(program: Program) -> tuple[ReferenceObject, ...]:
+    """Return the program's objects; the partitions that it names are known from the start."""
+    named: dict[str, dict[str, None]] = {}
+    for epoch in program.epochs:
+        for name, lines in epoch.inputs.items():
+            named.setdefault(name, {}).update(dict.fromkeys(line.partition for line in lines))
+    return tuple(
+        replace(item, partitions=tuple(named.get(item.name, ())))
+        for item in reference_objects(compile_sql(program.sql))
+    )
+
+
 def run_reference(program: Program) -> list[str]:
     """Return the differences between what a program expects and what the reference emits."""
-    objects = reference_objects(compile_sql(program.sql))
+    objects = objects_of(program)
     by_name = {item.name: item for item in objects}
     states: Mapping[str, ObjectState] = {}
     found: list[str] = []
@@ -105,7 +118,7 @@ def run_rebatched(program: Program) -> list[str]:
 
     The program runs as written, in one epoch, and with one row (or update) per epoch.
     """
-    objects = reference_objects(compile_sql(program.sql))
+    objects = objects_of(program)
     by_name = {item.name: item for item in objects}
     inputs = [_input(epoch, by_name) for epoch in program.epochs]
     now = inputs[-1].now

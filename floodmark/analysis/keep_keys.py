@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from floodmark.analysis import stream_key
+from floodmark.catalog.types import VARCHAR
 from floodmark.changelog import HIDDEN_PREFIX
 from floodmark.plan import nodes as n
-from floodmark.catalog.types import VARCHAR
 from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
 
 Keyed = tuple[n.Node, tuple[str, ...]]
@@ -20,6 +20,8 @@ def keep_keys(root: n.Node) -> n.Node:
 
 def _keyed(node: n.Node) -> Keyed:
     children = [_keyed(child) for child in node.inputs]
+    if isinstance(node, n.Join | n.LookupJoin):
+        children[1] = _apart(children[1], set(children[0][0].names))
     rebuilt = _rebuild(node, children)
     return rebuilt, stream_key.derive(rebuilt, tuple(key for _, key in children))
 
@@ -71,6 +73,19 @@ def hidden_name(column: str, taken: set[str]) -> str:
         count += 1
         name = f"{base}_{count}"
     return name
+
+
+def _apart(side: Keyed, taken: set[str]) -> Keyed:
+    """Rename the hidden columns that both sides of a join have been given."""
+    node, key = side
+    if not taken & set(node.names):
+        return side
+    names: dict[str, str] = {}
+    for name in node.names:
+        others = taken | set(names.values()) | set(node.names)
+        names[name] = hidden_name(name, others) if name in taken else name
+    columns = tuple((names[f.name], ColumnRef(f.type, f.name)) for f in node.schema)
+    return n.Project(node, columns), tuple(names[column] for column in key)
 
 
 def _aligned(children: list[Keyed]) -> tuple[n.Node, ...]:

@@ -134,8 +134,9 @@ def _stored(intake: _Intake) -> tuple[list[Row], int]:
 
 def _holding(intake: _Intake) -> list[str]:
     """Return the partitions that hold the watermark back: those of the connector."""
-    running = intake.state.marks.running
-    return [p for p in running if p != DML and not p.startswith(SINK)]
+    seen = intake.state.marks.running
+    connector = (p for p in seen if p != DML and not p.startswith(SINK))
+    return list(dict.fromkeys((*intake.item.partitions, *connector)))
 
 
 def _batches(item: ReferenceObject, epoch: EpochInput, brought: Brought) -> Iterator[_Batch]:

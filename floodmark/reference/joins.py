@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.reference.moment import Moment
 from floodmark.reference.rows import Row, freeze, key_of
@@ -77,9 +78,11 @@ def _nulls(node: n.Node) -> dict[str, None]:
 
 def set_operation(node: n.SetOperation, left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
     """Return INTERSECT or EXCEPT by count; columns meet by position, NULL equals NULL."""
-    names = node.left.names
-    seconds = [dict(zip(names, (r[c] for c in node.right.names), strict=True)) for r in right]
-    ours, theirs = Counter(map(freeze, left)), Counter(map(freeze, seconds))
+    names = node.names
+    others = [c for c in node.right.names if not is_hidden(c)]
+    firsts = [{c: r[c] for c in names} for r in left]
+    seconds = [dict(zip(names, (r[c] for c in others), strict=True)) for r in right]
+    ours, theirs = Counter(map(freeze, firsts)), Counter(map(freeze, seconds))
     out: list[Row] = []
     for frozen, count in ours.items():
         other = theirs[frozen]

@@ -35,7 +35,8 @@ class ReferenceObject:
     Sources and tables: `merge` is set where there is a key; `defaults` fill columns that a row does
     not bring; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its
     stream key. A sink writes its plan's visible columns, by position, to `target_columns` of
-    `target`.
+    `target`. `partitions` are those of the connector that are known before they have rows: they
+    hold the watermark back.
     """
 
     name: str
@@ -52,6 +53,7 @@ class ReferenceObject:
     emits_on_close: bool = False
     force_append_only: bool = False
     ignore_delete: bool = False
+    partitions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         queries = (ObjectKind.VIEW, ObjectKind.SINK)

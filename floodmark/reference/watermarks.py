@@ -55,7 +55,7 @@ class WatermarkState:
         sealed = dict(self.sealed)
         for column in columns:
             choose = min if names else max
-            bounds = [self.running[p].get(column) for p in names or self.running]
+            bounds = [self.running.get(p, {}).get(column) for p in names or self.running]
             if not bounds or None in bounds:
                 continue
             bound = choose(bounds, key=sort_value)

@@ -63,17 +63,17 @@ class _Builder:
     def pick(self, options: Sequence[Any]) -> Any:
         return self.draw(st.sampled_from(options))
 
-    def node(self, depth: int, unions: bool = True) -> n.Node:
+    def node(self, depth: int) -> n.Node:
         """Draw a plan of at most `depth` operators above its leaves."""
         if depth == 0:
             return self.leaf()
-        kinds = ["project", "filter", "join", "join", "aggregate", "aggregate", "tumble"]
-        kind = self.pick([*kinds, "union"] if unions else kinds)
+        kinds = ["union", "project", "filter", "join", "join", "aggregate", "aggregate", "tumble"]
+        kind = self.pick(kinds)
         if kind == "union":
             return self.union(depth - 1)
         if kind == "join":
-            return self.join(depth - 1, unions)
-        below = self.node(depth - 1, unions)
+            return self.join(depth - 1)
+        below = self.node(depth - 1)
         match kind:
             case "project":
                 return self.project(below)
@@ -128,7 +128,7 @@ class _Builder:
         return BoolOp(BOOLEAN, self.pick(["and", "or"]), parts)
 
     def union(self, depth: int) -> n.Node:
-        sides = (self.node(depth, unions=False), self.node(depth, unions=False))
+        sides = (self.node(depth), self.node(depth))
         width = min(2, *(len(integers(side)) for side in sides))
         if width == 0:
             return sides[0]
@@ -140,8 +140,8 @@ class _Builder:
             branches.append(n.Project(side, tuple(zip(names, shown, strict=True))))
         return n.UnionAll(tuple(branches), self.fresh("__branch"))
 
-    def join(self, depth: int, unions: bool) -> n.Node:
-        left, right = self.node(depth, unions), self.node(depth, unions=False)
+    def join(self, depth: int) -> n.Node:
+        left, right = self.node(depth), self.node(depth)
         pairs = [(a, b) for a in left.schema for b in right.schema if a.type == b.type]
         if not pairs:
             return left
