@@ -1,0 +1,54 @@
+"""Every node class has a meaning, and its rows have the columns of its schema."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMPTZ, Field, list_of
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal
+from floodmark.reference.interpreter import evaluate
+
+NOW = datetime(2024, 1, 1, 10, tzinfo=UTC)
+MINUTE, ZERO = (0, 0, 60_000_000), (0, 0, 0)
+SCHEMA = (Field("k", INT, False), Field("ts", TIMESTAMPTZ), Field("xs", list_of(INT)))
+ROW = {"k": 1, "ts": NOW, "xs": (1, 2)}
+T = n.Scan("t", SCHEMA, ("k",), ChangelogMode.RETRACT, (n.WatermarkColumn("ts", "ts"),))
+K, TS, XS = (ColumnRef(f.type, f.name) for f in SCHEMA)
+U = n.Project(T, (("j", K), ("ts_u", TS), ("xs_u", XS)))
+COUNT = (("n", AggCall("count", (), BIGINT)),)
+
+SAMPLES: tuple[n.Node, ...] = (
+    T,
+    n.Values(((Literal(INT, 1),),), (Field("x", INT),)),
+    U,
+    n.Filter(T, Call(BOOLEAN, "is_not_null", (K,))),
+    n.UnionAll((T, T), "__b"),
+    n.Join(T, U, n.JoinKind.FULL, (("k", "j"),)),
+    n.LookupJoin(T, U, n.JoinKind.LEFT, (("k", "j"),)),
+    n.Aggregate(T, ("k",), COUNT),
+    n.Tumble(T, "ts", MINUTE, ZERO, "ws", "we"),
+    n.Hop(T, "ts", MINUTE, MINUTE, ZERO, "ws", "we"),
+    n.Session(T, "ts", MINUTE, ("k",), "ws", "we"),
+    n.TopN(T, (), (n.SortKey("k"),), 1),
+    n.OverWindow(T, (), (n.SortKey("k"),), (("n", n.WindowCall("rank", (), BIGINT)),)),
+    n.SetOperation(T, U, n.SetKind.INTERSECT, False),
+    n.ProjectSet(T, Call(list_of(INT), "unnest", (XS,)), "x", "__n"),
+    n.TemporalFilter(T, TS, None),
+    n.MaterializeProject(T, (("k", K),), ()),
+    n.SortBuffer(T, "ts"),
+    n.CloseAggregate(T, ("ts",), COUNT, "ts"),
+)
+
+
+def test_all_classes_are_among_the_samples() -> None:
+    assert {type(node) for node in SAMPLES} == set(n.NODE_CLASSES)
+
+
+@pytest.mark.parametrize("node", SAMPLES, ids=lambda node: type(node).__name__)
+def test_rows_have_the_columns_of_the_schema(node: n.Node) -> None:
+    rows = evaluate(node, {"t": [ROW]}, NOW)
+    assert rows and all(set(row) == set(node.names) for row in rows)
