@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodmark.analysis.determinism import is_deterministic
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 
@@ -21,6 +22,9 @@ def derive(node: n.Node, inputs: tuple[ChangelogMode, ...]) -> ChangelogMode:
         case n.LookupJoin():
             return inputs[0]
         case n.Aggregate() | n.TopN() | n.OverWindow() | n.Session() | n.SetOperation():
+            return _RETRACT
+        case n.Filter() if not is_deterministic(node.predicate):
+            # A row that passed at one epoch's time need not pass at the next one's.
             return _RETRACT
         case n.TemporalFilter():
             return inputs[0] if node.upper is None else _RETRACT

@@ -73,9 +73,8 @@ def describe(node: n.Node, place: Place) -> Description:
         case n.Aggregate() | n.CloseAggregate():
             return _aggregate(node, names, place)
         case n.OverWindow():
-            calls = tuple(
-                (f"{_label(place, node, c)}: {window_text(w, names)}",) for c, w in node.calls
-            )
+            texts = ((_label(place, node, c), window_text(w, names)) for c, w in node.calls)
+            calls = tuple((text if label == text else f"{label}: {text}",) for label, text in texts)
             by = [f"by {_columns(node.partition, names)}"] if node.partition else []
             order = [f"order by {order_text(node.order, names)}"] if node.order else []
             return Description("OverWindow", " ".join([*by, *order]), calls)

@@ -26,7 +26,9 @@ def emit_on_close(plan: AnalysedPlan, statement: s.Statement) -> n.Node:
     columns = closing[root].watermarks if root in closing.properties else ()
     if not columns:
         raise NotSupported(
-            "E0310", CANNOT, span=span,
+            "E0310",
+            CANNOT,
+            span=span,
             hint="define a watermark column in the source, and keep it in the result",
         )
     raise NotSupported(
@@ -99,5 +101,3 @@ def _emits(node: n.Node) -> bool:
             return all(_emits(b) for b in node.branches)
         case _:
             return False
-
-

@@ -127,7 +127,9 @@ def _definition_order(catalog: Catalog) -> list[CatalogObject]:
 
 
 def _reuse(
-    declared: CatalogObject, catalog: Catalog, known: Pipeline | None,
+    declared: CatalogObject,
+    catalog: Catalog,
+    known: Pipeline | None,
     done: Mapping[str, AnalysedObject],
 ) -> AnalysedObject | None:
     before = None if known is None else known.objects.get(declared.key)
@@ -199,7 +201,8 @@ def _view(declared: CatalogObject, relations: Mapping[str, Relation]) -> Analyse
 
 
 def _sink(
-    declared: CatalogObject, done: Mapping[str, AnalysedObject],
+    declared: CatalogObject,
+    done: Mapping[str, AnalysedObject],
     relations: Mapping[str, Relation],
 ) -> AnalysedObject:
     statement = declared.statement
@@ -244,6 +247,8 @@ def _reads(plan: AnalysedPlan) -> tuple[str, ...]:
 def _check_names(declared: CatalogObject, plan: AnalysedPlan) -> None:
     if all(is_hidden(f.name) for f in plan.root.schema):
         raise BindError(
-            "E0219", f'"{declared.name}" has no columns', span=declared.statement.name.span,
+            "E0219",
+            f'"{declared.name}" has no columns',
+            span=declared.statement.name.span,
             hint="select at least one column",
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.keep_keys import keep_keys
+from floodmark.catalog.objects import Kind as ObjectKind
 from floodmark.catalog.objects import Relation
-from floodmark.catalog.types import Field, Kind
+from floodmark.catalog.types import UNKNOWN, Field, Kind
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
@@ -23,9 +24,11 @@ def fit_to_target(
 
     By name with a column list, by position without; missing columns take their defaults.
     """
-    if declared is None:
+    if declared is None or target.kind is not ObjectKind.TABLE:
         raise BindError(
-            "E0225", f'"{target.name}" is not a table', span=_into(statement),
+            "E0225",
+            f'"{target.name}" is not a table',
+            span=_into(statement),
             hint="a sink writes into a table: CREATE TABLE … first",
         )
     _check_modes(source, statement, target, declared)
@@ -51,8 +54,10 @@ def _check_modes(
         )
     if not appends and declared.append_only:
         raise BindError(
-            "E0226", f'the query updates its rows, but "{target.name}" is append-only',
-            span=_into(statement), hint="leave APPEND ONLY out of the table",
+            "E0226",
+            f'the query updates its rows, but "{target.name}" is append-only',
+            span=_into(statement),
+            hint="leave APPEND ONLY out of the table",
         )
 
 
@@ -61,29 +66,44 @@ def _columns(
 ) -> list[tuple[str, Expr]]:
     shown = [f for f in source.root.schema if not is_hidden(f.name)]
     given = dict(zip(_target_names(statement, declared, shown), shown, strict=True))
-    missing_keys = [k for k in declared.primary_key if k not in given and not _computed(declared, k)]
+    missing_keys = [
+        k for k in declared.primary_key if k not in given and not _computed(declared, k)
+    ]
     if missing_keys:
         raise BindError(
-            "E0227", f'the sink does not write the key column "{missing_keys[0]}"',
-            span=_into(statement), hint="every primary key column must come from the query",
+            "E0227",
+            f'the sink does not write the key column "{missing_keys[0]}"',
+            span=_into(statement),
+            hint="every primary key column must come from the query",
         )
+    untyped = {f.name: _typed_null(source.root, f) for f in shown}
+    fields = {name: untyped[f.name] for name, f in given.items()}
     plain = (c for c in declared.columns if c.generated is None)
-    return [(c.name, _value(c, given.get(c.name), statement)) for c in plain]
+    return [(c.name, _value(c, fields.get(c.name), statement)) for c in plain]
+
+
+def _typed_null(root: n.Node, field: Field) -> Field:
+    """Return the column, of unknown type where the query gives a bare NULL."""
+    if isinstance(root, n.Project):
+        expr = dict(root.columns)[field.name]
+        if isinstance(expr, Literal) and expr.value is None:
+            return Field(field.name, UNKNOWN)
+    return field
 
 
 def _computed(declared: Declared, name: str) -> bool:
     return any(c.name == name and c.generated is not None for c in declared.columns)
 
 
-def _target_names(
-    statement: s.CreateSink, declared: Declared, shown: list[Field]
-) -> list[str]:
+def _target_names(statement: s.CreateSink, declared: Declared, shown: list[Field]) -> list[str]:
     writable = [c.name for c in declared.columns if c.generated is None]
     names = list(statement.target_columns) or writable[: len(shown)]
     if len(shown) > len(names) or (statement.target_columns and len(shown) != len(names)):
         raise BindError(
-            "E0228", f"the query has {len(shown)} columns, the target takes {len(names)}",
-            span=_into(statement), hint="list the target columns that the query fills",
+            "E0228",
+            f"the query has {len(shown)} columns, the target takes {len(names)}",
+            span=_into(statement),
+            hint="list the target columns that the query fills",
         )
     for name in names:
         if name not in writable:
@@ -91,7 +111,10 @@ def _target_names(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise BindError(
-            "E0229", f'column "{twice}" is named twice', span=_into(statement), hint="name it once",
+            "E0229",
+            f'column "{twice}" is named twice',
+            span=_into(statement),
+            hint="name it once",
         )
     return names
 

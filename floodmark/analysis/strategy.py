@@ -107,7 +107,7 @@ def _join(node: n.Join) -> Strategy:
         case n.JoinKind.INNER:
             return _DELTA
         case n.JoinKind.SEMI | n.JoinKind.ANTI:
-            why = f"whether a row has a match decides a {node.kind.value} join"
+            why = "a match decides whether a left row is there"
         case n.JoinKind.LEFT:
             why = "a left row without a match is padded"
             text = f"exact delta of the left side; {_recomputed('keys', keys, why)}"

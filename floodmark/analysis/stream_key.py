@@ -7,6 +7,7 @@ that adds hidden columns where a projection would drop one.
 from __future__ import annotations
 
 from floodmark.catalog.types import VARCHAR
+from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Cast, ColumnRef, Expr
 
@@ -21,7 +22,7 @@ def derive(node: n.Node, inputs: tuple[Key, ...]) -> Key:
         case n.Scan():
             return node.stream_key
         case n.Values():
-            return node.names
+            return tuple(c for c in node.names if is_hidden(c)) or node.names
         case n.Project() | n.MaterializeProject():
             return _project(node, inputs[0])
         case n.UnionAll():

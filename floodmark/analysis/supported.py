@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.determinism import determinism, is_deterministic
+from floodmark.analysis.expressions_of import expressions_of
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
+from floodmark.plan.printing import to_text
 
 
 def check_supported(plan: AnalysedPlan) -> None:
@@ -21,6 +24,10 @@ def check_supported(plan: AnalysedPlan) -> None:
 
 
 def _reason(node: n.Node) -> str | None:
+    if not isinstance(node, n.Filter):
+        loose = [e for e in expressions_of(node) if not is_deterministic(e)]
+        if loose:
+            return f"{to_text(loose[0])} is {determinism(loose[0]).value} and"
     match node:
         case n.Scan() | n.Values() | n.Project() | n.Filter() | n.UnionAll() | n.Tumble():
             return None

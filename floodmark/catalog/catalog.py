@@ -177,7 +177,8 @@ def _declare(statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ..
         case s.CreateSource() | s.CreateTable():
             return (CatalogObject(name, statement, origin, sql=statement.sql),)
         case s.CreateIndex():
-            return (CatalogObject(name, statement, origin, (qualified(statement.table),)),)
+            reads = (qualified(statement.table),)
+            return (CatalogObject(name, statement, origin, reads, sql=statement.sql),)
         case _:
             raise NotSupported(
                 "E0341",

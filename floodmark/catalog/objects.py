@@ -61,7 +61,7 @@ class CatalogObject:
     @property
     def kind(self) -> Kind:
         """Return what kind of object it is."""
-        return _KIND_OF[type(self.statement)]
+        return kind_of(self.statement)
 
     @property
     def key(self) -> str:
@@ -85,6 +85,11 @@ class CatalogObject:
 
 
 SINK_PREFIX = "sink:"
+
+
+def kind_of(statement: s.Definition) -> Kind:
+    """Return the kind of object that a statement defines."""
+    return _KIND_OF[type(statement)]
 
 
 def key_of(name: str, kind: Kind) -> str:

@@ -75,7 +75,9 @@ class Builder:
             case exp.Values():
                 return inner._values(query)
             case ChangelogOf():
-                raise self.refuse("E0336", "reading a changelog as a relation is not available yet", query)
+                raise self.refuse(
+                    "E0336", "reading a changelog as a relation is not available yet", query
+                )
             case _:
                 raise self.refuse("E0337", "this form of query is not available yet", query)
 
@@ -109,9 +111,7 @@ class Builder:
         kind = n.SetKind.INTERSECT if isinstance(query, exp.Intersect) else n.SetKind.EXCEPT
         return n.SetOperation(left, right, kind, everything, span=self.span(query))
 
-    def _aligned(
-        self, left: n.Node, right: n.Node, query: exp.Expression
-    ) -> tuple[n.Node, n.Node]:
+    def _aligned(self, left: n.Node, right: n.Node, query: exp.Expression) -> tuple[n.Node, n.Node]:
         """Give both sides the names of the left one and common types; drop hidden columns."""
         a = [f for f in left.schema if not is_hidden(f.name)]
         b = [f for f in right.schema if not is_hidden(f.name)]
@@ -144,7 +144,9 @@ class Builder:
         ]
         if len({len(row) for row in rows}) != 1:
             raise BindError(
-                "E0215", "the rows of VALUES differ in length", span=self.span(query),
+                "E0215",
+                "the rows of VALUES differ in length",
+                span=self.span(query),
                 hint="write the same number of values in each row",
             )
         types = []
@@ -152,8 +154,10 @@ class Builder:
             found = common_type(tuple(e.type for e in column))
             if found is None:
                 raise BindError(
-                    "E0214", f"column {i + 1} of VALUES mixes types that have no common one",
-                    span=self.span(query), hint="cast the values",
+                    "E0214",
+                    f"column {i + 1} of VALUES mixes types that have no common one",
+                    span=self.span(query),
+                    hint="cast the values",
                 )
             types.append(VARCHAR if found.kind is Kind.UNKNOWN else found)
         ordinal = Field("__ordinal", BIGINT, nullable=False)
@@ -189,9 +193,7 @@ def cast_to(expr: Expr, type_: SqlType) -> Expr:
     return Cast(type_, expr, span=expr.span)
 
 
-def _cast_all(
-    node: n.Node, fields: list[Field], names: list[str], types: list[SqlType]
-) -> n.Node:
+def _cast_all(node: n.Node, fields: list[Field], names: list[str], types: list[SqlType]) -> n.Node:
     columns = tuple(
         (name, cast_to(ColumnRef(f.type, f.name), t))
         for name, f, t in zip(names, fields, types, strict=True)
@@ -217,7 +219,9 @@ def rename_columns(node: n.Node, names: tuple[str, ...], span: Span | None) -> n
     shown = [f for f in node.schema if not is_hidden(f.name)]
     if len(names) > len(shown):
         raise BindError(
-            "E0209", f"the query has {len(shown)} columns, {len(names)} names are given", span=span,
+            "E0209",
+            f"the query has {len(shown)} columns, {len(names)} names are given",
+            span=span,
             hint="give at most one name per column",
         )
     new = dict(zip((f.name for f in shown), names, strict=False))

@@ -64,7 +64,9 @@ def declare_columns(found: CatalogObject) -> Declared:
     _refuse(st)
     context = BindContext(source=st.span)
     typed = tuple((c, _type_of(c)) for c in st.columns)
-    scope = QueryScope((Source(found.base_name, tuple(Column(c.name, c.name, t) for c, t in typed)),))
+    scope = QueryScope(
+        (Source(found.base_name, tuple(Column(c.name, c.name, t) for c, t in typed)),)
+    )
     key = _primary_key(st)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
     options = tuple((o.name.lower(), o.value) for o in st.options)
@@ -84,22 +86,30 @@ def _refuse(st: s.CreateSource | s.CreateTable) -> None:
     span = st.format.span if st.format is not None else st.name.span
     if st.format is not None and st.format.format != "PLAIN":
         raise NotSupported(
-            "E0344", f"FORMAT {st.format.format} is not available yet", span=span,
+            "E0344",
+            f"FORMAT {st.format.format} is not available yet",
+            span=span,
             hint="FORMAT PLAIN takes rows that are only added",
         )
     if isinstance(st, s.CreateSource) and not any(o.name == "connector" for o in st.options):
         raise BindError(
-            "E0220", "a source needs a connector", span=st.name.span,
+            "E0220",
+            "a source needs a connector",
+            span=st.name.span,
             hint="WITH (connector = 'files', path = '…')",
         )
     if isinstance(st, s.CreateSource) and (st.transforms or st.includes):
         raise NotSupported(
-            "E0345", "TRANSFORM USING and INCLUDE are not available yet", span=st.name.span,
+            "E0345",
+            "TRANSFORM USING and INCLUDE are not available yet",
+            span=st.name.span,
             hint="write the transformation as a materialized view over the source",
         )
     if isinstance(st, s.CreateSource) and _primary_key(st):
         raise NotSupported(
-            "E0344", "a source with a primary key is not available yet", span=st.name.span,
+            "E0344",
+            "a source with a primary key is not available yet",
+            span=st.name.span,
             hint="leave the key out, or use a table",
         )
     if isinstance(st, s.CreateTable):
@@ -112,22 +122,30 @@ def _refuse_table(st: s.CreateTable) -> None:
         conflict.action is not s.ConflictAction.UPDATE_FULL or conflict.version_columns
     ):
         raise NotSupported(
-            "E0346", f"ON CONFLICT {conflict.action.value} is not available yet",
-            span=conflict.span, hint="DO UPDATE FULL (the default) replaces the row",
+            "E0346",
+            f"ON CONFLICT {conflict.action.value} is not available yet",
+            span=conflict.span,
+            hint="DO UPDATE FULL (the default) replaces the row",
         )
     if st.watermarks and not st.append_only:
         raise NotSupported(
-            "E0347", "Defining watermarks on table requires the table to be append only.",
-            span=st.watermarks[0].span, hint="Use the key words `APPEND ONLY`",
+            "E0347",
+            "Defining watermarks on table requires the table to be append only.",
+            span=st.watermarks[0].span,
+            hint="Use the key words `APPEND ONLY`",
         )
     if st.append_only and _primary_key(st):
         raise NotSupported(
-            "E0348", "an APPEND ONLY table with a primary key is not available yet",
-            span=st.name.span, hint="leave the key out",
+            "E0348",
+            "an APPEND ONLY table with a primary key is not available yet",
+            span=st.name.span,
+            hint="leave the key out",
         )
     late = [o for o in st.options if o.name.lower() in ("ttl", "retention_seconds", "ttl_mode")]
     if late:
-        raise NotSupported("E0349", "TTL is not available yet", span=late[0].span, hint="leave it out")
+        raise NotSupported(
+            "E0349", "TTL is not available yet", span=late[0].span, hint="leave it out"
+        )
 
 
 def _type_of(column: s.ColumnDef) -> SqlType | None:
@@ -145,7 +163,10 @@ def _primary_key(st: s.CreateSource | s.CreateTable) -> tuple[str, ...]:
 
 
 def _column(
-    column: s.ColumnDef, type_: SqlType | None, scope: QueryScope, context: BindContext,
+    column: s.ColumnDef,
+    type_: SqlType | None,
+    scope: QueryScope,
+    context: BindContext,
     key: tuple[str, ...],
 ) -> ColumnInfo:
     generated = default = None
@@ -158,11 +179,17 @@ def _column(
         default = cast_to(bind_scalar(column.default, QueryScope(), context), type_)
     if type_ is None:
         raise BindError(
-            "E0221", f'column "{column.name}" has no type', span=column.span,
+            "E0221",
+            f'column "{column.name}" has no type',
+            span=column.span,
             hint="write one, e.g. " + column.name + " BIGINT",
         )
     return ColumnInfo(
-        column.name, type_, column.not_null or column.name in key, default, generated,
+        column.name,
+        type_,
+        column.not_null or column.name in key,
+        default,
+        generated,
         column.metadata_from,
     )
 
@@ -191,8 +218,9 @@ def _watermark(w: s.WatermarkDef, scope: QueryScope, context: BindContext) -> Wa
         )
     if not column.type.is_orderable:
         raise BindError(
-            "E0224", f"a watermark needs an ordered type, {column.type} is none", span=w.span,
+            "E0224",
+            f"a watermark needs an ordered type, {column.type} is none",
+            span=w.span,
             hint="use a timestamp or a number",
         )
     return WatermarkInfo(w.column, expr)
-

@@ -55,7 +55,8 @@ class Selection:
         items = self._items(collector)
         having = self.query.args.get("having")
         condition = (
-            None if having is None
+            None
+            if having is None
             else _boolean(self.builder, having.this, self.bound.scope, "HAVING", collector)
         )
         order = self._order_items(items, collector)
@@ -78,9 +79,7 @@ class Selection:
                 out.append(Item(_unique(name, taken), expr))
         return out
 
-    def _expand(
-        self, e: exp.Expression, collector: AggregateCollector
-    ) -> list[tuple[str, Expr]]:
+    def _expand(self, e: exp.Expression, collector: AggregateCollector) -> list[tuple[str, Expr]]:
         span = self.builder.span(e)
         inner = e.this if isinstance(e, exp.Alias) else e
         if isinstance(inner, exp.Star) or (
@@ -114,8 +113,10 @@ class Selection:
         if position is not None:
             if not 1 <= position <= len(items):
                 raise BindError(
-                    "E0216", f"position {position} is not in the select list",
-                    span=self.builder.span(key), hint=f"it has {len(items)} columns",
+                    "E0216",
+                    f"position {position} is not in the select list",
+                    span=self.builder.span(key),
+                    hint=f"it has {len(items)} columns",
                 )
             return items[position - 1].expr
         if isinstance(key, exp.Column) and not key.table:
@@ -129,9 +130,7 @@ class Selection:
     ) -> tuple[n.Node, Mapping[Expr, ColumnRef]]:
         """Return the aggregate, and what stands for each group expression above it."""
         keys = self._group_keys(items)
-        columns: list[tuple[str, Expr]] = [
-            (f.name, ColumnRef(f.type, f.name)) for f in node.schema
-        ]
+        columns: list[tuple[str, Expr]] = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema]
         replaced: dict[Expr, ColumnRef] = {}
         taken = set(node.names) | {name for name, _ in collector.calls}
         names: list[str] = []
@@ -162,7 +161,9 @@ class Selection:
         for word in ("grouping_sets", "rollup", "cube", "totals", "all"):
             if group.args.get(word):
                 raise self.builder.refuse(
-                    "E0339", f"{word.replace('_', ' ').upper()} is not available yet", group,
+                    "E0339",
+                    f"{word.replace('_', ' ').upper()} is not available yet",
+                    group,
                     hint="write one view per grouping and UNION ALL them",
                 )
         return [self._group_key(e, items) for e in group.expressions]
@@ -262,7 +263,10 @@ def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
 
 
 def _boolean(
-    builder: Builder, e: exp.Expression, scope: QueryScope, clause: str,
+    builder: Builder,
+    e: exp.Expression,
+    scope: QueryScope,
+    clause: str,
     collector: AggregateCollector | None = None,
 ) -> Expr:
     expr = bind_scalar(e, scope, builder.context, aggregates=collector)
@@ -270,14 +274,18 @@ def _boolean(
         return Literal(BOOLEAN, None, span=expr.span)
     if expr.type != BOOLEAN:
         raise BindError(
-            "E0218", f"argument of {clause} must be boolean, not {expr.type}",
-            span=builder.span(e), hint="compare it with something",
+            "E0218",
+            f"argument of {clause} must be boolean, not {expr.type}",
+            span=builder.span(e),
+            hint="compare it with something",
         )
     return expr
 
 
 def _position(e: exp.Expression) -> int | None:
-    return int(e.this) if isinstance(e, exp.Literal) and not e.is_string and e.this.isdigit() else None
+    return (
+        int(e.this) if isinstance(e, exp.Literal) and not e.is_string and e.this.isdigit() else None
+    )
 
 
 def _output_name(e: exp.Expression) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, Field, Schema, SqlType
-from floodmark.changelog import ChangelogMode
+from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import Span
 from floodmark.plan.expressions import AggCall, ColumnRef, Expr, columns_of
 
@@ -303,7 +303,10 @@ class Tumble(Node):
     @property
     def schema(self) -> Schema:
         time = self.input.field(self.time)
-        windows = (Field(self.start, time.type, time.nullable), Field(self.end, time.type, time.nullable))
+        windows = (
+            Field(self.start, time.type, time.nullable),
+            Field(self.end, time.type, time.nullable),
+        )
         return (*self.input.schema, *windows)
 
 
@@ -330,7 +333,10 @@ class Hop(Node):
     @property
     def schema(self) -> Schema:
         time = self.input.field(self.time)
-        windows = (Field(self.start, time.type, time.nullable), Field(self.end, time.type, time.nullable))
+        windows = (
+            Field(self.start, time.type, time.nullable),
+            Field(self.end, time.type, time.nullable),
+        )
         return (*self.input.schema, *windows)
 
 
@@ -434,7 +440,7 @@ class SetKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SetOperation(Node):
-    """INTERSECT or EXCEPT [ALL] of two inputs with equal schemas."""
+    """INTERSECT or EXCEPT [ALL]; the visible columns meet by position, hidden ones take no part."""
 
     left: Node
     right: Node
@@ -447,7 +453,7 @@ class SetOperation(Node):
 
     @property
     def schema(self) -> Schema:
-        return self.left.schema
+        return tuple(f for f in self.left.schema if not is_hidden(f.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,9 @@ def _refuse_version(builder: Builder, item: exp.Table) -> None:
     for arg in ("version", "when", "sample"):
         if item.args.get(arg) is not None:
             raise builder.refuse(
-                "E0333", "FOR SYSTEM_TIME AS OF (a lookup join) is not available yet", item,
+                "E0333",
+                "FOR SYSTEM_TIME AS OF (a lookup join) is not available yet",
+                item,
                 hint="leave it out: an ordinary join keeps the result right when the table changes",
             )
 
@@ -142,7 +144,11 @@ def _window_table(builder: Builder, item: WindowTable) -> Bound:
     node = _window_node(builder, item, inner, time.name, start, end)
     old = inner.scope.sources[0]
     alias = item.args.get("alias")
-    shown = (*old.visible, Column("window_start", start, time.type), Column("window_end", end, time.type))
+    shown = (
+        *old.visible,
+        Column("window_start", start, time.type),
+        Column("window_end", end, time.type),
+    )
     hidden = tuple(c for c in old.columns if c not in old.visible)
     name = alias.name if alias is not None and alias.name else old.alias
     return Bound(node, QueryScope((Source(name, (*shown, *hidden)),)))
@@ -246,7 +252,11 @@ def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
 
 
 def join_on(
-    left: n.Node, right: n.Node, kind: n.JoinKind, condition: Expr, builder: Builder,
+    left: n.Node,
+    right: n.Node,
+    kind: n.JoinKind,
+    condition: Expr,
+    builder: Builder,
     place: exp.Expression,
 ) -> n.Join:
     """Return the join, its condition split into equal columns and the rest.
@@ -263,7 +273,9 @@ def join_on(
                 left, left_name = with_column(left, a)
                 right, right_name = with_column(right, b, avoid=frozenset(left.names))
                 equi.append((left_name, right_name))
-    residual = None if not rest else rest[0] if len(rest) == 1 else BoolOp(BOOLEAN, "and", tuple(rest))
+    residual = (
+        None if not rest else rest[0] if len(rest) == 1 else BoolOp(BOOLEAN, "and", tuple(rest))
+    )
     return n.Join(left, right, kind, tuple(equi), residual, span=builder.span(place))
 
 
@@ -274,9 +286,7 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
     return (expr,)
 
 
-def _sides(
-    expr: Expr, left: frozenset[str], right: frozenset[str]
-) -> tuple[Expr, Expr] | None:
+def _sides(expr: Expr, left: frozenset[str], right: frozenset[str]) -> tuple[Expr, Expr] | None:
     if not (isinstance(expr, Call) and expr.function == "=" and len(expr.args) == 2):
         return None
     a, b = expr.args
@@ -302,8 +312,13 @@ def with_column(
 
 
 def _using(
-    builder: Builder, left: Bound, right: Bound, kind: n.JoinKind, names: list[str],
-    both: QueryScope, join: exp.Join,
+    builder: Builder,
+    left: Bound,
+    right: Bound,
+    kind: n.JoinKind,
+    names: list[str],
+    both: QueryScope,
+    join: exp.Join,
 ) -> Bound:
     equi = []
     merged: dict[str, ColumnRef] = dict(both.merged)
@@ -314,7 +329,7 @@ def _using(
         if a.type != b.type:
             raise BindError(
                 "E0212",
-                f'USING ({name}) joins {a.type} with {b.type}',
+                f"USING ({name}) joins {a.type} with {b.type}",
                 span=span,
                 hint="write the condition with ON and a cast",
             )
@@ -339,4 +354,3 @@ def _coalesced(
         columns.append((fresh, value))
         out[name] = ColumnRef(type_, fresh)
     return n.Project(node, tuple(columns)), out
-

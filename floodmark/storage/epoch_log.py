@@ -46,10 +46,14 @@ class OpenRecord:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
-    """What an epoch did to one object; `versions` pins each of its tables."""
+    """What an epoch did to one object; `versions` pins each of its tables.
+
+    `position` is the last epoch that the object has taken in: behind the log while it is suspended.
+    """
 
     object: str
     versions: Mapping[str, int]
+    position: int = 0
     rows_in: int = 0
     rows_out: int = 0
     late_rows: int = 0

@@ -15,7 +15,8 @@ from floodmark.catalog.functions.model import Operand
 from floodmark.catalog.types import BIGINT, Field
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.plan.expressions import AggCall, Literal
-from floodmark.spark.expressions import Compiled, compile_expression
+from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
 
 ROWS = "__rows"
@@ -56,11 +57,17 @@ def strategy_of(call: AggCall, mode: ChangelogMode) -> Strategy:
     found = aggregate_of(call)
     if call.distinct or call.order_by:
         return Strategy.SCOPE
-    if found.decompose is not None:
+    if found.decompose is not None and _is_exact(found, call):
         return Strategy.ADDED
     if found.extremum is not None and mode is ChangelogMode.APPEND_ONLY:
         return Strategy.EXTREMUM
     return Strategy.SCOPE
+
+
+def _is_exact(found: Aggregate, call: AggCall) -> bool:
+    """Tell whether addition gives the same value for all arguments (it does not for doubles)."""
+    assert found.decompose is not None
+    return found.decompose(tuple(a.type for a in call.args), call.type).in_range is None
 
 
 def kept(name: str, index: int, call: AggCall, mode: ChangelogMode, now: int) -> Kept:
@@ -78,7 +85,7 @@ def operands(call: AggCall, now: int) -> list[Operand]:
     """Return the arguments of an aggregate call as Spark texts."""
     out = []
     for arg in call.args:
-        compiled = compile_expression(arg, now)
+        compiled = compile_expr(arg, now)
         if isinstance(arg, Literal):
             out.append(Operand(compiled.value, arg.type, arg.value))
         else:
@@ -87,13 +94,13 @@ def operands(call: AggCall, now: int) -> list[Operand]:
 
 
 def _condition(call: AggCall, now: int) -> str | None:
-    return None if call.filter is None else compile_expression(call.filter, now).value
+    return None if call.filter is None else compile_expr(call.filter, now).value
 
 
 def errors_of(call: AggCall, now: int) -> list[Compiled]:
     """Return the arguments and FILTER of a call, compiled, for their errors."""
     parts = (*call.args, *((call.filter,) if call.filter is not None else ()))
-    return [compile_expression(e, now) for e in parts]
+    return [compile_expr(e, now) for e in parts]
 
 
 def _added(name: str, index: int, call: AggCall, now: int) -> Kept:
@@ -117,8 +124,13 @@ def _added(name: str, index: int, call: AggCall, now: int) -> Kept:
         merge.append(f"CAST(coalesce({{old}}, {zero}) + coalesce({{new}}, {zero}) AS {type_})")
     slots = {suffix: "{p}" + column for suffix, column in names.items()}
     return Kept(
-        name, Strategy.ADDED, tuple(columns), tuple(partial), tuple(merge),
-        _fill(parts.finish, slots), _fill(parts.overflow, slots) if parts.overflow else None,
+        name,
+        Strategy.ADDED,
+        tuple(columns),
+        tuple(partial),
+        tuple(merge),
+        _fill(parts.finish, slots),
+        _fill(parts.overflow, slots) if parts.overflow else None,
     )
 
 
@@ -132,8 +144,12 @@ def _extremum(name: str, index: int, call: AggCall, now: int) -> Kept:
     text = aggregate_of(call).print_batch([arg], condition=_condition(call, now))
     pick = "least" if aggregate_of(call).extremum == "min" else "greatest"
     return Kept(
-        name, Strategy.EXTREMUM, (Field(column, call.type),), (text,),
-        (f"{pick}({{old}}, {{new}})",), "{p}" + column,
+        name,
+        Strategy.EXTREMUM,
+        (Field(column, call.type),),
+        (text,),
+        (f"{pick}({{old}}, {{new}})",),
+        "{p}" + column,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from floodmark.catalog.types import Field, Schema
+from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
@@ -19,21 +19,93 @@ from floodmark.spark.types import quoted, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from floodmark.analysis.analyse import AnalysedPlan
+    from floodmark.runtime.evaluation import Inputs, Stages
+
 OLD, NEW = "__old_", "__new_"
 Grouping = n.Aggregate | n.CloseAggregate
 
 
-class GroupState(Protocol):
+class StateFiles(Protocol):
     """The state table of one aggregate in one epoch."""
 
-    def old(self, keys: DataFrame | None) -> DataFrame | None:
-        """Return the stored groups (those of `keys` only, where given); None when empty."""
+    def stored(self) -> DataFrame | None:
+        """Return the stored groups as of the epoch before; None when there are none."""
 
-    def scope(self, keys: DataFrame) -> DataFrame | None:
-        """Return the input's rows after the epoch whose group is among `keys`."""
-
-    def keep(self, transitions: DataFrame) -> DataFrame:
+    def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
+
+    def release(
+        self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
+    ) -> DataFrame | None:
+        """Bring the state up to date without the groups that `closed` selects; return those."""
+
+
+class Surroundings(Protocol):
+    """What an aggregate needs of the evaluation it is part of."""
+
+    @property
+    def now(self) -> int:
+        """Return the epoch's time in microseconds."""
+
+    @property
+    def plan(self) -> AnalysedPlan:
+        """Return the analysed plan."""
+
+    @property
+    def inputs(self) -> Inputs:
+        """Return what the plan's scans read."""
+
+    @property
+    def stages(self) -> Stages:
+        """Return where operators keep things."""
+
+    def name(self, node: n.Node) -> str:
+        """Return the node's name in the plan."""
+
+    def delta(self, node: n.Node) -> Rows | None:
+        """Return the changes of a node."""
+
+    def after(self, node: n.Node) -> DataFrame | None:
+        """Return the rows of a re-readable node after the epoch."""
+
+
+def delta(node: n.Aggregate, around: Surroundings) -> Rows | None:
+    """Return the changes of the groups that the input's changes touch."""
+    parts = parts_of(node, around.plan[node.input].mode, around.now)
+    settled = settled_input(node, around)
+    if settled is None:
+        if node.group or not around.inputs.fills:
+            return None
+        settled = _nothing(node, around)
+    state = state_of(node, around, parts)
+    merged = transitions(node, settled, parts, state.stored(), around)
+    read_back = state.keep(merged, transition_schema(node, parts), node.group)
+    return changes(node, read_back, parts, fills=around.inputs.fills)
+
+
+def state_of(node: Grouping, around: Surroundings, parts: list[acc.Kept]) -> StateFiles:
+    """Return the node's state table."""
+    schema = acc.state_schema(group_fields(node), parts)
+    return around.stages.aggregate_state(f"{around.name(node)}_aggregate", schema)
+
+
+def settled_input(node: Grouping, around: Surroundings) -> DataFrame | None:
+    """Return the input's changes without the rows that an argument or FILTER refuses."""
+    rows = around.delta(node.input)
+    if rows is None:
+        return None
+    marked = checked(node, rows, around.now)
+    if not marked.failing:
+        return marked.frame
+    columns = (*node.input.schema, Field(WEIGHT, INT, nullable=False))
+    return around.stages.settle(f"{around.name(node)}_input", marked, columns)
+
+
+def _nothing(node: Grouping, around: Surroundings) -> DataFrame:
+    columns = (*node.input.schema, Field(WEIGHT, INT))
+    nulls = (f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in columns)
+    return around.inputs.spark.range(0).selectExpr(*nulls)
 
 
 def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Kept]:
@@ -55,9 +127,7 @@ def transition_schema(node: Grouping, parts: list[acc.Kept]) -> Schema:
 
 def checked(node: Grouping, rows: Rows, now: int) -> Rows:
     """Return the input's changes, those with a failing argument marked for the dead letters."""
-    compiled = [
-        (name, c) for name, call in node.aggregates for c in acc.errors_of(call, now)
-    ]
+    compiled = [(name, c) for name, call in node.aggregates for c in acc.errors_of(call, now)]
     names = list(node.input.names)
     error = error_column(compiled, names, rows.failing)
     if error is None:
@@ -67,16 +137,27 @@ def checked(node: Grouping, rows: Rows, now: int) -> Rows:
 
 
 def transitions(
-    node: Grouping, changes: DataFrame, parts: list[acc.Kept], state: GroupState
+    node: Grouping,
+    changes: DataFrame,
+    parts: list[acc.Kept],
+    stored: DataFrame | None,
+    around: Surroundings,
 ) -> DataFrame:
     """Return one row per touched group with its old and new accumulators."""
     partial = _partial(node, changes, parts)
     scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
     if scoped:
-        partial = _with_scope(node, partial, scoped, state)
-    old = state.old(partial.selectExpr(*map(quoted, node.group)) if node.group else None)
-    merged = _joined(node, partial, old, parts)
-    return merged.selectExpr(*map(quoted, node.group), *_sides(node, parts, old is not None))
+        partial = _with_scope(node, partial, scoped, _scope(node, around))
+    merged = _joined(node, partial, stored, parts)
+    return merged.selectExpr(*map(quoted, node.group), *_sides(node, parts, stored is not None))
+
+
+def _scope(node: Grouping, around: Surroundings) -> DataFrame | None:
+    """Return the input's rows after the epoch that no argument refuses."""
+    rows = around.after(node.input)
+    errors = [c.error for _, call in node.aggregates for c in acc.errors_of(call, around.now)]
+    failing = [f"({e}) IS NULL" for e in errors if e is not None]
+    return rows if rows is None or not failing else rows.where(" AND ".join(failing))
 
 
 def _partial(node: Grouping, changes: DataFrame, parts: list[acc.Kept]) -> DataFrame:
@@ -93,13 +174,11 @@ def _partial(node: Grouping, changes: DataFrame, parts: list[acc.Kept]) -> DataF
 
 
 def _with_scope(
-    node: Grouping, partial: DataFrame, scoped: list[acc.Kept], state: GroupState
+    node: Grouping, partial: DataFrame, scoped: list[acc.Kept], rows: DataFrame | None
 ) -> DataFrame:
     """Add the values that are recomputed from the touched groups' input."""
     from pyspark.sql import functions as F
 
-    keys = partial.selectExpr(*map(quoted, node.group))
-    rows = state.scope(keys)
     if rows is None:
         nulls = [
             f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(NEW + f.name)}"
@@ -112,6 +191,8 @@ def _with_scope(
         for p in scoped
         for f, text in zip(p.columns, p.partial, strict=True)
     ]
+    if node.group:
+        rows = _touched(node, rows, partial)
     recomputed = rows.groupBy(*map(quoted, node.group)).agg(*values)
     if not node.group:
         return partial.crossJoin(recomputed)
@@ -120,6 +201,15 @@ def _with_scope(
     names = [quoted(NEW + f.name) for p in scoped for f in p.columns]
     joined = partial.alias("l").join(right, condition, "left")
     return joined.selectExpr("l.*", *(f"r.{name}" for name in names))
+
+
+def _touched(node: Grouping, rows: DataFrame, partial: DataFrame) -> DataFrame:
+    """Return the rows whose group is among the touched ones."""
+    from pyspark.sql import functions as F
+
+    keys = partial.selectExpr(*(f"{quoted(c)} AS {quoted('__t_' + c)}" for c in node.group))
+    condition = " AND ".join(f"{quoted(c)} <=> {quoted('__t_' + c)}" for c in node.group)
+    return rows.join(F.broadcast(keys), F.expr(condition), "left_semi")
 
 
 def _joined(
@@ -145,7 +235,9 @@ def _sides(node: Grouping, parts: list[acc.Kept], has_old: bool) -> list[str]:
     for field in schema:
         name = quoted(OLD + field.name)
         out.append(name if has_old else f"CAST(NULL AS {spark_type(field.type)}) AS {name}")
-    rows = acc.Kept("", acc.Strategy.ADDED, schema[:1], (), ("coalesce({old}, 0L) + {new}",), "")
+    rows = acc.Kept(
+        "", acc.Strategy.ADDED, schema[:1], (), ("coalesce({old}, 0L) + coalesce({new}, 0L)",), ""
+    )
     count = _merged(rows, 0, has_old)
     out.append(f"nullif({count}, 0L) AS {quoted(NEW + acc.ROWS)}")
     for part in parts:
@@ -160,24 +252,24 @@ def _merged(part: acc.Kept, i: int, has_old: bool) -> str:
     return part.merge[i].format(old=old, new=quoted(NEW + field.name))
 
 
-def changes(node: Grouping, read_back: DataFrame, parts: list[acc.Kept], *, always: bool) -> Rows:
+def changes(node: Grouping, read_back: DataFrame, parts: list[acc.Kept], *, fills: bool) -> Rows:
     """Return `-old, +new` of the groups whose visible values differ.
 
-    With `always` (no group columns) a side without rows still has the values of an empty group.
+    Without group columns there is always one row, from the epoch that fills the object.
     """
-    old = _output(node, parts, OLD, always)
-    new = _output(node, parts, NEW, always)
+    old = _output(node, parts, OLD, always=not node.group and not fills)
+    new = _output(node, parts, NEW, always=not node.group)
     pairs = read_back.selectExpr(f"{old} AS o", f"{new} AS n").where("NOT (o <=> n)")
-    columns = [f"e.r.{quoted(name)}" for name in node.names]
     signed = (
         f"explode(filter(array(struct(-1 AS {WEIGHT}, o AS r), struct(1 AS {WEIGHT}, n AS r)), "
         "x -> x.r IS NOT NULL)) AS e"
     )
-    frame = pairs.selectExpr(signed).selectExpr(*columns, f"e.{WEIGHT}")
+    columns = [f"e.r.{quoted(name)} AS {quoted(name)}" for name in node.names]
+    frame = pairs.selectExpr(signed).selectExpr(*columns, f"e.{WEIGHT} AS {WEIGHT}")
     return Rows(frame, consolidated=True)
 
 
-def _output(node: Grouping, parts: list[acc.Kept], prefix: str, always: bool) -> str:
+def _output(node: Grouping, parts: list[acc.Kept], prefix: str, *, always: bool) -> str:
     """Return the text of one side's output row as a struct, NULL where the group is absent."""
     fields = [f"{quoted(c)} AS {quoted(c)}" for c in node.group]
     for part, (name, call) in zip(parts, node.aggregates, strict=True):
@@ -202,4 +294,3 @@ def batch(node: Grouping, frame: DataFrame, now: int) -> DataFrame:
         for name, call in node.aggregates
     ]
     return grouped.selectExpr(*map(quoted, node.group), *casts)
-

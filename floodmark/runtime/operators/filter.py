@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
 from floodmark.plan import nodes as n
+from floodmark.runtime.operators.project import raising
 from floodmark.runtime.operators.rows import Rows, error_column
-from floodmark.spark.expressions import compile_expression
+from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def delta(node: n.Filter, rows: Rows, now: int) -> Rows:
     """Return the changes that pass, and those on their way to the dead letters."""
-    compiled = compile_expression(node.predicate, now)
+    compiled = compile_expr(node.predicate, now)
     if compiled.error is None and not rows.failing:
         return rows.with_frame(rows.frame.where(compiled.value))
     label = node.predicate.span.text if node.predicate.span is not None else "WHERE"
@@ -30,7 +31,7 @@ def delta(node: n.Filter, rows: Rows, now: int) -> Rows:
     return Rows(kept, failing=True, consolidated=False)
 
 
-def batch(node: n.Filter, frame: DataFrame, now: int) -> DataFrame:
-    """Return the rows that pass."""
-    compiled = compile_expression(node.predicate, now)
-    return frame.where(compiled.value)
+def batch(node: n.Filter, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
+    """Return the rows that pass; `strict` raises for a row that the predicate refuses."""
+    compiled = compile_expr(node.predicate, now)
+    return frame.where(raising(compiled) if strict else compiled.value)

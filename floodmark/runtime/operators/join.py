@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from floodmark.changelog import WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.rows import Rows, flipped, weighted
-from floodmark.spark.expressions import compile_expression
+from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _condition(node: n.Join, now: int) -> Column | None:
 
     parts = [f"{quoted(a)} = {quoted(b)}" for a, b in node.equi]
     if node.residual is not None:
-        parts.append(f"({compile_expression(node.residual, now).value})")
+        parts.append(f"({compile_expr(node.residual, now).value})")
     return F.expr(" AND ".join(parts)) if parts else None
 
 
@@ -94,15 +94,11 @@ def _padded_or_joined(
         return joined.selectExpr(*(quoted(c) for c in node.names), WEIGHT)
     if node.kind is n.JoinKind.INNER:
         return None
-    padding = [
-        f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.right.schema
-    ]
+    padding = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.right.schema]
     return left.selectExpr(*(quoted(c) for c in node.left.names), *padding, WEIGHT)
 
 
-def _join(
-    node: n.Join, left: DataFrame | None, right: DataFrame, now: int
-) -> DataFrame | None:
+def _join(node: n.Join, left: DataFrame | None, right: DataFrame, now: int) -> DataFrame | None:
     if left is None:
         return None
     condition = _condition(node, now)

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef
 from floodmark.runtime.operators.rows import Rows, error_column
-from floodmark.spark.expressions import Compiled, compile_expression
+from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+RAISED = "{floodmark:"
+"""Starts the message of an error that an ad-hoc query raises; its code and `}` follow."""
+
 
 def _compiled(node: n.Project, now: int) -> list[tuple[str, Compiled]]:
-    return [(name, compile_expression(expr, now)) for name, expr in node.columns]
+    return [(name, compile_expr(expr, now)) for name, expr in node.columns]
 
 
 def _label(node: n.Project, name: str) -> str:
@@ -35,10 +39,20 @@ def delta(node: n.Project, rows: Rows, now: int) -> Rows:
     return Rows(frame, failing=error is not None, consolidated=rows.consolidated and keeps)
 
 
-def batch(node: n.Project, frame: DataFrame, now: int) -> DataFrame:
-    """Return the projected rows without those that an expression refuses."""
+def batch(node: n.Project, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
+    """Return the projected rows without those that an expression refuses; `strict` raises."""
     compiled = _compiled(node, now)
+    if strict:
+        return frame.selectExpr(*(f"{raising(c)} AS {quoted(name)}" for name, c in compiled))
     errors = [c.error for _, c in compiled if c.error is not None]
     if errors:
         frame = frame.where(" AND ".join(f"({e}) IS NULL" for e in errors))
     return frame.selectExpr(*(f"{c.value} AS {quoted(name)}" for name, c in compiled))
+
+
+def raising(compiled: Compiled) -> str:
+    """Return the text of a value that ends the query where a row is refused."""
+    if compiled.error is None:
+        return compiled.value
+    stop = f"raise_error(concat('{RAISED}', CAST(({compiled.error}) AS STRING), '}}'))"
+    return f"CASE WHEN ({compiled.error}) IS NOT NULL THEN {stop} ELSE {compiled.value} END"

@@ -36,7 +36,7 @@ def _columns(node: n.Tumble) -> list[str]:
 def _to_micros(column: str, type_: SqlType) -> str:
     if type_.kind is Kind.TIMESTAMPTZ:
         return f"unix_micros({column})"
-    return f"unix_micros(CAST({column} AS TIMESTAMP))"
+    return f"unix_micros(CAST({column} AS TIMESTAMP_LTZ))"
 
 
 def _from_micros(text: str, type_: SqlType) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.plan import nodes as n
-from floodmark.spark.expressions import compile_expression
+from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def batch(node: n.Values, spark: SparkSession, now: int) -> DataFrame:
     """Return the rows."""
-    compiled = [[compile_expression(e, now) for e in row] for row in node.rows]
+    compiled = [[compile_expr(e, now) for e in row] for row in node.rows]
     columns = [quoted(name) for name in node.names]
     aliases = [f"s.c{i} AS {c}" for i, c in enumerate(columns)]
     structs = ", ".join(

@@ -1,0 +1,56 @@
+"""A cut: the version of every table and the watermark of every object as of one epoch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from floodmark.storage.epoch_log import ObjectRecord
+
+Watermarks = Mapping[str, Any]
+"""Watermark value by column of an object; a column without one yet is absent."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The newest record of every object as of one sealed epoch."""
+
+    epoch: int = 0
+    records: Mapping[str, ObjectRecord] = field(default_factory=dict)
+
+    def version(self, object_: str, table: str) -> int | None:
+        """Return the version of an object's table, or None where it is not there yet."""
+        found = self.records.get(object_)
+        return None if found is None else found.versions.get(table)
+
+    def watermarks(self, object_: str) -> Watermarks:
+        """Return an object's watermarks; empty before its first."""
+        found = self.records.get(object_)
+        return {} if found is None else found.watermarks
+
+
+class Progress:
+    """The cut that an open epoch grows into; threads add records as objects commit."""
+
+    def __init__(self, before: Cut, epoch: int) -> None:
+        self.before = before
+        self.epoch = epoch
+        self._done: dict[str, ObjectRecord] = {}
+        self._lock = threading.Lock()
+
+    def add(self, record: ObjectRecord) -> None:
+        """Take in the record of an object that has committed."""
+        with self._lock:
+            self._done[record.object] = record
+
+    @property
+    def done(self) -> dict[str, ObjectRecord]:
+        """Return the records of this epoch so far."""
+        with self._lock:
+            return dict(self._done)
+
+    def cut(self) -> Cut:
+        """Return the cut with everything added so far."""
+        return Cut(self.epoch, {**self.before.records, **self.done})

@@ -1,0 +1,198 @@
+"""What is deployed: the catalog of a version, analysed, and what an apply would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import CatalogObject, Origin, key_of, kind_of, qualified
+from floodmark.errors import NotSupported
+from floodmark.sql import statements as s
+from floodmark.sql.parse import parse_script, parse_statement
+from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A catalog version in force; version 0 is the empty catalog of a new warehouse."""
+
+    version: int
+    pipeline: Pipeline
+
+    @property
+    def catalog(self) -> Catalog:
+        """Return the catalog."""
+        return self.pipeline.catalog
+
+
+EMPTY = Deployed(0, Pipeline(Catalog()))
+
+
+def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
+    """Return a logged catalog version; definitions that `known` has are not analysed again."""
+    have: Mapping[str, CatalogObject] = {} if known is None else known.catalog.objects
+    catalog = Catalog()
+    for applied in version.statements:
+        before = have.get(applied.object or "")
+        if before is not None and (before.sql, before.origin.value) == (
+            applied.sql,
+            applied.origin,
+        ):
+            catalog = Catalog({**catalog.objects, before.key: before})
+            continue
+        statement = parse_statement(applied.sql, applied.file)
+        assert isinstance(statement, s.Definition)
+        catalog = catalog.create(statement, Origin(applied.origin))
+    pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
+    return Deployed(version.version, pipeline)
+
+
+def statements_of(catalog: Catalog) -> list[AppliedStatement]:
+    """Return a catalog as the statements that define it, in the order of creation."""
+    return [
+        AppliedStatement(o.statement.sql, o.statement.span.file, o.origin.value, o.key)
+        for o in catalog.objects.values()
+    ]
+
+
+@dataclass(frozen=True)
+class Desired:
+    """What the pipeline files define, and the SET statements among them."""
+
+    definitions: tuple[s.Definition, ...]
+    settings: tuple[s.SetOption, ...] = ()
+
+
+def read_files(folder: Path) -> Desired:
+    """Parse `*.sql` of a folder in file-name order; they may hold CREATE and SET only (E0360)."""
+    definitions: list[s.Definition] = []
+    settings: list[s.SetOption] = []
+    for path in sorted(folder.glob("*.sql")):
+        for statement in parse_script(path.read_text(encoding="utf-8"), str(path)):
+            if isinstance(statement, s.Definition):
+                definitions.append(statement)
+            elif isinstance(statement, s.SetOption):
+                settings.append(statement)
+            else:
+                raise NotSupported(
+                    "E0360",
+                    "pipeline files hold CREATE and SET only",
+                    span=statement.span,
+                    hint="run this statement with `floodmark sql`",
+                )
+    return Desired(tuple(definitions), tuple(settings))
+
+
+@dataclass(frozen=True)
+class Change:
+    """One object that an apply creates, rebuilds or drops, and why."""
+
+    key: str
+    action: str  # "create" | "rebuild" | "drop"
+    reason: str
+    before: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an apply does, as data: the new catalog and the list of changes, in order."""
+
+    catalog: Catalog
+    pipeline: Pipeline
+    changes: tuple[Change, ...]
+
+    @property
+    def created(self) -> frozenset[str]:
+        """Return the keys of the objects that are filled anew."""
+        return frozenset(c.key for c in self.changes if c.action != "drop")
+
+
+def plan_files(desired: Desired, deployed: Deployed) -> Plan:
+    """Compare the pipeline files with what is deployed.
+
+    Objects that a statement created are kept; a file object that the files no longer have goes.
+    """
+    catalog = Catalog(
+        {k: o for k, o in deployed.catalog.objects.items() if o.origin is Origin.STATEMENT}
+    )
+    catalog = _with_definitions(desired.definitions, deployed, catalog)
+    pipeline = analyse_catalog(catalog, deployed.pipeline)
+    return Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
+
+
+def _with_definitions(
+    definitions: Iterable[s.Definition], deployed: Deployed, statements: Catalog
+) -> Catalog:
+    """Return the file objects in file order, then those that statements added to them."""
+    catalog = Catalog()
+    for statement in definitions:
+        created = catalog.create(statement, Origin.FILE)
+        key = next(k for k in created.objects if k not in catalog.objects)
+        same = deployed.catalog.objects.get(key)
+        keeps = (
+            same is not None and same.origin is Origin.FILE and same.sql == created.objects[key].sql
+        )
+        catalog = created if not keeps or same is None else Catalog({**catalog.objects, key: same})
+    for key, found in statements.objects.items():
+        if key not in catalog.objects:
+            catalog = Catalog({**catalog.objects, key: found})
+    return catalog
+
+
+def changes_between(before: Pipeline, after: Pipeline) -> list[Change]:
+    """Return what differs, drops first, then in the order in which epochs advance objects."""
+    out = [
+        Change(key, "drop", "no longer defined", found.object.sql)
+        for key, found in reversed(before.objects.items())
+        if key not in after.objects
+    ]
+    rebuilt: set[str] = set()
+    for key, found in after.objects.items():
+        old = before.objects.get(key)
+        if old is None:
+            out.append(Change(key, "create", "new", None, found.object.sql))
+            continue
+        reason = _reason(old, found, rebuilt)
+        if reason is not None:
+            rebuilt.add(key)
+            out.append(Change(key, "rebuild", reason, old.object.sql, found.object.sql))
+    return out
+
+
+def _reason(old: AnalysedObject, new: AnalysedObject, rebuilt: set[str]) -> str | None:
+    if old.fingerprint != new.fingerprint:
+        return "its definition changed"
+    feeders = [f for f in new.feeders if f in rebuilt]
+    upstream = [k for k in new.reads if k in rebuilt]
+    if upstream or feeders:
+        return f"{', '.join(upstream + feeders)} is rebuilt"
+    return None
+
+
+def plan_statement(statement: s.Statement, deployed: Deployed) -> Plan | None:
+    """Return what a CREATE or DROP changes; None for IF [NOT] EXISTS that has nothing to do."""
+    match statement:
+        case s.Drop():
+            catalog, gone = deployed.catalog.drop(statement)
+            if not gone:
+                return None
+        case s.Definition():
+            catalog = _created(statement, deployed.catalog)
+            if catalog is deployed.catalog:
+                return None
+        case _:
+            raise AssertionError(statement)
+    pipeline = analyse_catalog(catalog, deployed.pipeline)
+    return Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
+
+
+def _created(statement: s.Definition, catalog: Catalog) -> Catalog:
+    if statement.if_not_exists:
+        key = key_of(qualified(statement.name), kind_of(statement))
+        if key in catalog.objects:
+            return catalog
+    return catalog.create(statement, Origin.STATEMENT)

@@ -1,0 +1,245 @@
+"""INSERT, UPDATE and DELETE: evaluated against the last sealed epoch, their rows written first.
+
+The written rows are the offset of the DML epoch: a replay reads them and never evaluates again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.objects import Kind
+from floodmark.catalog.types import BIGINT
+from floodmark.changelog import ROW_ID, WEIGHT, is_hidden
+from floodmark.errors import BindError, NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.bind import BindContext, bind_scalar
+from floodmark.plan.build import build_query, cast_to
+from floodmark.plan.definitions import ColumnInfo
+from floodmark.plan.expressions import ColumnRef, Expr, Literal
+from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
+from floodmark.runtime.operators.merge import DML_ORDINAL
+from floodmark.runtime.query import Reader
+from floodmark.spark.types import quoted
+from floodmark.sql import statements as s
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PARTITION = 65_535
+"""The source partition that stands for DML in row ids."""
+Dml = s.Insert | s.Update | s.Delete
+
+
+@dataclass(frozen=True)
+class DmlRows:
+    """What a statement writes: plans of rows with a weight, in the order in which they apply."""
+
+    parts: tuple[tuple[n.Node, int], ...]
+
+
+def plan_dml(statement: Dml, target: AnalysedObject, reader: Reader) -> DmlRows:
+    """Return the rows of a statement as plans over the table's columns.
+
+    Raises E0231 to E0236 for what the table does not take.
+    """
+    _check_target(statement, target)
+    if statement.returning:
+        raise NotSupported(
+            "E0362",
+            "RETURNING is not available yet",
+            span=statement.span,
+            hint="SELECT the rows afterwards",
+        )
+    match statement:
+        case s.Insert():
+            return DmlRows(((_insert(statement, target, reader), 1),))
+        case s.Update():
+            return _update(statement, target, reader)
+        case s.Delete():
+            return DmlRows(((_matching(statement, target, reader), -1),))
+
+
+def _check_target(statement: Dml, target: AnalysedObject) -> None:
+    if target.kind is not Kind.TABLE or target.declared is None:
+        raise BindError(
+            "E0231",
+            f'cannot change {target.kind.value} "{target.name}"',
+            span=statement.table.span,
+            hint="only tables take INSERT, UPDATE and DELETE",
+        )
+    if target.append_only and not isinstance(statement, s.Insert):
+        raise BindError(
+            "E0232",
+            "append-only table does not support update or delete",
+            span=statement.table.span,
+            hint="create the table without APPEND ONLY",
+        )
+    extra = getattr(statement, "from_", None) or getattr(statement, "using", None)
+    if extra is not None:
+        raise NotSupported(
+            "E0363",
+            "UPDATE … FROM and DELETE … USING are not available yet",
+            span=statement.span,
+            hint="put the condition into WHERE",
+        )
+
+
+def _columns(target: AnalysedObject) -> tuple[ColumnInfo, ...]:
+    assert target.declared is not None
+    return target.declared.columns
+
+
+def _insert(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.Node:
+    query = _with_defaults(statement, target, reader)
+    shown = [f for f in query.schema if not is_hidden(f.name)]
+    writable = [c.name for c in _columns(target) if c.generated is None]
+    names = list(statement.columns) or writable[: len(shown)]
+    for name in names:
+        if name not in writable:
+            raise unknown_column(name, writable, statement.span)
+    if len(names) != len(shown):
+        raise BindError(
+            "E0233",
+            f"INSERT has {len(shown)} values for {len(names)} columns",
+            span=statement.span,
+            hint="give one value per column",
+        )
+    given = dict(zip(names, shown, strict=True))
+    columns: list[tuple[str, Expr]] = []
+    for column in _columns(target):
+        if column.name in given:
+            f = given[column.name]
+            columns.append((column.name, cast_to(ColumnRef(f.type, f.name), column.type)))
+        elif column.generated is None:
+            columns.append((column.name, column.default or Literal(column.type, None)))
+    if "__ordinal" in query.names:
+        columns.append((DML_ORDINAL, ColumnRef(BIGINT, "__ordinal")))
+    return _with_generated(n.Project(query, tuple(columns)), target)
+
+
+def _with_generated(node: n.Node, target: AnalysedObject) -> n.Node:
+    computed = {c.name: c.generated for c in _columns(target) if c.generated is not None}
+    if not computed:
+        return node
+    columns: list[tuple[str, Expr]] = []
+    for column in _columns(target):
+        expr = computed.get(column.name) or ColumnRef(column.type, column.name)
+        columns.append((column.name, expr))
+    rest = [f for f in node.schema if is_hidden(f.name)]
+    return n.Project(node, (*columns, *((f.name, ColumnRef(f.type, f.name)) for f in rest)))
+
+
+def _with_defaults(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.Node:
+    """Return the query; in VALUES, untyped values take the types of their columns."""
+    return build_query(statement.query, reader.relations, statement.span)
+
+
+def _matching(statement: s.Update | s.Delete, target: AnalysedObject, reader: Reader) -> n.Node:
+    """Return the stored rows that WHERE selects, hidden key columns included."""
+    relation = reader.relations[target.key]
+    node: n.Node = n.Scan(target.key, relation.columns, relation.stream_key, relation.mode)
+    if statement.where is None:
+        return node
+    scope = _scope(statement, target)
+    predicate = bind_scalar(statement.where, scope, BindContext(source=statement.span))
+    return n.Filter(node, predicate)
+
+
+def _scope(statement: s.Update | s.Delete, target: AnalysedObject) -> QueryScope:
+    alias = statement.alias or target.object.base_name
+    columns = tuple(Column(f.name, f.name, f.type) for f in target.relation.columns)
+    return QueryScope((Source(alias, columns),))
+
+
+def _update(statement: s.Update, target: AnalysedObject, reader: Reader) -> DmlRows:
+    matching = _matching(statement, target, reader)
+    assigned = _assignments(statement, target)
+    columns = tuple(
+        (f.name, assigned.get(f.name, ColumnRef(f.type, f.name))) for f in target.relation.columns
+    )
+    new = _with_generated(n.Project(matching, columns), target)
+    key = target.relation.stream_key
+    if any(column in assigned for column in key):
+        return DmlRows(((matching, -1), (new, 1)))
+    return DmlRows(((new, 1),))
+
+
+def _assignments(statement: s.Update, target: AnalysedObject) -> dict[str, Expr]:
+    scope = _scope(statement, target)
+    writable = {c.name: c for c in _columns(target) if c.generated is None}
+    out: dict[str, Expr] = {}
+    for assignment in statement.assignments:
+        values = _values(assignment)
+        for name, value in zip(assignment.columns, values, strict=True):
+            if name not in writable:
+                raise unknown_column(name, writable, assignment.span)
+            bound = bind_scalar(value, scope, BindContext(source=statement.span))
+            out[name] = cast_to(bound, writable[name].type)
+    return out
+
+
+def _values(assignment: s.Assignment) -> list[Any]:
+    if not assignment.is_tuple:
+        return [assignment.value]
+    values = list(getattr(assignment.value, "expressions", ()))
+    if len(values) != len(assignment.columns):
+        raise NotSupported(
+            "E0364",
+            "a tuple assignment needs as many values as columns, written out",
+            span=assignment.span,
+            hint="(a, b) = (1, 2)",
+        )
+    return values
+
+
+def dml_frame(rows: DmlRows, target: AnalysedObject, reader: Reader, start: int) -> DataFrame:
+    """Return the rows to write: the table's columns, weight and ordinal from `start` on."""
+    frames = [_part(node, weight, i, target, reader) for i, (node, weight) in enumerate(rows.parts)]
+    frame = frames[0]
+    for other in frames[1:]:
+        frame = frame.unionAll(other)
+    numbered = f"row_number() OVER (ORDER BY __part, {DML_ORDINAL}) - 1"
+    frame = frame.selectExpr("*", f"CAST({numbered} AS BIGINT) AS __number")
+    names = []
+    for f in target.relation.columns:
+        if f.name == ROW_ID:
+            fresh = f"shiftleft(CAST({PARTITION} AS BIGINT), 47) | (__number + {start}L)"
+            names.append(f"coalesce({ROW_ID}, {fresh}) AS {ROW_ID}")
+        else:
+            names.append(quoted(f.name))
+    return frame.selectExpr(*names, WEIGHT, f"__number AS {DML_ORDINAL}")
+
+
+def _part(
+    node: n.Node, weight: int, part: int, target: AnalysedObject, reader: Reader
+) -> DataFrame:
+    frame = reader.frame(node)
+    have = set(node.names)
+    columns = []
+    for f in target.relation.columns:
+        if f.name in have:
+            columns.append(quoted(f.name))
+        else:
+            type_ = "BIGINT" if f.name == ROW_ID else "STRING"
+            columns.append(f"CAST(NULL AS {type_}) AS {f.name}")
+    ordinal = (
+        DML_ORDINAL if DML_ORDINAL in have else f"monotonically_increasing_id() AS {DML_ORDINAL}"
+    )
+    return frame.selectExpr(
+        *columns, f"CAST({weight} AS INT) AS {WEIGHT}", ordinal, f"{part} AS __part"
+    )
+
+
+def check_rows(found: Mapping[str, int], target: AnalysedObject) -> None:
+    """Raise E0235 for a NULL in a NOT NULL column; `found` counts NULLs per column."""
+    for column in _columns(target):
+        if column.not_null and found.get(column.name):
+            raise BindError(
+                "E0235",
+                f'null value in column "{column.name}" of relation "{target.name}" violates '
+                "not-null constraint",
+                hint="give a value, or a DEFAULT in the table",
+            )

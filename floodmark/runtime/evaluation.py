@@ -1,0 +1,196 @@
+"""One plan in one epoch: the changes of its root, from the changes and versions of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.state import rereadable
+from floodmark.catalog.types import INT, Field, Schema
+from floodmark.changelog import WEIGHT
+from floodmark.plan import nodes as n
+from floodmark.runtime.operators import aggregate, close_aggregate, dispatch, join, union_all
+from floodmark.runtime.operators.rows import Rows, weighted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+Ranges = Mapping[str, tuple[Any, Any]]
+"""Inclusive bounds by column; None is open."""
+
+
+class Inputs(Protocol):
+    """What the scans of a plan read in one epoch; None is an empty relation."""
+
+    spark: SparkSession
+    now: int
+    fills: bool
+    """The plan's object is new: its input changes are all rows, and there was nothing before."""
+
+    def changes(self, scan: n.Scan) -> Rows | None:
+        """Return what the epoch changed in an object."""
+
+    def before(self, scan: n.Scan) -> DataFrame | None:
+        """Return the object's rows before the epoch."""
+
+    def after(self, scan: n.Scan, ranges: Ranges | None = None) -> DataFrame | None:
+        """Return the object's rows after the epoch, at least those within the ranges."""
+
+    def watermark(self, node: n.Node, column: str, *, before: bool) -> object | None:
+        """Return the watermark of a node's column, before or after the epoch."""
+
+
+class Stages(Protocol):
+    """Where a plan's operators put what they keep or need twice."""
+
+    def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
+        """Write rows, put the failing ones aside, return the others read back."""
+
+    def aggregate_state(self, name: str, schema: Schema) -> aggregate.StateFiles:
+        """Return the state table of an aggregate."""
+
+    def arrangement(self, name: str, columns: Schema) -> Arrangement:
+        """Return the input arrangement of an operator."""
+
+
+class Arrangement(Protocol):
+    """The consolidated rows of an input that no persisted object holds."""
+
+    def before(self) -> DataFrame | None:
+        """Return its rows before the epoch."""
+
+    def after(self, changes: DataFrame | None) -> DataFrame | None:
+        """Return its rows after the epoch's changes; records them."""
+
+
+class Evaluation:
+    """Computes changes; a node that occurs twice in a plan is computed once."""
+
+    def __init__(self, plan: AnalysedPlan, inputs: Inputs, stages: Stages) -> None:
+        self.plan = plan
+        self.inputs = inputs
+        self.stages = stages
+        self.now = inputs.now
+        self._changes: dict[n.Node, Rows | None] = {}
+        self._settled: dict[n.Node, DataFrame | None] = {}
+
+    def root(self) -> Rows | None:
+        """Return the changes of the plan's root."""
+        return self.delta(self.plan.root)
+
+    def delta(self, node: n.Node) -> Rows | None:
+        """Return the changes of a node in this epoch, None when there are none."""
+        if node not in self._changes:
+            self._changes[node] = self._delta(node)
+        return self._changes[node]
+
+    def _delta(self, node: n.Node) -> Rows | None:
+        match node:
+            case n.Scan():
+                return self.inputs.changes(node)
+            case n.Values():
+                if not self.inputs.fills:
+                    return None
+                rows = dispatch.batch(node, [], self.inputs.spark, self.now)
+                return Rows(weighted(rows), consolidated=True)
+            case n.Join():
+                sides = _Sides(self, node)
+                changes = join.delta(node, sides, self.now)
+                sides.keep()
+                return changes
+            case n.Aggregate():
+                return aggregate.delta(node, self)
+            case n.CloseAggregate():
+                return close_aggregate.delta(node, self)
+            case _:
+                return dispatch.row_local(node, self)
+
+    def name(self, node: n.Node) -> str:
+        """Return the node's name in the plan, `r0`, `r1`, …"""
+        return self.plan[node].identifier
+
+    def settled(self, node: n.Node) -> DataFrame | None:
+        """Return the changes of a node without failing rows, cheap to read more than once."""
+        if node not in self._settled:
+            self._settled[node] = self._settle(node)
+        return self._settled[node]
+
+    def _settle(self, node: n.Node) -> DataFrame | None:
+        rows = self.delta(node)
+        if rows is None:
+            return None
+        if not rows.failing and rereadable(node):
+            return rows.frame
+        columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
+        return self.stages.settle(f"{self.name(node)}_changes", rows, columns)
+
+    def before(self, node: n.Node) -> DataFrame | None:
+        """Return the rows of a re-readable node before the epoch."""
+        return None if self.inputs.fills else self._rows(node, after=False)
+
+    def after(self, node: n.Node) -> DataFrame | None:
+        """Return the rows of a re-readable node after the epoch."""
+        return self._rows(node, after=True)
+
+    def after_range(self, node: n.Node, ranges: Ranges) -> DataFrame | None:
+        """Return the rows after the epoch; files wholly outside the scan's ranges are not read."""
+        return self._rows(node, after=True, ranges=ranges)
+
+    def _rows(self, node: n.Node, *, after: bool, ranges: Ranges | None = None) -> DataFrame | None:
+        if isinstance(node, n.Scan):
+            return self.inputs.after(node, ranges) if after else self.inputs.before(node)
+        frames = [self._rows(child, after=after, ranges=ranges) for child in node.inputs]
+        if isinstance(node, n.UnionAll):
+            return self._union(node, frames)
+        present = [frame for frame in frames if frame is not None]
+        if len(present) < len(frames):
+            return None
+        return dispatch.batch(node, present, self.inputs.spark, self.now)
+
+    def _union(self, node: n.UnionAll, frames: list[DataFrame | None]) -> DataFrame | None:
+
+        if all(frame is None for frame in frames):
+            return None
+        rows = [None if f is None else Rows(weighted(f)) for f in frames]
+        joined = union_all.delta(node, rows)
+        return None if joined is None else joined.frame.drop(WEIGHT)
+
+
+class _Sides:
+    """The inputs of one join: re-read where they are persisted, else from an arrangement."""
+
+    def __init__(self, evaluation: Evaluation, node: n.Join) -> None:
+        self.evaluation = evaluation
+        self.node = node
+        self._new: dict[str, DataFrame | None] = {}
+
+    def delta(self, node: n.Node) -> DataFrame | None:
+        return self.evaluation.settled(node)
+
+    def old(self, node: n.Node) -> DataFrame | None:
+        if rereadable(node):
+            return self.evaluation.before(node)
+        return self._arrangement(node).before()
+
+    def new(self, node: n.Node) -> DataFrame | None:
+        if rereadable(node):
+            return self.evaluation.after(node)
+        side = self._side(node)
+        if side not in self._new:
+            self._new[side] = self._arrangement(node).after(self.delta(node))
+        return self._new[side]
+
+    def keep(self) -> None:
+        """Record both arrangements, also where the join did not need their new rows."""
+        for side in (self.node.left, self.node.right):
+            if not rereadable(side):
+                self.new(side)
+
+    def _side(self, node: n.Node) -> str:
+        return "left" if node is self.node.left else "right"
+
+    def _arrangement(self, node: n.Node) -> Arrangement:
+        name = f"{self.evaluation.name(self.node)}_{self._side(node)}"
+        return self.evaluation.stages.arrangement(name, node.schema)

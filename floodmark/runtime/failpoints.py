@@ -1,0 +1,45 @@
+"""Named points at which a test can kill the process; inert unless the environment arms one.
+
+`FLOODMARK_FAILPOINT=name` (or `name:3` for its third time) ends the process with SIGKILL there,
+as a power cut would.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from typing import Final
+
+VARIABLE: Final = "FLOODMARK_FAILPOINT"
+
+NAMES: Final = (
+    "lease_taken",
+    "offsets_chosen",
+    "offsets_logged",
+    "first_object_done",
+    "files_written",
+    "first_table_committed",
+    "state_committed",
+    "view_committed",
+    "sink_committed",
+    "dead_letter_committed",
+    "before_seal",
+    "after_seal",
+)
+"""In the order in which an epoch passes them."""
+
+_reached: Counter[str] = Counter()
+
+
+def reach(name: str) -> None:
+    """Die here if this is the armed point."""
+    armed = os.environ.get(VARIABLE)
+    if armed is None:
+        return
+    wanted, _, count = armed.partition(":")
+    if wanted != name:
+        return
+    _reached[name] += 1
+    if _reached[name] >= int(count or "1"):
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,132 @@
+"""What a plan's scans read in one epoch, from the versions that the cut pins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.changelog import KIND, WEIGHT
+from floodmark.plan import nodes as n
+from floodmark.reference.watermarks import propagate
+from floodmark.runtime import layout
+from floodmark.runtime.cut import Cut
+from floodmark.runtime.operators.rows import Rows, weighted
+from floodmark.runtime.tables import Tables
+from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import Handle
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.runtime.evaluation import Ranges
+
+_EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_WEIGHT_OF_KIND = f"CASE WHEN {KIND} IN ('+I', '+U') THEN 1 ELSE -1 END AS {WEIGHT}"
+
+
+class EpochInputs:
+    """The objects of a pipeline before and after one epoch, as one of them reads the others."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        objects: Mapping[str, AnalysedObject],
+        before: Cut,
+        after: Cut,
+        now: datetime,
+        *,
+        fills: bool,
+    ) -> None:
+        self.tables = tables
+        self.spark = tables.spark
+        self.objects = objects
+        self.fills = fills
+        self.now = micros_of(now)
+        self._now = now
+        self._before = before
+        self._after = after
+
+    def changed(self, object_: str) -> bool:
+        """Tell whether the epoch changed an object's rows."""
+        table = layout.current_table(self.objects[object_])
+        return self._version(self._before, object_, table) != self._version(
+            self._after, object_, table
+        )
+
+    def changes(self, scan: n.Scan) -> Rows | None:
+        """Return what the epoch changed in an object; all its rows when filling."""
+        if self.fills:
+            rows = self.after(scan)
+            return None if rows is None else Rows(weighted(rows), consolidated=True)
+        if not self.changed(scan.object):
+            return None
+        found = self.objects[scan.object]
+        epoch = self._after.epoch
+        names = [quoted(name) for name in scan.names]
+        if found.append_only:
+            handle = self._handle(self._after, scan.object, layout.current_table(found))
+            assert handle is not None
+            frame = self.tables.of_epoch(handle, layout.current_schema(found), epoch)
+            return (
+                None
+                if frame is None
+                else Rows(weighted(frame.selectExpr(*names)), consolidated=True)
+            )
+        handle = self._handle(self._after, scan.object, layout.changes_table(found))
+        assert handle is not None
+        frame = self.tables.of_epoch(handle, layout.changes_schema(found), epoch)
+        return (
+            None
+            if frame is None
+            else Rows(frame.selectExpr(*names, _WEIGHT_OF_KIND), consolidated=True)
+        )
+
+    def before(self, scan: n.Scan) -> DataFrame | None:
+        """Return the object's rows before the epoch."""
+        return self._rows(self._before, scan, None)
+
+    def after(self, scan: n.Scan, ranges: Ranges | None = None) -> DataFrame | None:
+        """Return the object's rows after the epoch, at least those within the ranges."""
+        return self._rows(self._after, scan, ranges)
+
+    def watermark(self, node: n.Node, column: str, *, before: bool) -> Any:
+        """Return the watermark of a node's column, before or after the epoch."""
+        cut = self._before if before else self._after
+        scanned = {scan.object: cut.watermarks(scan.object) for scan in n.scans(node)}
+        return propagate(node, scanned, self._now).get(column)
+
+    def watermarks(self, node: n.Node, *, before: bool = False) -> dict[str, Any]:
+        """Return all watermarks of a node's output."""
+        cut = self._before if before else self._after
+        scanned = {scan.object: cut.watermarks(scan.object) for scan in n.scans(node)}
+        return dict(propagate(node, scanned, self._now))
+
+    def _rows(self, cut: Cut, scan: n.Scan, ranges: Ranges | None) -> DataFrame | None:
+        found = self.objects[scan.object]
+        handle = self._handle(cut, scan.object, layout.current_table(found))
+        if handle is None:
+            return None
+        files = prune(handle, None, dict(ranges)) if ranges else handle.files
+        frame = self.tables.read(handle, layout.current_schema(found), files)
+        return None if frame is None else frame.selectExpr(*(quoted(name) for name in scan.names))
+
+    def _version(self, cut: Cut, object_: str, table: str) -> int | None:
+        return cut.version(object_, table)
+
+    def _handle(self, cut: Cut, object_: str, table: str) -> Handle | None:
+        version = self._version(cut, object_, table)
+        return None if version is None else self.tables.at(table, version)
+
+
+def micros_of(moment: datetime) -> int:
+    """Return microseconds since 1970 UTC of an aware datetime.
+
+    >>> from datetime import UTC
+    >>> micros_of(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    return (moment - _EPOCH_START) // _MICROSECOND

@@ -1,0 +1,64 @@
+"""Which tables an object has, and their columns."""
+
+from __future__ import annotations
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.objects import Kind
+from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Schema, struct_of
+from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
+from floodmark.storage import warehouse
+
+WATERMARK = "__watermark"
+"""VARCHAR in a late table: the watermark that the row was below."""
+
+DEAD_LETTER: Schema = (
+    Field(EPOCH, BIGINT, nullable=False),
+    Field(WEIGHT, INT, nullable=False),
+    Field(
+        ERROR,
+        struct_of(("code", INT), ("expression", VARCHAR), ("row", VARCHAR), ("place", VARCHAR)),
+    ),
+)
+
+
+def current_table(found: AnalysedObject) -> str:
+    """Return the table of the object's rows."""
+    return warehouse.current(found.object.schema, found.object.base_name)
+
+
+def changes_table(found: AnalysedObject) -> str:
+    """Return the table of the object's changes; append-only objects have none."""
+    return warehouse.changes(found.object.schema, found.object.base_name)
+
+
+def late_table(found: AnalysedObject) -> str:
+    """Return the table of the object's late rows."""
+    return warehouse.late(found.object.schema, found.object.base_name)
+
+
+def dead_letter_table(found: AnalysedObject) -> str:
+    """Return the table of the object's dead letters."""
+    return warehouse.dead_letter(found.object.schema, found.object.base_name)
+
+
+def state_table(found: AnalysedObject, name: str) -> str:
+    """Return the table of one operator's state; a sink's is kept apart from its namesake's."""
+    base = found.object.base_name
+    owner = f"{base}__sink" if found.kind is Kind.SINK else base
+    return warehouse.state(found.object.schema, owner, name)
+
+
+def current_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of the rows at rest: the relation's and the epoch that wrote the row."""
+    return (*found.relation.columns, Field(EPOCH, BIGINT, nullable=False))
+
+
+def changes_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of the changes."""
+    head = (Field(EPOCH, BIGINT, nullable=False), Field(KIND, VARCHAR, nullable=False))
+    return (*head, *found.relation.columns)
+
+
+def late_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of the late rows."""
+    return (*current_schema(found), Field(WATERMARK, VARCHAR))

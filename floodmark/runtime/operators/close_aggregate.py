@@ -1,0 +1,116 @@
+"""Aggregate that emits on window close: each group once, when the watermark has passed it.
+
+Over a persisted append-only input it keeps nothing: it reads the rows between the last watermark
+and this one. Over any other input it keeps accumulators and releases them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from floodmark.analysis.state import rereadable
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import ColumnRef
+from floodmark.runtime.operators import accumulators as acc
+from floodmark.runtime.operators import aggregate
+from floodmark.runtime.operators.rows import Rows, weighted
+from floodmark.spark.literals import literal
+from floodmark.spark.types import quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.analysis.analyse import AnalysedPlan
+    from floodmark.runtime.evaluation import Evaluation
+
+
+def is_stateless(node: n.CloseAggregate, plan: AnalysedPlan) -> bool:
+    """Tell whether the input can be read again, range by range, and only ever grows."""
+    appends = plan[node.input].mode is ChangelogMode.APPEND_ONLY
+    return appends and rereadable(node.input) and len(n.scans(node.input)) == 1
+
+
+def delta(node: n.CloseAggregate, around: Evaluation) -> Rows | None:
+    """Return the groups that this epoch's watermark closes."""
+    before = around.inputs.watermark(node.input, node.window, before=True)
+    after = around.inputs.watermark(node.input, node.window, before=False)
+    if around.inputs.fills:
+        before = None
+    if is_stateless(node, around.plan):
+        return (
+            None if after is None or after == before else _from_input(node, around, before, after)
+        )
+    return _from_state(node, around, after)
+
+
+def _from_input(node: n.CloseAggregate, around: Evaluation, before: Any, after: Any) -> Rows | None:
+    rows = around.after_range(node.input, _time_range(node, before, after))
+    if rows is None:
+        return None
+    return Rows(weighted(_closed(node, rows, around, before, after)), consolidated=True)
+
+
+def _closed(
+    node: n.CloseAggregate, rows: DataFrame, around: Evaluation, before: Any, after: Any
+) -> DataFrame:
+    type_ = node.input.field(node.window).type
+    conditions = [f"{quoted(node.window)} < {literal(after, type_)}"]
+    if before is not None:
+        conditions.append(f"{quoted(node.window)} >= {literal(before, type_)}")
+    errors = [c.error for _, call in node.aggregates for c in acc.errors_of(call, around.now)]
+    conditions += [f"({e}) IS NULL" for e in errors if e is not None]
+    return aggregate.batch(node, rows.where(" AND ".join(conditions)), around.now)
+
+
+def _time_range(node: n.CloseAggregate, before: Any, after: Any) -> dict[str, tuple[Any, Any]]:
+    """Return the range of the scanned time column that the closing windows can hold.
+
+    Known where the window is a tumbling window's start over a column of the scan.
+    """
+    step, column = node.input, node.window
+    while isinstance(step, n.Project | n.Filter):
+        if isinstance(step, n.Project):
+            expr = dict(step.columns)[column]
+            if not isinstance(expr, ColumnRef):
+                return {}
+            column = expr.name
+        step = step.input
+    if not isinstance(step, n.Tumble) or column != step.start:
+        return {}
+    time = step.time
+    step = step.input
+    while isinstance(step, n.Project | n.Filter):
+        if isinstance(step, n.Project):
+            expr = dict(step.columns)[time]
+            if not isinstance(expr, ColumnRef):
+                return {}
+            time = expr.name
+        step = step.input
+    return {time: (before, after)} if isinstance(step, n.Scan) else {}
+
+
+def _from_state(node: n.CloseAggregate, around: Evaluation, after: Any) -> Rows | None:
+    parts = aggregate.parts_of(node, around.plan[node.input].mode, around.now)
+    settled = aggregate.settled_input(node, around)
+    if settled is None and after is None:
+        return None
+    state = aggregate.state_of(node, around, parts)
+    merged = None
+    if settled is not None:
+        merged = aggregate.transitions(node, settled, parts, state.stored(), around)
+    type_ = node.input.field(node.window).type
+    bound = literal(after, type_)
+    closed = "FALSE" if after is None else f"coalesce({quoted(node.window)} < {bound}, FALSE)"
+    schema = aggregate.transition_schema(node, parts)
+    released = state.release(merged, schema, node.group, closed)
+    return None if released is None else Rows(weighted(_values(node, released, parts)))
+
+
+def _values(node: n.CloseAggregate, released: DataFrame, parts: list[acc.Kept]) -> DataFrame:
+    """Return the output rows of stored groups."""
+    values = [
+        f"CAST({part.finish.replace('{p}', '')} AS {spark_type(call.type)}) AS {quoted(name)}"
+        for part, (name, call) in zip(parts, node.aggregates, strict=True)
+    ]
+    return released.selectExpr(*map(quoted, node.group), *values)

@@ -1,0 +1,79 @@
+"""Which function computes which node: changes, and rows at a version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from floodmark.plan import nodes as n
+from floodmark.runtime.operators import (
+    aggregate,
+    filter,
+    join,
+    project,
+    set_operation,
+    top_n,
+    tumble,
+    union_all,
+    values,
+)
+from floodmark.runtime.operators.rows import Rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class RowLocal(Protocol):
+    """What row-local changes need of the evaluation."""
+
+    @property
+    def now(self) -> int:
+        """Return the epoch's time in microseconds."""
+
+    def delta(self, node: n.Node) -> Rows | None:
+        """Return the changes of a node."""
+
+
+def row_local(node: n.Node, evaluation: RowLocal) -> Rows | None:
+    """Return the changes of an operator that looks at one row at a time."""
+    inputs = [evaluation.delta(child) for child in node.inputs]
+    if isinstance(node, n.UnionAll):
+        return union_all.delta(node, inputs)
+    rows = inputs[0]
+    if rows is None:
+        return None
+    match node:
+        case n.Project():
+            return project.delta(node, rows, evaluation.now)
+        case n.Filter():
+            return filter.delta(node, rows, evaluation.now)
+        case n.Tumble():
+            return tumble.delta(node, rows)
+        case _:
+            raise AssertionError(f"{type(node).__name__} does not run incrementally")
+
+
+def batch(
+    node: n.Node, frames: list[DataFrame], spark: SparkSession, now: int, *, strict: bool = False
+) -> DataFrame:
+    """Return a node's rows from those of its inputs; `strict` raises where a row is refused."""
+    match node:
+        case n.Values():
+            return values.batch(node, spark, now)
+        case n.Project():
+            return project.batch(node, frames[0], now, strict=strict)
+        case n.Filter():
+            return filter.batch(node, frames[0], now, strict=strict)
+        case n.Tumble():
+            return tumble.batch(node, frames[0])
+        case n.UnionAll():
+            return union_all.batch(node, frames)
+        case n.Join():
+            return join.batch(node, frames[0], frames[1], now)
+        case n.Aggregate() | n.CloseAggregate():
+            return aggregate.batch(node, frames[0], now)
+        case n.TopN():
+            return top_n.batch(node, frames[0])
+        case n.SetOperation():
+            return set_operation.batch(node, frames[0], frames[1])
+        case _:
+            raise AssertionError(f"{type(node).__name__} has no batch form yet")

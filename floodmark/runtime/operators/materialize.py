@@ -1,0 +1,79 @@
+"""Materialize: changes to a clean changelog by stream key, and the rewrite of the current rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.types import Schema
+from floodmark.changelog import EPOCH, KIND, WEIGHT
+from floodmark.runtime.operators.rows import Rows
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PAIR = (
+    "filter(array("
+    f"struct(CASE WHEN n IS NULL THEN '-D' ELSE '-U' END AS {KIND}, o AS r), "
+    f"struct(CASE WHEN o IS NULL THEN '+I' ELSE '+U' END AS {KIND}, n AS r)), "
+    "x -> x.r IS NOT NULL)"
+)
+
+
+def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> DataFrame:
+    """Return `(__epoch, __kind, row)`: at most one old and one new row per key, no empty updates.
+
+    Rows that cancel out are dropped first; a row that comes and goes within the epoch is none.
+    """
+    frame = rows.frame if rows.consolidated else _cancelled(rows.frame, columns, key)
+    pairs = _pairs(frame, columns, key)
+    return as_changes(pairs, columns, epoch)
+
+
+def _cancelled(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
+    """Add up equal rows; one shuffle by key serves this and the pairing."""
+    from pyspark.sql import functions as F
+
+    names = [quoted(f.name) for f in columns]
+    shuffled = frame.repartition(*map(quoted, key)) if key else frame.coalesce(1)
+    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
+    return shuffled.groupBy(*names).agg(total).where(f"{WEIGHT} <> 0")
+
+
+def _pairs(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
+    """Return one row per key with the old row `o` and the new row `n` as structs."""
+    from pyspark.sql import functions as F
+
+    row = f"struct({', '.join(quoted(f.name) for f in columns)})"
+    sides = [
+        F.expr(f"first({row}) FILTER (WHERE {WEIGHT} < 0)").alias("o"),
+        F.expr(f"first({row}) FILTER (WHERE {WEIGHT} > 0)").alias("n"),
+    ]
+    return frame.groupBy(*map(quoted, key)).agg(*sides).selectExpr("o", "n")
+
+
+def as_changes(pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
+    """Return the changelog rows of pairs `(o, n)`; equal sides are no change."""
+    names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
+    exploded = pairs.where("NOT (o <=> n)").selectExpr(f"explode({_PAIR}) AS e")
+    return exploded.selectExpr(f"CAST({epoch} AS BIGINT) AS {EPOCH}", f"e.{KIND} AS {KIND}", *names)
+
+
+def rewritten(
+    touched: DataFrame | None, changes: DataFrame, columns: Schema, key: tuple[str, ...], epoch: int
+) -> DataFrame:
+    """Return the rows of touched files after the changes."""
+    from pyspark.sql import functions as F
+
+    names = [quoted(f.name) for f in columns]
+    stamp = f"CAST({epoch} AS BIGINT) AS {EPOCH}"
+    added = changes.where(f"{KIND} IN ('+I', '+U')").selectExpr(*names, stamp)
+    if touched is None:
+        return added
+    aliases = [f"{quoted(c)} AS {quoted('__gone_' + c)}" for c in key]
+    if not key:
+        return added
+    gone = changes.where(f"{KIND} IN ('-U', '-D')").selectExpr(*aliases)
+    condition = " AND ".join(f"{quoted(c)} <=> {quoted('__gone_' + c)}" for c in key)
+    kept = touched.join(F.broadcast(gone), F.expr(condition), "left_anti")
+    return kept.selectExpr(*names, EPOCH).unionAll(added)

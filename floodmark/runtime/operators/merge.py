@@ -1,0 +1,79 @@
+"""Merge: what a table gathers in an epoch, to the changes of its rows.
+
+Sinks write first (per sink: deletes, then inserts in the order of their stream key), DML after
+them in statement order. Per key the last operation stands (DO UPDATE FULL); its old row is the
+stored one.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.types import Schema
+from floodmark.changelog import WEIGHT
+from floodmark.spark.types import quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ORDER = "__order"
+DML_ORDINAL = "__ordinal"
+
+
+def sink_operations(
+    frame: DataFrame, columns: Schema, stream_key: tuple[str, ...], ordinal: int
+) -> DataFrame:
+    """Return a sink's changes as operations of the target: row, weight and place in the order."""
+    tie = (
+        "to_json(struct(" + ", ".join(quoted(c) for c in stream_key) + "))" if stream_key else "''"
+    )
+    order = (
+        f"struct({ordinal} AS stage, {WEIGHT} AS weight, 0L AS ordinal, {tie} AS tie) AS {ORDER}"
+    )
+    return frame.selectExpr(*(quoted(f.name) for f in columns), WEIGHT, order)
+
+
+def dml_operations(frame: DataFrame, columns: Schema) -> DataFrame:
+    """Return logged DML rows as operations; statements come after every sink."""
+    order = f"struct(1000000 AS stage, 0 AS weight, {DML_ORDINAL} AS ordinal, '' AS tie) AS {ORDER}"
+    return frame.selectExpr(*(quoted(f.name) for f in columns), WEIGHT, order)
+
+
+def gathered(parts: list[DataFrame]) -> DataFrame:
+    """Return all operations of an epoch."""
+    return reduce(lambda a, b: a.unionAll(b), parts)
+
+
+def last_per_key(operations: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
+    """Return, per key, the row that the last operation leaves (`n`, NULL after a delete)."""
+    from pyspark.sql import functions as F
+
+    row = f"struct({', '.join(quoted(f.name) for f in columns)})"
+    last = f"max_by(struct({WEIGHT} AS w, {row} AS r), {ORDER})"
+    chosen = operations.groupBy(*map(quoted, key)).agg(F.expr(last).alias("last"))
+    keys = [quoted(c) for c in key]
+    return chosen.selectExpr(*keys, "CASE WHEN last.w > 0 THEN last.r END AS n")
+
+
+def pairs(
+    chosen: DataFrame, stored: DataFrame | None, columns: Schema, key: tuple[str, ...]
+) -> DataFrame:
+    """Return `(o, n)` per key: the stored row and the one that takes its place."""
+    from pyspark.sql import functions as F
+
+    names = [quoted(f.name) for f in columns]
+    row = f"struct({', '.join(names)})"
+    if stored is None:
+        return chosen.selectExpr("CAST(NULL AS " + _struct(columns) + ") AS o", "n")
+    aliases = [f"{quoted(c)} AS {quoted('__old_' + c)}" for c in key]
+    small = F.broadcast(chosen.selectExpr(*(f"{quoted(c)} AS {quoted('__k_' + c)}" for c in key)))
+    touched = " AND ".join(f"{quoted(c)} <=> {quoted('__k_' + c)}" for c in key)
+    old = stored.join(small, F.expr(touched), "left_semi").selectExpr(*aliases, f"{row} AS o")
+    equal = " AND ".join(f"{quoted(c)} <=> {quoted('__old_' + c)}" for c in key)
+    return chosen.join(old, F.expr(equal), "left").selectExpr("o", "n")
+
+
+def _struct(columns: Schema) -> str:
+
+    return "struct<" + ",".join(f"{quoted(f.name)}:{spark_type(f.type)}" for f in columns) + ">"

@@ -1,0 +1,17 @@
+"""INTERSECT and EXCEPT [ALL] over rows at a version; NULLs are equal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.plan import nodes as n
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def batch(node: n.SetOperation, left: DataFrame, right: DataFrame) -> DataFrame:
+    """Return the rows of the set operation."""
+    if node.kind is n.SetKind.INTERSECT:
+        return left.intersectAll(right) if node.all else left.intersect(right)
+    return left.exceptAll(right) if node.all else left.subtract(right)

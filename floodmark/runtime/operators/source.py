@@ -1,0 +1,131 @@
+"""Source: rows of a connector to typed rows with a row id; bad rows and late rows go aside.
+
+Order: parse, generated columns, row id, NOT NULL and NULL times (dead letters), then the late
+filter, row by row: a row is late iff its time is below the running watermark of the rows before it
+or the object's watermark of the epoch before. Dead rows do not raise the watermark, late ones do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
+from floodmark.plan.definitions import ColumnInfo, Declared, WatermarkInfo
+from floodmark.runtime.layout import WATERMARK
+from floodmark.runtime.operators.rows import ERROR_TYPE
+from floodmark.runtime.tables import ROUTE
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.literals import literal
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+GOOD, DEAD, LATE = 0, 1, 2
+CORRUPT, NULL_VALUE, NULL_TIME = 651, 652, 653
+_BLOCK_BITS = 47
+
+
+@dataclass(frozen=True)
+class LateFilter:
+    """Which watermarks can make a row of this epoch late; `before` are their values so far."""
+
+    watermarks: tuple[WatermarkInfo, ...]
+    before: dict[str, Any]
+
+
+def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFrame:
+    """Return the declared columns, the row id, the epoch, and `__error` for rows that are dead."""
+    frame = _generated(frame, declared, now)
+    names = [quoted(c.name) for c in declared.columns]
+    row_id = f"shiftleft(CAST(__partition AS BIGINT), {_BLOCK_BITS}) | __offset AS {ROW_ID}"
+    stamp = f"CAST({epoch} AS BIGINT) AS {EPOCH}"
+    passed = ["__partition", "__offset"]
+    return frame.selectExpr(*names, row_id, stamp, *passed, f"{_dead(declared, now)} AS {ERROR}")
+
+
+def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
+    computed = [c for c in declared.columns if c.generated is not None]
+    if not computed:
+        return frame
+    texts = []
+    for i, column in enumerate(computed):
+        assert column.generated is not None
+        compiled = compile_expr(column.generated, now)
+        texts.append(f"{compiled.value} AS {quoted(column.name)}")
+        texts.append(f"{compiled.error or 'CAST(NULL AS INT)'} AS __generated_{i}")
+    return frame.selectExpr("*", *texts)
+
+
+def _dead(declared: Declared, now: int) -> str:
+    """Return the text of the error that sends a row to the dead letters."""
+    whens = [f"WHEN __corrupt IS NOT NULL THEN {_error(CORRUPT, 'parse', '__corrupt')}"]
+    physical = ", ".join(quoted(f.name) for f in declared.physical)
+    row = f"to_json(struct({physical}), map('ignoreNullFields', 'false'))"
+    computed = [c for c in declared.columns if c.generated is not None]
+    for i, column in enumerate(computed):
+        error = _error(f"__generated_{i}", _text(column), row)
+        whens.append(f"WHEN __generated_{i} IS NOT NULL THEN {error}")
+    for column in declared.columns:
+        if column.not_null:
+            error = _error(NULL_VALUE, f"{column.name} NOT NULL", row)
+            whens.append(f"WHEN {quoted(column.name)} IS NULL THEN {error}")
+    for mark in declared.watermarks:
+        error = _error(NULL_TIME, f"WATERMARK FOR {mark.column}", row)
+        whens.append(f"WHEN {quoted(mark.column)} IS NULL THEN {error}")
+    return f"CASE {' '.join(whens)} END"
+
+
+def _text(column: ColumnInfo) -> str:
+    span = column.generated.span if column.generated is not None else None
+    return span.text if span is not None and span.text else column.name
+
+
+def _error(code: int | str, expression: str, row: str) -> str:
+    label = literal(expression, VARCHAR)
+    return (
+        f"CAST(named_struct('code', {code}, 'expression', {label}, 'row', {row}, "
+        f"'place', __place) AS {ERROR_TYPE})"
+    )
+
+
+def routed(frame: DataFrame, late: LateFilter, columns: Schema, now: int) -> DataFrame:
+    """Return the rows with `__route`: stored, dead letters or late.
+
+    Without watermarks that can make a row late, only dead letters go aside.
+    """
+    names = [quoted(f.name) for f in columns]
+    if not late.watermarks:
+        route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} ELSE {GOOD} END"
+        watermark = f"CAST(NULL AS STRING) AS {WATERMARK}"
+        return frame.selectExpr(*names, *_tail(route), watermark)
+    marks = [_running(mark, late.before.get(mark.column), now) for mark in late.watermarks]
+    wide = frame.selectExpr("*", *(f"{text} AS __bound_{i}" for i, text in enumerate(marks)))
+    tests = [f"{quoted(m.column)} < __bound_{i}" for i, m in enumerate(late.watermarks)]
+    is_late = " OR ".join(f"coalesce({t}, FALSE)" for t in tests)
+    route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} WHEN {is_late} THEN {LATE} ELSE {GOOD} END"
+    bounds = [f"WHEN {test} THEN CAST(__bound_{i} AS STRING)" for i, test in enumerate(tests)]
+    watermark = f"CASE {' '.join(bounds)} END AS {WATERMARK}"
+    return wide.selectExpr(*names, *_tail(route), watermark)
+
+
+def _tail(route: str) -> list[str]:
+    return [f"CAST(1 AS INT) AS {WEIGHT}", ERROR, f"{route} AS {ROUTE}"]
+
+
+def _running(mark: WatermarkInfo, before: Any, now: int) -> str:
+    """Return the watermark before each row: over the rows before it, and of the last epoch."""
+    delayed = compile_expr(mark.expr, now).value
+    window = "PARTITION BY __partition ORDER BY __offset ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    running = f"max(CASE WHEN {ERROR} IS NULL THEN {delayed} END) OVER ({window})"
+    if before is None:
+        return running
+    return f"greatest({running}, {literal(before, mark.expr.type)})"
+
+
+def written_columns(declared: Declared) -> Schema:
+    """Return the columns of a source's rows at rest, before the engine's own."""
+    plain = tuple(Field(c.name, c.type) for c in declared.columns)
+    return (*plain, Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT))

@@ -1,0 +1,172 @@
+"""A SELECT at one sealed epoch: the plan in batch over the versions that the cut pins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.objects import Kind, Relation
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
+from floodmark.errors import Span
+from floodmark.plan import nodes as n
+from floodmark.plan.build import build_query
+from floodmark.plan.expressions import ColumnRef
+from floodmark.plan.rules import RULES
+from floodmark.runtime import layout
+from floodmark.runtime.cut import Cut
+from floodmark.runtime.inputs import micros_of
+from floodmark.runtime.operators import dispatch
+from floodmark.runtime.tables import Tables
+from floodmark.spark.types import ddl, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Frame = Callable[[], "DataFrame"]
+
+
+@dataclass(frozen=True)
+class Readable:
+    """Something a SELECT can name: its columns and how to get its rows."""
+
+    relation: Relation
+    frame: Frame
+
+
+class Reader:
+    """Everything that can be read at one cut, companions and system tables included."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        pipeline: Pipeline,
+        cut: Cut,
+        now: datetime,
+        system: Mapping[str, tuple[Schema, Callable[[], list[tuple[Any, ...]]]]],
+    ) -> None:
+        self.tables = tables
+        self.pipeline = pipeline
+        self.cut = cut
+        self.now = micros_of(now)
+        self._readable: dict[str, Readable] = {}
+        for found in pipeline.objects.values():
+            self._add_object(found)
+        for name, (schema, rows) in system.items():
+            self._add(name, schema, self._local(schema, rows))
+
+    @property
+    def relations(self) -> dict[str, Relation]:
+        """Return what queries can name."""
+        return {name: r.relation for name, r in self._readable.items()}
+
+    def plan(self, query: exp.Expression, source: Span | None) -> n.Node:
+        """Return the logical plan of a query, its hidden columns dropped."""
+        node = build_query(query, self.relations, source)
+        for rule in RULES:
+            node = rule(node)
+        return without_hidden(node)
+
+    def frame(self, node: n.Node) -> DataFrame:
+        """Return the rows of a plan; an expression that refuses a row ends the query."""
+        if isinstance(node, n.Scan):
+            columns = (quoted(name) for name in node.names)
+            return self._readable[node.object].frame().selectExpr(*columns)
+        frames = [self.frame(child) for child in node.inputs]
+        return dispatch.batch(node, frames, self.tables.spark, self.now, strict=True)
+
+    def _add(self, name: str, columns: Schema, frame: Frame) -> None:
+        relation = Relation(name, Kind.VIEW, columns, (), ChangelogMode.RETRACT)
+        self._readable[name] = Readable(relation, frame)
+
+    def _add_object(self, found: AnalysedObject) -> None:
+        if found.kind is Kind.SINK:
+            return
+        if found.kind is Kind.VIEW:
+            assert found.plan is not None
+            root = found.plan.root
+            self._readable[found.key] = Readable(found.relation, lambda: self.frame(root))
+            return
+        current = layout.current_table(found)
+        schema = layout.current_schema(found)
+        rows = self._stored(found, current, schema)
+        self._readable[found.key] = Readable(found.relation, rows)
+        shown = found.relation.visible
+        late = (*shown, Field("epoch", BIGINT), Field("watermark", VARCHAR))
+        self._add(f"{found.key}__late", late, self._late(found))
+        self._add(f"{found.key}__dead_letter", _DEAD_LETTER, self._dead_letters(found))
+        changes = (Field("epoch", BIGINT), Field("kind", VARCHAR), *shown)
+        self._add(f"{found.key}__changes", changes, self._changes(found))
+
+    def _stored(self, found: AnalysedObject, table: str, schema: Schema) -> Frame:
+        def frame() -> DataFrame:
+            version = self.cut.version(found.key, table)
+            rows = None
+            if version is not None:
+                rows = self.tables.read(self.tables.at(table, version), schema)
+            return self._empty(schema) if rows is None else rows
+
+        return frame
+
+    def _empty(self, schema: Schema) -> DataFrame:
+        return self.tables.spark.createDataFrame([], schema=ddl(_nullable(schema)))
+
+    def _late(self, found: AnalysedObject) -> Frame:
+        rows = self._stored(found, layout.late_table(found), layout.late_schema(found))
+        names = [quoted(f.name) for f in found.relation.visible]
+        return lambda: rows().selectExpr(
+            *names, f"{EPOCH} AS epoch", f"{layout.WATERMARK} AS watermark"
+        )
+
+    def _dead_letters(self, found: AnalysedObject) -> Frame:
+        rows = self._stored(found, layout.dead_letter_table(found), layout.DEAD_LETTER)
+        parts = ("expression", "row", "place")
+        code = f"concat('E', lpad(CAST({ERROR}.code AS STRING), 4, '0')) AS reason"
+        return lambda: (
+            rows()
+            .selectExpr(EPOCH, WEIGHT, code, *(f"{ERROR}.{p} AS {p}" for p in parts))
+            .groupBy("reason", *parts)
+            .agg({EPOCH: "min", WEIGHT: "sum"})
+            .where(f"`sum({WEIGHT})` > 0")
+            .selectExpr("reason", *parts, f"`min({EPOCH})` AS epoch")
+        )
+
+    def _changes(self, found: AnalysedObject) -> Frame:
+        names = [quoted(f.name) for f in found.relation.visible]
+        if found.append_only:
+            rows = self._stored(found, layout.current_table(found), layout.current_schema(found))
+            return lambda: rows().selectExpr(f"{EPOCH} AS epoch", "'+I' AS kind", *names)
+        rows = self._stored(found, layout.changes_table(found), layout.changes_schema(found))
+        return lambda: rows().selectExpr(f"{EPOCH} AS epoch", f"{KIND} AS kind", *names)
+
+    def _local(self, schema: Schema, rows: Callable[[], list[tuple[Any, ...]]]) -> Frame:
+        def frame() -> DataFrame:
+            found = rows()
+            if not found:
+                return self._empty(schema)
+            return self.tables.spark.createDataFrame(found, schema=ddl(_nullable(schema)))
+
+        return frame
+
+
+_DEAD_LETTER: Schema = (
+    Field("reason", VARCHAR), Field("expression", VARCHAR), Field("row", VARCHAR),
+    Field("place", VARCHAR), Field("epoch", BIGINT),
+)  # fmt: skip
+
+
+def _nullable(schema: Schema) -> Schema:
+    return tuple(Field(f.name, f.type) for f in schema)
+
+
+def without_hidden(node: n.Node) -> n.Node:
+    """Return the plan with its visible columns only; an order on top stays on top."""
+    if not any(is_hidden(f.name) for f in node.schema):
+        return node
+    shown = [f for f in node.schema if not is_hidden(f.name)]
+    return n.Project(node, tuple((f.name, ColumnRef(f.type, f.name)) for f in shown))

@@ -1,0 +1,259 @@
+"""Where a plan's operators keep state and put what they need twice: written, committed, read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.types import INT, Field, Schema
+from floodmark.changelog import EPOCH, ERROR, WEIGHT
+from floodmark.runtime import failpoints, layout
+from floodmark.runtime.cut import Cut
+from floodmark.runtime.keys import touched_files
+from floodmark.runtime.operators import accumulators as acc
+from floodmark.runtime.operators.aggregate import NEW, OLD
+from floodmark.runtime.operators.rows import Rows
+from floodmark.runtime.operators.source import DEAD, GOOD
+from floodmark.runtime.tables import ROUTE, Tables, Writer
+from floodmark.spark.types import quoted
+from floodmark.storage.table import DataFile, Handle
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass
+class ObjectStages:
+    """The state tables of one object in one epoch; `versions` is what they end at.
+
+    `owner` is the object (or the sink that feeds it) whose plan runs; `home` is the object whose
+    record and application id the tables belong to.
+    """
+
+    tables: Tables
+    writer: Writer
+    before: Cut
+    home: AnalysedObject
+    owner: AnalysedObject
+    versions: dict[str, int] = field(default_factory=dict)
+    dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
+
+    def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
+        """Write rows, put the failing ones aside, return the others read back."""
+        scratch = layout.state_table(self.owner, name)
+        names = [quoted(f.name) for f in columns]
+        if not rows.failing:
+            files = self.writer.write(scratch, rows.frame.selectExpr(*names))
+            return self._read_scratch(scratch, files, columns)
+        stamp = f"CAST({self.writer.epoch} AS BIGINT) AS {EPOCH}"
+        route = f"CASE WHEN {ERROR} IS NULL THEN {GOOD} ELSE {DEAD} END AS {ROUTE}"
+        routed = rows.frame.selectExpr(*names, ERROR, stamp, route)
+        files_of = self.writer.write_routed(scratch, routed)
+        self.put_aside(scratch, files_of.get(DEAD, ()))
+        return self._read_scratch(scratch, files_of.get(GOOD, ()), columns)
+
+    def put_aside(self, table: str, files: tuple[DataFile, ...]) -> None:
+        """Remember written files whose rows are dead letters; they are committed with the object."""
+        if files:
+            self.dead.append((table, files))
+
+    def _read_scratch(
+        self, table: str, files: tuple[DataFile, ...], columns: Schema
+    ) -> DataFrame | None:
+        if not files:
+            return None
+        return self.tables.read_paths(self._paths(table, files), columns)
+
+    def _paths(self, table: str, files: tuple[DataFile, ...]) -> list[str]:
+        root = self.tables.store.stage(table, self.writer.epoch, self.writer.attempt)
+        base = root.rsplit("/", 1)[0]
+        return [f"{base}/{file.path}" for file in files]
+
+    def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
+        """Return the state table of an aggregate."""
+        return AggregateFiles(self, layout.state_table(self.owner, name), schema)
+
+    def arrangement(self, name: str, columns: Schema) -> ArrangedRows:
+        """Return the input arrangement of an operator."""
+        return ArrangedRows(self, layout.state_table(self.owner, name), columns)
+
+    def handle_before(self, table: str) -> Handle | None:
+        """Return a state table as of the epoch before."""
+        version = self.before.version(self.home.key, table)
+        return None if version is None else self.tables.at(table, version)
+
+    def commit(
+        self,
+        table: str,
+        schema: Schema,
+        adds: tuple[DataFile, ...],
+        removes: tuple[DataFile, ...],
+        on: Handle | None,
+    ) -> None:
+        """Commit a state table for this epoch."""
+        handle = self.writer.commit(table, schema, adds, removes, on)
+        self.versions[table] = handle.version
+        failpoints.reach("first_table_committed")
+
+
+@dataclass
+class AggregateFiles:
+    """The groups of one aggregate at rest: key, row count, accumulators."""
+
+    stages: ObjectStages
+    table: str
+    schema: Schema
+
+    def stored(self) -> DataFrame | None:
+        """Return the stored groups as of the epoch before; None when there are none."""
+        handle = self.stages.handle_before(self.table)
+        return None if handle is None else self.stages.tables.read(handle, self.schema)
+
+    def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+        """Write the transitions, bring the state up to date, return them read back."""
+        scratch = f"{self.table}_transitions"
+        files = self.stages.writer.write(scratch, transitions)
+        if not files:
+            self._unchanged()
+            return transitions.where("FALSE")
+        paths = self.stages._paths(scratch, files)
+        read_back = self.stages.tables.read_paths(paths, schema)
+        if self._recorded():
+            return read_back
+        handle = self.stages.handle_before(self.table)
+        touched = () if handle is None else touched_files(handle, files, paths, key)
+        if _only_new(files):
+            touched = ()
+        rows = self._after(read_back, handle, touched, key)
+        written = self.stages.writer.write(self.table, rows)
+        self.stages.commit(self.table, self.schema, written, touched, handle)
+        return read_back
+
+    def _recorded(self) -> bool:
+        done = self.stages.writer.recorded(self.table)
+        if done is None:
+            return False
+        self.stages.versions[self.table] = done.version
+        return True
+
+    def _unchanged(self) -> None:
+        handle = self.stages.handle_before(self.table)
+        if handle is not None:
+            self.stages.versions[self.table] = handle.version
+
+    def _after(
+        self,
+        transitions: DataFrame,
+        handle: Handle | None,
+        touched: tuple[DataFile, ...],
+        key: tuple[str, ...],
+    ) -> DataFrame:
+        """Return the rows of the touched files after the transitions."""
+        new = transitions.where(f"{quoted(NEW + acc.ROWS)} IS NOT NULL").selectExpr(
+            *self._columns(key)
+        )
+        if handle is None or not touched or not key:
+            return new
+        kept = self._without(
+            self.stages.tables.read(handle, self.schema, touched), transitions, key
+        )
+        return new if kept is None else kept.unionAll(new)
+
+    def _columns(self, key: tuple[str, ...]) -> list[str]:
+        values = [f.name for f in self.schema[len(key) :]]
+        return [*map(quoted, key), *(f"{quoted(NEW + c)} AS {quoted(c)}" for c in values)]
+
+    def _without(
+        self, stored: DataFrame | None, transitions: DataFrame, key: tuple[str, ...]
+    ) -> DataFrame | None:
+        from pyspark.sql import functions as F
+
+        if stored is None:
+            return None
+        gone = transitions.selectExpr(*(f"{quoted(c)} AS {quoted('__t_' + c)}" for c in key))
+        condition = " AND ".join(f"{quoted(c)} <=> {quoted('__t_' + c)}" for c in key)
+        return stored.join(F.broadcast(gone), F.expr(condition), "left_anti")
+
+    def release(
+        self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
+    ) -> DataFrame | None:
+        """Bring the state up to date without the groups that `closed` selects; return those.
+
+        The state holds open windows only, so it is rewritten whole, in one job.
+        """
+        handle = self.stages.handle_before(self.table)
+        stored = None if handle is None else self.stages.tables.read(handle, self.schema)
+        rows = stored
+        if transitions is not None:
+            scratch = f"{self.table}_transitions"
+            files = self.stages.writer.write(scratch, transitions)
+            if files:
+                read_back = self.stages.tables.read_paths(
+                    self.stages._paths(scratch, files), schema
+                )
+                touched = () if handle is None else handle.files
+                rows = self._after(read_back, handle, touched, key)
+        if rows is None:
+            return None
+        route = f"CASE WHEN {closed} THEN 1 ELSE 0 END AS {ROUTE}"
+        names = [quoted(f.name) for f in self.schema]
+        routed = self.stages.writer.write_routed(self.table, rows.selectExpr(*names, route))
+        removes = () if handle is None else handle.files
+        if not self._recorded():
+            self.stages.commit(self.table, self.schema, routed.get(0, ()), removes, handle)
+        released = routed.get(1, ())
+        return self.stages._read_scratch(self.table, released, self.schema)
+
+
+def _only_new(files: tuple[DataFile, ...]) -> bool:
+    """Tell whether no touched group was there before."""
+    column = OLD + acc.ROWS
+    return all(file.nulls.get(column) == file.rows for file in files)
+
+
+@dataclass
+class ArrangedRows:
+    """Input rows that no persisted object holds, as a log of weighted changes."""
+
+    stages: ObjectStages
+    table: str
+    columns: Schema
+
+    @property
+    def _schema(self) -> Schema:
+        return (*self.columns, Field(WEIGHT, INT, nullable=False))
+
+    def before(self) -> DataFrame | None:
+        """Return the rows before the epoch."""
+        handle = self.stages.handle_before(self.table)
+        log = None if handle is None else self.stages.tables.read(handle, self._schema)
+        return None if log is None else self._consolidated([log])
+
+    def after(self, changes: DataFrame | None) -> DataFrame | None:
+        """Return the rows after the epoch's changes; records them."""
+        handle = self.stages.handle_before(self.table)
+        log = None if handle is None else self.stages.tables.read(handle, self._schema)
+        parts = [part for part in (log, changes) if part is not None]
+        self._record(changes, handle)
+        return self._consolidated(parts) if parts else None
+
+    def _record(self, changes: DataFrame | None, handle: Handle | None) -> None:
+        done = self.stages.writer.recorded(self.table)
+        if done is not None:
+            self.stages.versions[self.table] = done.version
+        elif changes is not None:
+            names = [quoted(f.name) for f in self._schema]
+            files = self.stages.writer.write(self.table, changes.selectExpr(*names))
+            self.stages.commit(self.table, self._schema, files, (), handle)
+        elif handle is not None:
+            self.stages.versions[self.table] = handle.version
+
+    def _consolidated(self, parts: list[DataFrame]) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        rows = reduce(lambda a, b: a.unionAll(b), parts)
+        names = [quoted(f.name) for f in self.columns]
+        total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
+        return rows.groupBy(*names).agg(total).where(f"{WEIGHT} > 0").selectExpr(*names)

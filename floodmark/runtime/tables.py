@@ -1,0 +1,172 @@
+"""Reading and writing tables within an epoch: files to frames, frames to files to commits."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.types import BIGINT, Field, Schema
+from floodmark.changelog import EPOCH
+from floodmark.spark.types import ddl, quoted
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import AlreadyRecorded, DataFile, Handle, Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROUTE = "floodmark__route"
+"""INT: which table a written row belongs to; becomes a folder, not a column."""
+_PINNED = 256
+_EPOCH_FIELD = Field(EPOCH, BIGINT)
+
+
+class Tables:
+    """The tables of a warehouse as Spark frames; handles are cached, safe between threads."""
+
+    def __init__(self, store: Store, spark: SparkSession) -> None:
+        self.store = store
+        self.spark = spark
+        self._pinned: dict[tuple[str, int], Handle] = {}
+        self._lock = threading.Lock()
+
+    def at(self, table: str, version: int) -> Handle:
+        """Return a table at a pinned version."""
+        with self._lock:
+            found = self._pinned.get((table, version))
+        return found or self.remember(self.store.open(table, version))
+
+    def remember(self, handle: Handle) -> Handle:
+        """Keep a handle for later reads of its version."""
+        with self._lock:
+            if len(self._pinned) >= _PINNED:
+                self._pinned.pop(next(iter(self._pinned)))
+            self._pinned[handle.table, handle.version] = handle
+        return handle
+
+    def read(
+        self, handle: Handle, columns: Schema, files: Sequence[DataFile] | None = None
+    ) -> DataFrame | None:
+        """Return the rows of a table, or of some of its files; None when there are none."""
+        chosen = handle.files if files is None else files
+        if not chosen:
+            return None
+        paths = self.store.paths(handle, chosen)
+        return self.spark.read.schema(ddl(_nullable(columns))).parquet(*paths)
+
+    def of_epoch(self, handle: Handle, columns: Schema, epoch: int) -> DataFrame | None:
+        """Return the rows that one epoch wrote."""
+        files = prune(handle, None, {EPOCH: (epoch, epoch)})
+        mixed = any(f.low.get(EPOCH) != f.high.get(EPOCH) for f in files)
+        wanted = columns if any(f.name == EPOCH for f in columns) else (*columns, _EPOCH_FIELD)
+        frame = self.read(handle, wanted if mixed else columns, files)
+        if frame is None or not mixed:
+            return frame
+        kept = frame.where(f"{EPOCH} = {epoch}")
+        return kept.selectExpr(*(quoted(f.name) for f in columns))
+
+    def read_paths(self, paths: Sequence[str], columns: Schema) -> DataFrame:
+        """Return the rows of files that are not committed (yet)."""
+        return self.spark.read.schema(ddl(_nullable(columns))).parquet(*paths)
+
+
+def _nullable(columns: Schema) -> Schema:
+    return tuple(replace(f, nullable=True) for f in columns)
+
+
+@dataclass
+class Writer:
+    """Writes what one object commits in one epoch, under one attempt number."""
+
+    tables: Tables
+    app: str
+    epoch: int
+    metadata: Mapping[str, Any]
+    attempt: int = 0
+
+    def __post_init__(self) -> None:
+        # A zombie of an earlier try must never share a folder with this one.
+        self.attempt = self.attempt or secrets.randbelow(10**9) + 1
+
+    def newest(self, table: str, schema: Schema) -> Handle:
+        """Open a table, creating it at its first use."""
+        store = self.tables.store
+        if not store.exists(table):
+            return self.tables.remember(store.create(table, schema))
+        return self.tables.remember(store.open(table))
+
+    def recorded(self, table: str) -> Handle | None:
+        """Return the table if this epoch is in it already, else None."""
+        if not self.tables.store.exists(table):
+            return None
+        handle = self.tables.store.open(table)
+        done = handle.transaction(self.app)
+        if done is None or done < self.epoch:
+            return None
+        return self.tables.remember(handle) if done == self.epoch else self._as_of_epoch(table)
+
+    def _as_of_epoch(self, table: str) -> Handle | None:
+        """Return the table as this epoch left it, while catching up what later ones recorded."""
+        version = self.tables.store.version_at(table, self.app, self.epoch)
+        return None if version is None else self.tables.at(table, version)
+
+    def write(self, table: str, frame: DataFrame) -> tuple[DataFile, ...]:
+        """Write a frame into the table's attempt folder: one Spark job, nothing committed."""
+        folder = self.tables.store.stage(table, self.epoch, self.attempt)
+        frame.write.mode("append").parquet(folder)
+        return self.tables.store.staged(table, self.epoch, self.attempt)
+
+    def write_routed(self, table: str, frame: DataFrame) -> dict[int, tuple[DataFile, ...]]:
+        """Write a frame split by `__route`, in one Spark job; return the files of each route."""
+        folder = self.tables.store.stage(table, self.epoch, self.attempt)
+        frame.write.mode("append").partitionBy(ROUTE).parquet(folder)
+        routed: dict[int, list[DataFile]] = {}
+        for file in self.tables.store.staged(table, self.epoch, self.attempt):
+            routed.setdefault(_route_of(file.path), []).append(file)
+        return {route: tuple(files) for route, files in routed.items()}
+
+    def move(self, source: str, files: Sequence[DataFile], target: str) -> tuple[DataFile, ...]:
+        """Move written, uncommitted files of one route into another table's attempt folder."""
+        if not files:
+            return ()
+        folder = self.tables.store.stage(source, self.epoch, self.attempt)
+        route = _route_of(files[0].path)
+        return self.tables.store.adopt(
+            target, f"{folder}/{ROUTE}={route}", self.epoch, self.attempt
+        )
+
+    def commit(
+        self,
+        table: str,
+        schema: Schema,
+        adds: Sequence[DataFile] = (),
+        removes: Sequence[DataFile] = (),
+        on: Handle | None = None,
+    ) -> Handle:
+        """Commit once for this epoch; what an earlier attempt recorded stands."""
+        handle = on or self.newest(table, schema)
+        try:
+            done = self.tables.store.commit(
+                handle,
+                adds=adds,
+                removes=removes,
+                app=self.app,
+                epoch=self.epoch,
+                metadata={**self.metadata, "epoch": self.epoch, "attempt": self.attempt},
+            )
+        except AlreadyRecorded:
+            done = self.recorded(table) or handle
+        return self.tables.remember(done)
+
+
+def _route_of(path: str) -> int:
+    marker = f"{ROUTE}="
+    start = path.index(marker) + len(marker)
+    return int(path[start:].split("/", 1)[0])
+
+
+def rows_of(files: Sequence[DataFile]) -> int:
+    """Return the number of rows in files."""
+    return sum(file.rows for file in files)
