@@ -7,7 +7,7 @@ from floodmark.analysis.keep_keys import keep_keys
 from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP, VARCHAR, Field, list_of
 from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal
+from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal, Now
 
 _K, _V, _TS = ColumnRef(VARCHAR, "k"), ColumnRef(INT, "v"), ColumnRef(TIMESTAMP, "ts")
 _HOUR, _ZERO = (0, 0, 3_600_000_000), (0, 0, 0)
@@ -59,6 +59,7 @@ def _nodes(mode: ChangelogMode) -> dict[str, n.Node]:
         "Values": n.Values(((Literal(INT, 1), Literal(BIGINT, 0)),), (Field("a", INT), ordinal)),
         "Project": n.Project(t, (("k", _K), ("twice", doubled))),
         "Filter": n.Filter(t, _POSITIVE),
+        "Filter by time": n.Filter(t, Call(BOOLEAN, "<", (_TS, Now(TIMESTAMP)))),
         "UnionAll": n.UnionAll((plain, n.Filter(plain, _POSITIVE)), "__branch"),
         "LookupJoin": n.LookupJoin(t, right, n.JoinKind.LEFT, equi, None),
         "Aggregate": n.Aggregate(t, ("k",), _CALLS),
