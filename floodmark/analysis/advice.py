@@ -42,7 +42,7 @@ def advise(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 def cut_notes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     """Return the reasons for which an object is not cut-free; none: it is."""
-    return tuple(note for note in advise(found, pipeline) if "A110" <= note.code <= "A119")
+    return tuple(note for note in advise(found, pipeline) if note.code.startswith("A11"))
 
 
 def _late_rows(found: AnalysedObject, pipeline: Pipeline) -> Notes:
