@@ -23,6 +23,14 @@ def test_each_code_has_a_section_and_each_section_a_code(generator: ModuleType) 
     assert sorted(explained - raised) == []
 
 
+def test_a_code_belongs_to_one_package() -> None:
+    owners: dict[str, set[str]] = {}
+    for path in _modules():
+        for code in _codes_of(path):
+            owners.setdefault(code, set()).add(path.relative_to(ROOT / "floodmark").parts[0])
+    assert {code: sorted(names) for code, names in owners.items() if len(names) > 1} == {}
+
+
 def test_each_section_says_something(generator: ModuleType) -> None:
     empty = [code for code, (title, text) in generator.sections().items() if not (title and text)]
     assert empty == []
@@ -44,12 +52,19 @@ def generator() -> ModuleType:
     return module
 
 
+def _modules() -> list[Path]:
+    return sorted((ROOT / "floodmark").rglob("*.py"))
+
+
 def _raised() -> Iterator[str]:
-    """Yield the codes that stand in calls, as constants, and the reasons of dead letters."""
-    for path in sorted((ROOT / "floodmark").rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
-            value = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(value, str) and _CODE.fullmatch(value):
-                yield value
+    """Yield the codes of all modules, and the reasons of dead letters."""
+    for path in _modules():
+        yield from _codes_of(path)
     yield from (code.text for code in RowErrorCode)
+
+
+def _codes_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, str) and _CODE.fullmatch(value):
+            yield value

@@ -1,7 +1,8 @@
 """Golden plans: SQL to the text of EXPLAIN or of the error, in YAML files beside this one.
 
-A case has a `name`, the `sql` of one or more statements (the last one is explained) or the `node`
-of `tests.analysis.every_node`, and `expect`. `setup` at the head of a file runs before each case.
+A case has a `name`, the `sql` of one or more statements (the last one is explained, or the object
+that `explains` names) or the `node` of `tests.analysis.every_node`, and `expect`. `setup` at the
+head of a file runs before each case.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Case:
     setup: str
     sql: str
     node: str
+    explains: str
     expect: str
 
 
@@ -80,7 +82,7 @@ def _cases(path: Path) -> list[Case]:
     return [
         Case(
             path.stem, raw["name"], head.get("setup", ""), raw.get("sql", ""), raw.get("node", ""),
-            raw.get("expect", "").rstrip("\n"),
+            raw.get("explains", ""), raw.get("expect", "").rstrip("\n"),
         )
         for raw in head["cases"]
     ]  # fmt: skip
@@ -100,7 +102,7 @@ def _explained(case: Case) -> str:
         catalog = catalog.create(statement, Origin.FILE)
         known = analyse_catalog(catalog, known)
         last = next((k for k in catalog.objects if k not in before), last)
-    return str(explain_object(known[last or case.name], known))
+    return str(explain_object(known[case.explains or last], known))
 
 
 def _selected(statement: s.Select, pipeline: Pipeline) -> str:
