@@ -1,0 +1,63 @@
+"""The application: all commands and the options that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from floodmark.cli import demo, doctor, explain, plan, report, run, server, sql, status
+from floodmark.cli.options import AsJson, Pipelines, Wait, Warehouse
+
+HELP = """Streaming-database semantics on a lakehouse: SQL files in, Delta tables out.
+
+Exit codes: 0 fine; 1 the command or its SQL was wrong and nothing ran; 2 it ran, but an object is
+suspended; 3 the world was in the way (lease held, disk full, server gone): try again; 130
+interrupted.
+"""
+
+app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+for module in (demo, plan, run, sql, explain, status, doctor, report):
+    module.register(app)
+app.add_typer(server.app, name="server")
+
+
+@app.callback()
+def shared(
+    context: typer.Context,
+    warehouse: Annotated[Path, Warehouse(envvar="FLOODMARK_WAREHOUSE")] = Path("warehouse"),
+    pipelines: Annotated[Path, Pipelines(envvar="FLOODMARK_PIPELINES")] = Path("pipelines"),
+    wait: Annotated[float, Wait()] = 60.0,
+    as_json: Annotated[bool, AsJson()] = False,
+) -> None:
+    """Take the shared options in front of the command; behind it they win."""
+    values: dict[str, Any] = {
+        "warehouse": str(warehouse), "pipelines": str(pipelines), "wait": wait, "as_json": as_json,
+    }  # fmt: skip
+    commands = ("demo", "plan", "run", "sql", "explain", "status", "doctor", "report")
+    context.default_map = {
+        **dict.fromkeys(commands, values),
+        "server": {"status": values, "stop": values},
+    }
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        code = app(args=list(arguments), prog_name="floodmark", standalone_mode=False)
+    except TyperException as error:
+        _say_usage(error)
+        return 1
+    except typer.Abort:
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _say_usage(error: TyperException) -> None:
+    context = getattr(error, "ctx", None)
+    typer.echo(f"error: {error.format_message()}", err=True)
+    if context is not None:
+        typer.echo(f"help: {context.command_path} --help", err=True)

@@ -1,0 +1,43 @@
+"""The options that all commands share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Warehouse = partial(
+    typer.Option, "--warehouse", "-w", help="The warehouse folder, or $FLOODMARK_WAREHOUSE."
+)
+Pipelines = partial(
+    typer.Option, "--pipelines", "-p", help="The folder of SQL files, or $FLOODMARK_PIPELINES."
+)
+Wait = partial(typer.Option, "--wait", help="Seconds to wait for the lease of the warehouse.")
+AsJson = partial(typer.Option, "--json", help="Print JSON, for programs.")
+
+WarehouseOption = Annotated[Path, Warehouse()]
+PipelinesOption = Annotated[Path, Pipelines()]
+WaitOption = Annotated[float, Wait()]
+JsonOption = Annotated[bool, AsJson()]
+
+WAREHOUSE = Path("warehouse")
+PIPELINES = Path("pipelines")
+WAIT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The values of the shared options; `wait` in seconds."""
+
+    warehouse: Path = WAREHOUSE
+    pipelines: Path = PIPELINES
+    wait: float = WAIT
+    json: bool = False
+
+    @property
+    def pipelines_if_any(self) -> Path | None:
+        """Return the pipeline folder, None where there is none and none was asked for."""
+        return self.pipelines if self.pipelines.is_dir() or self.pipelines != PIPELINES else None

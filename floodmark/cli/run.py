@@ -1,0 +1,217 @@
+"""`floodmark run`: take in what the sources have."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from floodmark.cli.options import (
+    PIPELINES,
+    WAIT,
+    WAREHOUSE,
+    JsonOption,
+    PipelinesOption,
+    Settings,
+    WaitOption,
+    WarehouseOption,
+)
+from floodmark.cli.rendering import cell, duration
+from floodmark.cli.session import connected, suspended_code
+
+if TYPE_CHECKING:
+    from floodmark.api import Floodmark
+    from floodmark.runtime.scheduler import EpochSummary
+    from floodmark.storage.epoch_log import ObjectRecord
+
+POLL_SECONDS = 1.0
+HELP = """Take in what the sources have, epoch by epoch, and print what each object did.
+
+\b
+  floodmark run                      until nothing is new
+  floodmark run --epochs 1           one epoch
+  floodmark run --follow             go on, as data comes
+  floodmark run --now 2013-02-01T00  with this as the time of the epochs
+  floodmark run --json | jq .        one line of JSON per epoch
+
+New objects of the pipeline files are created first. Ctrl-C leaves an epoch that the next run
+finishes.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run", help=HELP)(run)
+
+
+def run(
+    epochs: Annotated[int | None, typer.Option(min=1, help="Stop after so many epochs.")] = None,
+    until_caught_up: Annotated[
+        bool, typer.Option("--until-caught-up", help="Stop when nothing is new (the default).")
+    ] = True,
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for more when caught up.")] = False,
+    now: Annotated[str | None, typer.Option(help="The time of the epochs, ISO 8601, UTC.")] = None,
+    warehouse: WarehouseOption = WAREHOUSE,
+    pipelines: PipelinesOption = PIPELINES,
+    wait: WaitOption = WAIT,
+    as_json: JsonOption = False,
+) -> None:
+    settings = Settings(warehouse, pipelines, wait, as_json)
+    moment = _moment(now)
+    with connected(settings) as connection:
+        folder = settings.pipelines_if_any
+        if folder is not None:
+            connection.deploy(folder)
+        done = advance(connection, settings, epochs, moment)
+        if not done and not follow:
+            _say(settings, f"nothing new: epoch {connection.scheduler.log.head().sealed} is sealed")
+        while follow and (epochs is None or done < epochs):
+            time.sleep(POLL_SECONDS)
+            done += advance(connection, settings, epochs and epochs - done, moment)
+        code = suspended_code(connection)
+    raise typer.Exit(code)
+
+
+def advance(
+    connection: Floodmark,
+    settings: Settings,
+    epochs: int | None = None,
+    now: datetime | None = None,
+) -> int:
+    """Run epochs until nothing is new, print them, and return how many there were."""
+    if not connection.has_new():
+        return 0
+    started = time.monotonic()
+    done = rows = 0
+    with _display(settings, epochs) as display:
+        for summary in connection.epochs(epochs, now, display.show):
+            done += 1
+            rows += sum(r.rows_in for r in summary.touched)
+            display.sealed(summary)
+    took = duration(time.monotonic() - started)
+    if done:
+        _say(settings, f"{done} epoch{'s' if done > 1 else ''}, {rows:,} rows in, {took}")
+    return done
+
+
+class Display:
+    """Prints objects and epochs; with a bar that moves where somebody watches."""
+
+    def __init__(self, settings: Settings, console: Console, progress: Progress | None) -> None:
+        self._json = settings.json
+        self._console = console
+        self._progress = progress
+        self._tasks = progress.task_ids if progress is not None else []
+        self._width = 20
+
+    def show(self, epoch: int, record: ObjectRecord) -> None:
+        """Print what an epoch did to an object."""
+        if self._json:
+            return
+        self._width = max(self._width, len(record.object))
+        self._console.out(object_line(epoch, record, self._width), highlight=False)
+        for task in self._tasks:
+            assert self._progress is not None
+            self._progress.update(task, description=f"epoch {epoch}  {record.object}")
+
+    def sealed(self, summary: EpochSummary) -> None:
+        """Print that an epoch is done."""
+        if self._json:
+            typer.echo(json.dumps(summary_json(summary)))
+            return
+        took = duration(summary.duration_s)
+        text = f"epoch {summary.epoch} sealed  {len(summary.touched)} objects  {took}"
+        self._console.print(text, style="dim", highlight=False)
+        for task in self._tasks:
+            assert self._progress is not None
+            self._progress.advance(task)
+
+
+@contextmanager
+def _display(settings: Settings, epochs: int | None) -> Iterator[Display]:
+    console = Console(soft_wrap=True)
+    if settings.json or not console.is_terminal:
+        yield Display(settings, console, None)
+        return
+    parts = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*parts, console=console, transient=True) as progress:
+        progress.add_task("", total=epochs)
+        yield Display(settings, console, progress)
+
+
+def object_line(epoch: int, record: ObjectRecord, width: int = 20) -> str:
+    """Return the line of an object in an epoch."""
+    parts = [
+        f"epoch {epoch}  {record.object:<{width}}",
+        f"in {record.rows_in:<8,}",
+        f"out {record.rows_out:<8,}",
+        f"late {record.late_rows:<5,}",
+        f"dead {record.dead_rows:<4,}",
+        f"{record.duration_s:>6.2f} s",
+    ]
+    mark = watermark(record)
+    if mark is not None:
+        parts.append(f"watermark {cell(mark)}")
+        parts.append(f"lag {lag(record, datetime.now(UTC))}")
+    return "  ".join(parts)
+
+
+def watermark(record: ObjectRecord) -> Any:
+    """Return the first watermark of an object, or None."""
+    return next((w for w in record.watermarks.values() if w is not None), None)
+
+
+def lag(record: ObjectRecord, now: datetime) -> str:
+    """Return how far an object's watermark is behind a time; empty without a watermark in time."""
+    mark = watermark(record)
+    if not isinstance(mark, datetime):
+        return ""
+    aware = mark if mark.tzinfo is not None else mark.replace(tzinfo=UTC)
+    return duration(now - aware)
+
+
+def summary_json(summary: EpochSummary) -> dict[str, Any]:
+    """Return an epoch for JSON: a record per object that it touched."""
+    return {
+        "epoch": summary.epoch,
+        "now": summary.now.isoformat(),
+        "duration_s": summary.duration_s,
+        "objects": [record_json(r) for r in summary.touched],
+        "suspended": dict(summary.suspended),
+    }
+
+
+def record_json(record: ObjectRecord) -> dict[str, Any]:
+    """Return an object's record for JSON."""
+    return {
+        "object": record.object,
+        "rows_in": record.rows_in,
+        "rows_out": record.rows_out,
+        "late_rows": record.late_rows,
+        "dead_rows": record.dead_rows,
+        "watermarks": {k: v and cell(v) for k, v in record.watermarks.items()},
+        "duration_s": record.duration_s,
+        "position": record.position,
+    }
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a time such as 2013-02-01T00:00:00") from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _say(settings: Settings, text: str) -> None:
+    if not settings.json:
+        typer.echo(text)

@@ -1,0 +1,111 @@
+"""What every command runs in: a connection, errors in words, signals that reach Spark."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import typer
+
+from floodmark.cli.options import Settings
+from floodmark.errors import FloodmarkError, TransientError
+
+if TYPE_CHECKING:
+    from floodmark.api import Floodmark
+
+WRONG = 1
+SUSPENDED = 2
+TRANSIENT = 3
+INTERRUPTED = 128
+_INTERRUPT_EVERY_SECONDS = 0.5
+
+
+@contextmanager
+def connected(settings: Settings) -> Iterator[Floodmark]:
+    """Yield a connection; Floodmark's errors become their text and an exit code."""
+    from floodmark.api import connect
+
+    with reported(settings):
+        connection = connect(settings.warehouse, wait=settings.wait)
+        with interruptible(connection):
+            yield connection
+        connection.close()
+
+
+@contextmanager
+def reported(settings: Settings) -> Iterator[None]:
+    """Turn a `FloodmarkError` of the block into its text on stderr and an exit code."""
+    try:
+        yield
+    except FloodmarkError as error:
+        text = json.dumps({"error": error.as_dict()}) if settings.json else error.render()
+        typer.echo(text, err=True)
+        raise typer.Exit(TRANSIENT if isinstance(error, TransientError) else WRONG) from None
+
+
+@contextmanager
+def interruptible(connection: Floodmark) -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the queries on the server, and say what stays behind.
+
+    Queries of other threads would go on: the executor that runs objects waits for them. A second
+    signal ends the process at once.
+    """
+    received: list[int] = []
+    done = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        _restore(before)
+        threading.Thread(target=_interrupt_until, args=(connection, done), daemon=True).start()
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except BaseException:
+        if not received:
+            raise
+        done.set()
+        _say_interrupted(connection)
+        raise typer.Exit(INTERRUPTED + received[0]) from None
+    finally:
+        done.set()
+        _restore(before)
+
+
+def suspended_code(connection: Floodmark) -> int:
+    """Say which objects are suspended, on stderr, and return the exit code for it."""
+    events = connection.scheduler.log.suspended()
+    for key, event in events.items():
+        typer.echo(f"suspended  {key} since epoch {event.epoch}: {event.message}", err=True)
+        typer.echo(f"help: mend it, then `floodmark sql 'ALTER … {key} RESUME'`", err=True)
+    return SUSPENDED if events else 0
+
+
+def _interrupt_until(connection: Floodmark, done: threading.Event) -> None:
+    """Interrupt again and again: a thread between two queries starts its next one."""
+    sessions = connection._sessions
+    while sessions is not None and not done.is_set():
+        with suppress(Exception):
+            sessions.interrupt_all()
+        done.wait(_INTERRUPT_EVERY_SECONDS)
+
+
+def _restore(handlers: dict[signal.Signals, signal._HANDLER]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def _say_interrupted(connection: Floodmark) -> None:
+    open_ = connection.scheduler.log.head().open
+    left = (
+        "no epoch is open"
+        if open_ is None
+        else f"epoch {open_.epoch} stays open; the next run finishes it with the same input"
+    )
+    typer.echo(f"interrupted: {left}", err=True)

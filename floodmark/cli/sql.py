@@ -1,0 +1,165 @@
+"""`floodmark sql`: statements from the command line, a file, a pipe or a prompt."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from floodmark.cli.options import (
+    PIPELINES,
+    WAIT,
+    WAREHOUSE,
+    JsonOption,
+    PipelinesOption,
+    Settings,
+    WaitOption,
+    WarehouseOption,
+)
+from floodmark.cli.rendering import json_value, table
+from floodmark.cli.session import connected, suspended_code
+from floodmark.errors import FloodmarkError
+
+if TYPE_CHECKING:
+    from floodmark.api import Floodmark, Result
+
+HELP = """Run SQL: queries, CREATE and DROP, INSERT, UPDATE, DELETE, SHOW, EXPLAIN.
+
+\b
+  floodmark sql "SELECT * FROM orders LIMIT 5"
+  floodmark sql -f changes.sql       a file, statement by statement
+  floodmark sql < changes.sql        the same from a pipe
+  floodmark sql                      a prompt; \\d lists objects, \\q ends it
+  floodmark sql --json "SHOW TABLES" one line of JSON per statement
+
+Queries read the last sealed epoch. A statement that fails ends the script; those before it hold.
+"""
+_HELP_PROMPT = """\\d          list the objects          \\timing  show how long statements take
+\\d NAME     show its columns          \\q       leave
+A statement ends with a semicolon."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sql", help=HELP)(sql)
+
+
+def sql(
+    statements: Annotated[str | None, typer.Argument(help="SQL text.")] = None,
+    file: Annotated[Path | None, typer.Option("-f", "--file", help="A file of SQL.")] = None,
+    warehouse: WarehouseOption = WAREHOUSE,
+    pipelines: PipelinesOption = PIPELINES,
+    wait: WaitOption = WAIT,
+    as_json: JsonOption = False,
+) -> None:
+    settings = Settings(warehouse, pipelines, wait, as_json)
+    if statements is not None and file is not None:
+        raise typer.BadParameter("give SQL text or a file, not both")
+    if file is not None and not file.is_file():
+        raise typer.BadParameter(f"the file {file} does not exist")
+    with connected(settings) as connection:
+        before = set(connection.scheduler.log.suspended())
+        if statements is not None:
+            run_script(connection, settings, statements)
+        elif file is not None:
+            run_script(connection, settings, file.read_text(encoding="utf-8"), str(file))
+        elif sys.stdin.isatty():
+            _prompt(connection, settings)
+        else:
+            run_script(connection, settings, sys.stdin.read())
+        fresh = set(connection.scheduler.log.suspended()) - before
+        code = suspended_code(connection) if fresh else 0
+    raise typer.Exit(code)
+
+
+def run_script(
+    connection: Floodmark, settings: Settings, text: str, file: str | None = None
+) -> None:
+    """Run the statements of a text, and print each result as it comes."""
+    from floodmark.sql.parse import parse_script
+
+    for statement in parse_script(text, file):
+        show(connection.run_statement(statement), settings)
+
+
+def show(result: Result, settings: Settings) -> None:
+    """Print a result: rows aligned as psql does it, or the status line."""
+    for notice in result.notices:
+        typer.echo(f"NOTICE:  {notice}", err=True)
+    if settings.json:
+        typer.echo(json.dumps(result_json(result), ensure_ascii=False))
+    elif not result.columns:
+        typer.echo(result.status)
+    elif result.status == "EXPLAIN":
+        typer.echo("\n".join(str(row[0]) for row in result.rows))
+    else:
+        names, types = [c.name for c in result.columns], [c.type for c in result.columns]
+        typer.echo(table(names, types, result.rows))
+
+
+def result_json(result: Result) -> dict[str, object]:
+    """Return a result for JSON: columns, rows as lists, the status, notices."""
+    types = [c.type for c in result.columns]
+    return {
+        "status": result.status,
+        "columns": [{"name": c.name, "type": c.type} for c in result.columns],
+        "rows": [[json_value(v, t) for v, t in zip(r, types, strict=True)] for r in result.rows],
+        "rowcount": result.rowcount,
+        "notices": list(result.notices),
+    }
+
+
+def _prompt(connection: Floodmark, settings: Settings) -> None:
+    with suppress(ImportError):
+        import readline
+
+        readline.parse_and_bind("tab: complete")
+    typer.echo("Floodmark: statements end with ;   \\? for help, \\q to leave")
+    buffer, timing = "", False
+    while True:
+        try:
+            line = input("floodmark-> " if buffer else "floodmark=> ")
+        except EOFError:
+            typer.echo("")
+            return
+        if not buffer and line.strip().startswith("\\"):
+            words = line.split()
+            if words[0] in ("\\q", "\\quit"):
+                return
+            timing = timing != (words[0] == "\\timing")
+            _meta(connection, settings, words)
+            continue
+        buffer = f"{buffer}\n{line}" if buffer else line
+        if not buffer.strip() or not buffer.rstrip().endswith(";"):
+            buffer = buffer if buffer.strip() else ""
+            continue
+        _attempt(connection, settings, buffer, timing)
+        buffer = ""
+
+
+def _attempt(connection: Floodmark, settings: Settings, text: str, timing: bool = False) -> None:
+    """Run what was typed; an error is shown and the prompt goes on."""
+    started = time.perf_counter()
+    try:
+        run_script(connection, settings, text)
+    except FloodmarkError as error:
+        typer.echo(error.render(), err=True)
+    if timing:
+        typer.echo(f"Time: {(time.perf_counter() - started) * 1000:.0f} ms")
+
+
+def _meta(connection: Floodmark, settings: Settings, words: list[str]) -> None:
+    match words:
+        case ["\\d"]:
+            _attempt(connection, settings, "SELECT name, kind, state, mode FROM floodmark.objects")
+        case ["\\d", name]:
+            _attempt(connection, settings, f"DESCRIBE {name}")
+        case ["\\timing"]:
+            typer.echo("timing changed")
+        case _:
+            typer.echo(_HELP_PROMPT)

@@ -1,0 +1,175 @@
+"""`floodmark status`: where every object stands."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from floodmark.cli.options import (
+    PIPELINES,
+    WAIT,
+    WAREHOUSE,
+    JsonOption,
+    PipelinesOption,
+    Settings,
+    WaitOption,
+    WarehouseOption,
+)
+from floodmark.cli.rendering import cell, columns, duration
+from floodmark.cli.run import lag, record_json, watermark
+from floodmark.cli.session import connected
+
+if TYPE_CHECKING:
+    from floodmark.analysis.pipeline import AnalysedObject
+    from floodmark.api import Floodmark
+    from floodmark.storage.epoch_log import ObjectRecord
+
+NEWEST = 50
+HELP = """Show where every object stands, without Spark.
+
+\b
+  floodmark status
+  floodmark status --timings         where the time of the last epochs went
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("status", help=HELP)(status)
+
+
+def status(
+    timings: Annotated[
+        bool, typer.Option("--timings", help=f"Seconds per object over the last {NEWEST} epochs.")
+    ] = False,
+    warehouse: WarehouseOption = WAREHOUSE,
+    pipelines: PipelinesOption = PIPELINES,
+    wait: WaitOption = WAIT,
+    as_json: JsonOption = False,
+) -> None:
+    settings = Settings(warehouse, pipelines, wait, as_json)
+    with connected(settings) as connection:
+        if settings.json:
+            typer.echo(json.dumps(_json(connection, timings)))
+            return
+        typer.echo(headline(connection))
+        if connection.deployed.pipeline.objects:
+            typer.echo("")
+            typer.echo(_timings_table(connection) if timings else objects_table(connection))
+
+
+def headline(connection: Floodmark) -> str:
+    """Return the lines above the table: the newest epoch, the open one, what is waiting."""
+    log = connection.scheduler.log
+    head = log.head()
+    lines = [f"warehouse  {connection.root}"]
+    if head.sealed:
+        sealed = log.sealed(head.sealed)
+        ago = duration(datetime.now(UTC) - sealed.sealed_at)
+        lines.append(f"epoch      {head.sealed}, sealed {ago} ago")
+    else:
+        lines.append("epoch      none yet: `floodmark plan` shows what the pipeline files define")
+    if head.open is not None:
+        lines.append(f"open       epoch {head.open.epoch}: the next run finishes it")
+    if head.sealed:
+        lines.append(f"input      {'there is more' if connection.has_new() else 'nothing new'}")
+    return "\n".join(lines)
+
+
+def objects_table(connection: Floodmark) -> str:
+    """Return a line per object: kind, state, rows at rest, watermark and lag."""
+    records = connection.status()
+    objects = connection.deployed.pipeline.objects
+    now = datetime.now(UTC)
+    rows = []
+    for key, found in objects.items():
+        record = records.get(key)
+        count = stored_rows(connection, found)
+        mark = watermark(record) if record is not None else None
+        rows.append([
+            found.name, found.kind.value, state(connection, key, record),
+            str(found.relation.mode), "" if count is None else f"{count:,}",
+            "" if mark is None else cell(mark),
+            lag(record, now) if record is not None else "",
+        ])  # fmt: skip
+    headers = ["object", "kind", "state", "mode", "rows", "watermark", "lag"]
+    return columns(headers, rows, right=["rows"])
+
+
+def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
+    """Return the word for an object's state."""
+    suspended = connection.scheduler.log.suspended().get(key)
+    if suspended is not None:
+        return f"suspended ({suspended.code})"
+    sealed = connection.scheduler.log.head().sealed
+    if record is not None and record.position < sealed:
+        return f"waits at epoch {record.position}"
+    return "active"
+
+
+def stored_rows(connection: Floodmark, found: AnalysedObject) -> int | None:
+    """Return how many rows an object's table holds, from the table's log; None without one."""
+    from floodmark.runtime.layout import current_table
+
+    if found not in connection.deployed.pipeline.stored:
+        return None
+    name = current_table(found)
+    if not connection.store.exists(name):
+        return 0
+    return sum(file.rows for file in connection.store.open(name).files)
+
+
+def timings_of(connection: Floodmark, newest: int = NEWEST) -> dict[str, list[float]]:
+    """Return the seconds of each object in the last epochs that touched it, oldest first."""
+    log = connection.scheduler.log
+    last = log.head().sealed
+    out: dict[str, list[float]] = {}
+    for epoch in range(max(1, last - newest + 1), last + 1):
+        for key, record in log.sealed(epoch).objects.items():
+            if record.touched:
+                out.setdefault(key, []).append(float(record.duration_s))
+    return out
+
+
+def _timings_table(connection: Floodmark) -> str:
+    timings = timings_of(connection)
+    total = sum(map(sum, timings.values())) or 1.0
+    ordered = sorted(timings.items(), key=lambda item: -sum(item[1]))
+    rows = [
+        [
+            key, str(len(taken)), f"{taken[-1]:.2f}", f"{sum(taken) / len(taken):.2f}",
+            f"{max(taken):.2f}", f"{sum(taken):.2f}", f"{100 * sum(taken) / total:.0f} %",
+        ]
+        for key, taken in ordered
+    ]  # fmt: skip
+    headers = ["object", "epochs", "last s", "mean s", "max s", "total s", "share"]
+    return columns(headers, rows, right=headers[1:])
+
+
+def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
+    head = connection.scheduler.log.head()
+    records = connection.status()
+    objects = []
+    for key, found in connection.deployed.pipeline.objects.items():
+        record = records.get(key)
+        objects.append({
+            "object": found.name,
+            "kind": found.kind.value,
+            "state": state(connection, key, record),
+            "mode": str(found.relation.mode),
+            "rows": stored_rows(connection, found),
+            **({} if record is None else {"last": record_json(record)}),
+        })  # fmt: skip
+    out: dict[str, Any] = {
+        "warehouse": str(connection.root),
+        "sealed": head.sealed,
+        "open": head.open and head.open.epoch,
+        "has_new": connection.has_new(),
+        "objects": objects,
+    }
+    if timings:
+        out["timings"] = timings_of(connection)
+    return out
