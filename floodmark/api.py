@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,13 +69,15 @@ def connect(
     clock: Clock | None = None,
     wait: float = 60.0,
     spark: SparkConfig | None = None,
+    sessions: Callable[[], Sessions] | None = None,
 ) -> Floodmark:
     """Connect to a warehouse folder, making it where there is none.
 
     `pipelines` is a folder of SQL files: objects that are new in it are created at once; a changed
-    one is E0361 until `floodmark plan --apply`. Spark starts, or is attached, at first use.
+    one is E0361 until `floodmark plan --apply`. Spark starts, or is attached, at first use;
+    `sessions` shares those that somebody else opens and closes.
     """
-    fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark)
+    fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark, sessions)
     if pipelines is not None:
         fm.deploy(Path(pipelines))
     return fm
@@ -85,11 +87,17 @@ class Floodmark:
     """A connection to one warehouse; use it as a context manager, from one thread."""
 
     def __init__(
-        self, root: Path, clock: Clock, wait: float = 60.0, spark: SparkConfig | None = None
+        self,
+        root: Path,
+        clock: Clock,
+        wait: float = 60.0,
+        spark: SparkConfig | None = None,
+        sessions: Callable[[], Sessions] | None = None,
     ) -> None:
         self.root = root
         self.clock = clock
         self._config = spark
+        self._shared = sessions
         self._sessions: Sessions | None = None
         self._settings: dict[str, str] = {}
         self.store = DeltaStore(root)
@@ -114,6 +122,8 @@ class Floodmark:
 
     def sessions(self) -> Sessions:
         """Return the Spark sessions, opened at first use."""
+        if self._shared is not None:
+            return self._shared()
         if self._sessions is None:
             self._sessions = open_sessions(self._config or default_config())
         return self._sessions

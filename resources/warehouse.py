@@ -1,0 +1,56 @@
+"""The warehouse and its pipeline files for Dagster: where a run connects to the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dagster import ConfigurableResource, ResourceDependency
+from pydantic import Field
+
+from floodmark.analysis.pipeline import Pipeline
+from floodmark.api import Floodmark, connect
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import Origin
+from floodmark.runtime import deployment
+from floodmark.runtime.deployment import Change, Deployed, Desired
+from resources.clock import EngineClock
+from resources.spark import FloodmarkSpark
+
+
+class Warehouse(ConfigurableResource):
+    """A warehouse folder and the folder of SQL files that says what it computes."""
+
+    root: str = Field(description="The warehouse folder")
+    pipelines: str = Field(description="The folder of SQL files")
+    checks: str = Field(default="checks", description="The folder of pandera schemas, if any")
+    wait: float = Field(default=60.0, description="Seconds to wait for the lease")
+    spark: ResourceDependency[FloodmarkSpark]
+    clock: ResourceDependency[EngineClock]
+
+    def connect(self) -> Floodmark:
+        """Connect to the warehouse as it is deployed; Spark is attached when first needed."""
+        return connect(
+            self.root, clock=self.clock, wait=self.wait, sessions=lambda: self.spark.sessions
+        )
+
+    def deploy(self, floodmark: Floodmark) -> None:
+        """Create what is new in the pipeline files; a changed object is E0361."""
+        if Path(self.pipelines).is_dir():
+            floodmark.deploy(Path(self.pipelines))
+
+    def pending(self, floodmark: Floodmark) -> tuple[Change, ...]:
+        """Return what differs between the pipeline files and what is deployed."""
+        folder = Path(self.pipelines)
+        return floodmark.plan(folder).changes if folder.is_dir() else ()
+
+    def pipeline(self) -> Pipeline:
+        """Return the objects of the files and those that statements created; no Spark.
+
+        The files are analysed anew, so that every object knows its place in them.
+        """
+        folder = Path(self.pipelines)
+        desired = deployment.read_files(folder) if folder.is_dir() else Desired(())
+        with connect(self.root, clock=self.clock) as floodmark:
+            objects = floodmark.deployed.catalog.objects.items()
+        created = {key: found for key, found in objects if found.origin is Origin.STATEMENT}
+        return deployment.plan_files(desired, Deployed(0, Pipeline(Catalog(created)))).pipeline
