@@ -10,7 +10,7 @@ from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.emit_on_close import emit_on_close
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.sinks import fit_to_target
-from floodmark.analysis.supported import check_supported
+from floodmark.analysis.supported import check_options, check_supported
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
@@ -190,6 +190,7 @@ def _fields(columns: tuple[ColumnInfo, ...]) -> Schema:
 def _view(declared: CatalogObject, relations: Mapping[str, Relation]) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateMaterializedView | s.CreateView)
+    check_options(declared)
     node = build_query(statement.query, relations, statement.span)
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
@@ -207,6 +208,7 @@ def _sink(
 ) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateSink) and declared.target is not None
+    check_options(declared)
     target = done[declared.target]
     node = build_query(statement.query, relations, statement.span)
     source = plan_of(node, on_close=statement.emit_on_window_close, statement=statement)

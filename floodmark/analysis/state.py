@@ -12,6 +12,7 @@ from floodmark.analysis import strategy
 from floodmark.analysis.determinism import is_deterministic
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
+from floodmark.plan.expressions import ColumnRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def _arrangement(
 
 
 def rereadable(node: n.Node) -> bool:
-    """Tell whether a subplan can be read again from persisted objects, row by row."""
+    """Tell whether a subplan can be read again from persisted objects, without state of its own."""
     match node:
         case n.Scan() | n.Values():
             return True
@@ -78,5 +79,26 @@ def rereadable(node: n.Node) -> bool:
             return rereadable(node.input)
         case n.UnionAll():
             return all(rereadable(b) for b in node.branches)
+        case n.Join():
+            exact = node.residual is None or is_deterministic(node.residual)
+            running = node.kind in (n.JoinKind.INNER, n.JoinKind.LEFT)
+            return running and exact and rereadable(node.left) and rereadable(node.right)
         case _:
             return False
+
+
+def own_table(root: n.Node) -> n.Aggregate | None:
+    """Return the aggregate whose accumulators can live in the object's own table, or None.
+
+    So it is where the root only renames: each row of the object is then one group, all of whose
+    values are visible, and its accumulators are hidden columns beside them.
+    """
+    node = root
+    while isinstance(node, n.Project):
+        passed = node.passed
+        if any(not isinstance(e, ColumnRef) for _, e in node.columns):
+            return None
+        if any(name not in passed for name in node.input.names):
+            return None
+        node = node.input
+    return node if isinstance(node, n.Aggregate) else None

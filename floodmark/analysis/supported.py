@@ -5,9 +5,28 @@ from __future__ import annotations
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.determinism import determinism, is_deterministic
 from floodmark.analysis.expressions_of import expressions_of
+from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
+from floodmark.sql import statements as s
 from floodmark.plan.printing import to_text
+
+
+_SINK_TYPES = ("append-only", "upsert")
+
+
+def check_options(found: CatalogObject) -> None:
+    """Raise E0354 for an option of a view or sink that has no effect yet."""
+    options: tuple[s.Option, ...] = getattr(found.statement, "options", ())
+    for option in options:
+        if option.name.lower() == "type" and option.value in _SINK_TYPES:
+            continue
+        raise NotSupported(
+            "E0354",
+            f"the option {option.name} is not available yet",
+            span=option.span,
+            hint="leave it out",
+        )
 
 
 def check_supported(plan: AnalysedPlan) -> None:

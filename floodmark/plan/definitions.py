@@ -82,7 +82,22 @@ def declare_columns(found: CatalogObject) -> Declared:
     )
 
 
+def _refuse_options(st: s.CreateSource | s.CreateTable) -> None:
+    for option in st.options:
+        name = option.name.lower()
+        if name.startswith("watermark."):
+            raise NotSupported(
+                "E0352", f"{name} is not available yet", span=option.span, hint="leave it out"
+            )
+        if name == "on_error" and option.value.lower() != "dead_letter":
+            raise NotSupported(
+                "E0353", f"on_error = '{option.value}' is not available yet", span=option.span,
+                hint="rows that do not parse go to the dead letters",
+            )
+
+
 def _refuse(st: s.CreateSource | s.CreateTable) -> None:
+    _refuse_options(st)
     span = st.format.span if st.format is not None else st.name.span
     if st.format is not None and st.format.format != "PLAIN":
         raise NotSupported(
@@ -133,6 +148,13 @@ def _refuse_table(st: s.CreateTable) -> None:
             "Defining watermarks on table requires the table to be append only.",
             span=st.watermarks[0].span,
             hint="Use the key words `APPEND ONLY`",
+        )
+    if st.watermarks:
+        raise NotSupported(
+            "E0351",
+            "a watermark on a table is not available yet",
+            span=st.watermarks[0].span,
+            hint="define it on a source",
         )
     if st.append_only and _primary_key(st):
         raise NotSupported(

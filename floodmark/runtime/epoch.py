@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import ORIGIN, AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
-from floodmark.catalog.types import BIGINT, INT, Field, Schema
-from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
+from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Schema
+from floodmark.changelog import EPOCH, ERROR, KIND, ROW_ID, WEIGHT
 from floodmark.connectors.base import Connector, Split
 from floodmark.plan.definitions import WatermarkInfo
 from floodmark.reference.expressions import evaluate
@@ -31,14 +31,24 @@ from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _WEIGHT_FIELD = Field(WEIGHT, INT, nullable=False)
+_OFFSET_FIELD = Field("__offset", BIGINT)
 _ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
+
+_KIND_FIELD = Field(KIND, VARCHAR)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The files of a changelog, and those of changes that nobody sees."""
+
+    changes: tuple[DataFile, ...] = ()
+    silent: tuple[DataFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,7 @@ def advance(
             assert connector is not None
             record = task.source(sessions, connector)
         case Kind.TABLE:
-            record = task.table()
+            record = task.table(sessions, connector)
         case _:
             record = task.view()
     return replace(record, duration_s=round(time.monotonic() - started, 3))
@@ -271,52 +281,55 @@ class _Task:
             )
             return 0, {**versions, handle.table: handle.version}
         table = layout.changes_table(self.found)
-        schema = layout.changes_schema(self.found)
-        written = () if changes is None else self.writer.write(table, changes)
+        written = _Written() if changes is None else self._write_changes(table, changes)
         failpoints.reach("files_written")
-        handle = self.writer.commit(table, schema, written)
-        current = self._rewrite(handle)
-        return rows_of(self._of_epoch(handle)), {
+        handle = self.writer.commit(table, layout.changes_schema(self.found), written.changes)
+        current = self._rewrite(table, written)
+        return rows_of(written.changes), {
             **versions,
             table: handle.version,
             current.table: current.version,
         }
 
-    def _of_epoch(self, handle: Handle) -> tuple[DataFile, ...]:
-        return prune(handle, None, {EPOCH: (self.work.epoch, self.work.epoch)})
+    def _write_changes(self, table: str, changes: DataFrame) -> _Written:
+        """Write a changelog; changes of accumulators alone go to files of their own."""
+        if not layout.own_state(self.found):
+            return _Written(self.writer.write(table, changes))
+        silent = f"CASE WHEN {KIND} IN ('-S', '+S') THEN 1 ELSE 0 END AS {ROUTE}"
+        files = self.writer.write_routed(table, changes.selectExpr("*", silent))
+        return _Written(files.get(0, ()), files.get(1, ()))
 
-    def _rewrite(self, changes: Handle) -> Handle:
-        """Rewrite the touched files of the current rows from the committed changes."""
+    def _rewrite(self, changes_table: str, written: _Written) -> Handle:
+        """Rewrite the touched files of the current rows from the written changes."""
         table = layout.current_table(self.found)
         schema = layout.current_schema(self.found)
         done = self.writer.recorded(table)
         if done is not None:
             return done
-        relation = self.found.relation
-        files = self._of_epoch(changes)
-        frame = self.tables.of_epoch(changes, layout.changes_schema(self.found), self.work.epoch)
         current = self.writer.newest(table, schema)
-        if frame is None:
+        files = (*written.changes, *written.silent)
+        if not files:
             return self.writer.commit(table, schema, on=current)
-        paths = self.tables.store.paths(changes, files)
-        touched = touched_files(current, files, paths, relation.stream_key)
-        rows = materialize.rewritten(
-            self.tables.read(current, schema, touched),
-            frame,
-            relation.columns,
-            relation.stream_key,
-            self.work.epoch,
-        )
-        written = self.writer.write(table, rows)
-        handle = self.writer.commit(table, schema, written, touched, current)
+        columns = (*self.found.relation.columns, *layout.own_state(self.found))
+        paths = self.writer.paths(changes_table, files)
+        frame = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
+        key = self.found.relation.stream_key
+        touched = touched_files(current, files, paths, key)
+        stored = self.tables.read(current, schema, touched)
+        rows = materialize.rewritten(stored, frame, columns, key, self.work.epoch)
+        rewritten = self.writer.write(table, rows)
+        handle = self.writer.commit(table, schema, rewritten, touched, current)
         failpoints.reach("sink_committed" if self.found.kind is Kind.TABLE else "view_committed")
         return handle
 
-    def table(self) -> ObjectRecord:
-        """Gather what sinks and DML write into a table."""
+    def table(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
+        """Gather what the connector, sinks and DML write into a table."""
         operations: list[DataFrame] = []
         stages = self._stages(self.found)
         rows_in = 0
+        if connector is not None and self.work.splits.get(self.found.key):
+            part, rows_in = self._connected(sessions, connector, stages)
+            operations += [] if part is None else [part]
         for ordinal, key in enumerate(self.found.feeders):
             part = self._fed(key, ordinal, stages)
             operations += [] if part is None else [part]
@@ -332,9 +345,45 @@ class _Task:
         else:
             out, written = self.apply(self._merged(operations), stages)
         versions = {**self._kept_versions(), **stages.versions, **written}
+        dead = sum(rows_of(files) for _, files in stages.dead)
         return ObjectRecord(
-            self.found.key, versions, rows_in=rows_in + self._rows_in_of_feeders(), rows_out=out
+            self.found.key, versions, rows_in=rows_in + self._rows_in_of_feeders(), rows_out=out,
+            dead_rows=dead,
         )
+
+    def _connected(
+        self, sessions: Sessions, connector: Connector, stages: ObjectStages
+    ) -> tuple[DataFrame | None, int]:
+        """Return the operations of the table's own connector, and how many rows it gave."""
+        declared = self.found.declared
+        assert declared is not None
+        splits = self.work.splits[self.found.key]
+        session = sessions.ingest if connector.reads_text else sessions.main
+        frame = source.typed(connector.read(session, splits), declared, self.work.epoch, self.now)
+        names = [quoted(c.name) for c in declared.columns]
+        routed = source.routed(
+            frame, source.LateFilter((), {}), (*self._declared_fields(), _OFFSET_FIELD), self.now
+        )
+        scratch = layout.state_table(self.found, "connector")
+        files = self.writer.write_routed(scratch, routed)
+        stages.put_aside(scratch, files.get(source.DEAD, ()))
+        columns = (*self._declared_fields(), _OFFSET_FIELD)
+        good = stages.read_scratch(scratch, files.get(source.GOOD, ()), columns)
+        rows = sum(rows_of(f) for f in files.values())
+        if good is None:
+            return None, rows
+        hidden = []
+        if not self.found.relation.primary_key:
+            hidden = [ROW_ID, f"CAST(NULL AS STRING) AS {ORIGIN}"]
+        typed = good.selectExpr(*names, *hidden, "__offset")
+        return merge.connector_operations(typed, self._columns()), rows
+
+    def _declared_fields(self) -> Schema:
+        declared = self.found.declared
+        assert declared is not None
+        fields = tuple(Field(c.name, c.type) for c in declared.columns)
+        hidden = () if self.found.relation.primary_key else (Field(ROW_ID, BIGINT),)
+        return (*fields, *hidden, Field(EPOCH, BIGINT))
 
     def _rows_in_of_feeders(self) -> int:
         reads = {r for key in self.found.feeders for r in self.work.pipeline[key].reads}

@@ -48,6 +48,9 @@ class Stages(Protocol):
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""
 
+    def own_state(self, node: n.Node) -> aggregate.Stored | None:
+        """Return an aggregate's groups, where they live in the object's own table."""
+
     def aggregate_state(self, name: str, schema: Schema) -> aggregate.StateFiles:
         """Return the state table of an aggregate."""
 
@@ -107,6 +110,10 @@ class Evaluation:
             case _:
                 return dispatch.row_local(node, self)
 
+    def own_state(self, node: n.Node) -> aggregate.Stored | None:
+        """Return the node's groups at rest, where they live in the object's own table."""
+        return self.stages.own_state(node)
+
     def name(self, node: n.Node) -> str:
         """Return the node's name in the plan, `r0`, `r1`, …"""
         return self.plan[node].identifier
@@ -121,7 +128,8 @@ class Evaluation:
         rows = self.delta(node)
         if rows is None:
             return None
-        if not rows.failing and rereadable(node):
+        stateful = (n.Join, n.Aggregate, n.CloseAggregate)
+        if not rows.failing and not any(isinstance(below, stateful) for below in n.walk(node)):
             return rows.frame
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         return self.stages.settle(f"{self.name(node)}_changes", rows, columns)

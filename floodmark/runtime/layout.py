@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.analysis.state import own_table
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Schema, struct_of
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
+from floodmark.plan import nodes as n
+from floodmark.runtime.operators.accumulators import state_schema
+from floodmark.runtime.operators.aggregate import parts_of
 from floodmark.storage import warehouse
 
 WATERMARK = "__watermark"
@@ -48,9 +52,25 @@ def state_table(found: AnalysedObject, name: str) -> str:
     return warehouse.state(found.object.schema, owner, name)
 
 
+def own_aggregate(found: AnalysedObject) -> n.Aggregate | None:
+    """Return the aggregate whose accumulators are hidden columns of the object's own table."""
+    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None:
+        return None
+    return own_table(found.plan.root)
+
+
+def own_state(found: AnalysedObject) -> Schema:
+    """Return the accumulator columns of the object's own table."""
+    node = own_aggregate(found)
+    if node is None or found.plan is None:
+        return ()
+    parts = parts_of(node, found.plan[node.input].mode, now=0)
+    return state_schema((), parts)
+
+
 def current_schema(found: AnalysedObject) -> Schema:
-    """Return the columns of the rows at rest: the relation's and the epoch that wrote the row."""
-    return (*found.relation.columns, Field(EPOCH, BIGINT, nullable=False))
+    """Return the columns at rest: the relation's, accumulators, the epoch that wrote the row."""
+    return (*found.relation.columns, *own_state(found), Field(EPOCH, BIGINT, nullable=False))
 
 
 def changes_schema(found: AnalysedObject) -> Schema:

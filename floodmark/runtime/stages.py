@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
+from floodmark.plan import nodes as n
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.keys import touched_files
@@ -46,30 +47,33 @@ class ObjectStages:
         names = [quoted(f.name) for f in columns]
         if not rows.failing:
             files = self.writer.write(scratch, rows.frame.selectExpr(*names))
-            return self._read_scratch(scratch, files, columns)
+            return self.read_scratch(scratch, files, columns)
         stamp = f"CAST({self.writer.epoch} AS BIGINT) AS {EPOCH}"
         route = f"CASE WHEN {ERROR} IS NULL THEN {GOOD} ELSE {DEAD} END AS {ROUTE}"
         routed = rows.frame.selectExpr(*names, ERROR, stamp, route)
         files_of = self.writer.write_routed(scratch, routed)
         self.put_aside(scratch, files_of.get(DEAD, ()))
-        return self._read_scratch(scratch, files_of.get(GOOD, ()), columns)
+        return self.read_scratch(scratch, files_of.get(GOOD, ()), columns)
 
     def put_aside(self, table: str, files: tuple[DataFile, ...]) -> None:
         """Remember written files whose rows are dead letters; they are committed with the object."""
         if files:
             self.dead.append((table, files))
 
-    def _read_scratch(
+    def read_scratch(
         self, table: str, files: tuple[DataFile, ...], columns: Schema
     ) -> DataFrame | None:
+        """Return written, uncommitted rows; None when there are none."""
         if not files:
             return None
-        return self.tables.read_paths(self._paths(table, files), columns)
+        return self.tables.read_paths(self.writer.paths(table, files), columns)
 
-    def _paths(self, table: str, files: tuple[DataFile, ...]) -> list[str]:
-        root = self.tables.store.stage(table, self.writer.epoch, self.writer.attempt)
-        base = root.rsplit("/", 1)[0]
-        return [f"{base}/{file.path}" for file in files]
+    def own_state(self, node: n.Node) -> OwnGroups | None:
+        """Return an aggregate's groups, where they live in the object's own table."""
+        if self.owner is not self.home or layout.own_aggregate(self.home) != node:
+            return None
+        assert isinstance(node, n.Aggregate)
+        return OwnGroups(self, node)
 
     def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
         """Return the state table of an aggregate."""
@@ -99,6 +103,41 @@ class ObjectStages:
 
 
 @dataclass
+class OwnGroups:
+    """The groups of an aggregate as rows of the object itself."""
+
+    stages: ObjectStages
+    node: n.Aggregate
+
+    def stored(self) -> DataFrame | None:
+        """Return the stored groups as of the epoch before; None when there are none."""
+        home = self.stages.home
+        handle = self.stages.handle_before(layout.current_table(home))
+        if handle is None:
+            return None
+        rows = self.stages.tables.read(handle, layout.current_schema(home))
+        if rows is None:
+            return None
+        names = self._names()
+        keys = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.group]
+        return rows.selectExpr(*keys, *(quoted(f.name) for f in layout.own_state(home)))
+
+    def _names(self) -> dict[str, str]:
+        """Map the aggregate's columns to those of the object."""
+        plan = self.stages.home.plan
+        assert plan is not None
+        projects = []
+        step = plan.root
+        while isinstance(step, n.Project):
+            projects.append(step.passed)
+            step = step.input
+        names = {name: name for name in self.node.names}
+        for passed in reversed(projects):
+            names = {column: passed[name] for column, name in names.items()}
+        return names
+
+
+@dataclass
 class AggregateFiles:
     """The groups of one aggregate at rest: key, row count, accumulators."""
 
@@ -118,7 +157,7 @@ class AggregateFiles:
         if not files:
             self._unchanged()
             return transitions.where("FALSE")
-        paths = self.stages._paths(scratch, files)
+        paths = self.stages.writer.paths(scratch, files)
         read_back = self.stages.tables.read_paths(paths, schema)
         if self._recorded():
             return read_back
@@ -191,7 +230,7 @@ class AggregateFiles:
             files = self.stages.writer.write(scratch, transitions)
             if files:
                 read_back = self.stages.tables.read_paths(
-                    self.stages._paths(scratch, files), schema
+                    self.stages.writer.paths(scratch, files), schema
                 )
                 touched = () if handle is None else handle.files
                 rows = self._after(read_back, handle, touched, key)
@@ -204,7 +243,7 @@ class AggregateFiles:
         if not self._recorded():
             self.stages.commit(self.table, self.schema, routed.get(0, ()), removes, handle)
         released = routed.get(1, ())
-        return self.stages._read_scratch(self.table, released, self.schema)
+        return self.stages.read_scratch(self.table, released, self.schema)
 
 
 def _only_new(files: tuple[DataFile, ...]) -> bool:

@@ -127,6 +127,12 @@ class Writer:
             routed.setdefault(_route_of(file.path), []).append(file)
         return {route: tuple(files) for route, files in routed.items()}
 
+    def paths(self, table: str, files: Sequence[DataFile]) -> list[str]:
+        """Return absolute paths of files that this attempt has written."""
+        stage = self.tables.store.stage(table, self.epoch, self.attempt)
+        base = stage.rsplit("/", 1)[0]
+        return [f"{base}/{file.path}" for file in files]
+
     def move(self, source: str, files: Sequence[DataFile], target: str) -> tuple[DataFile, ...]:
         """Move written, uncommitted files of one route into another table's attempt folder."""
         if not files:

@@ -59,8 +59,8 @@ def _into_join(outer: n.Filter, join: n.Join) -> n.Node:
             rest.append(part)
     moved = replace(
         join,
-        left=_filtered(join.left, to_left),
-        right=_filtered(join.right, to_right),
+        left=push_filters(_filtered(join.left, to_left)),
+        right=push_filters(_filtered(join.right, to_right)),
         equi=(*join.equi, *equi),
     )
     return _filtered(moved, rest)
@@ -70,7 +70,7 @@ def _filtered(node: n.Node, parts: list[Expr]) -> n.Node:
     if not parts:
         return node
     predicate = parts[0] if len(parts) == 1 else BoolOp(BOOLEAN, "and", tuple(parts))
-    return push_filters(n.Filter(node, predicate))
+    return n.Filter(node, predicate)
 
 
 def _conjuncts(expr: Expr) -> tuple[Expr, ...]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from floodmark.analysis.state import rereadable
 from floodmark.catalog.types import INT, Field, Schema
-from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.changelog import KIND, WEIGHT, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators.rows import Rows, error_column
@@ -26,11 +27,15 @@ OLD, NEW = "__old_", "__new_"
 Grouping = n.Aggregate | n.CloseAggregate
 
 
-class StateFiles(Protocol):
-    """The state table of one aggregate in one epoch."""
+class Stored(Protocol):
+    """Groups at rest."""
 
     def stored(self) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
+
+
+class StateFiles(Stored, Protocol):
+    """The state table of one aggregate in one epoch."""
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
@@ -69,6 +74,9 @@ class Surroundings(Protocol):
     def after(self, node: n.Node) -> DataFrame | None:
         """Return the rows of a re-readable node after the epoch."""
 
+    def own_state(self, node: n.Node) -> Stored | None:
+        """Return the node's groups at rest, where they live in the object's own table."""
+
 
 def delta(node: n.Aggregate, around: Surroundings) -> Rows | None:
     """Return the changes of the groups that the input's changes touch."""
@@ -78,8 +86,13 @@ def delta(node: n.Aggregate, around: Surroundings) -> Rows | None:
         if node.group or not around.inputs.fills:
             return None
         settled = _nothing(node, around)
+    own = around.own_state(node)
+    if own is not None:
+        merged = transitions(node, settled, parts, own, around)
+        carried = tuple(f.name for f in acc.state_schema((), parts))
+        return changes(node, merged, parts, fills=around.inputs.fills, carried=carried)
     state = state_of(node, around, parts)
-    merged = transitions(node, settled, parts, state.stored(), around)
+    merged = transitions(node, settled, parts, state, around)
     read_back = state.keep(merged, transition_schema(node, parts), node.group)
     return changes(node, read_back, parts, fills=around.inputs.fills)
 
@@ -140,21 +153,26 @@ def transitions(
     node: Grouping,
     changes: DataFrame,
     parts: list[acc.Kept],
-    stored: DataFrame | None,
+    state: Stored,
     around: Surroundings,
 ) -> DataFrame:
     """Return one row per touched group with its old and new accumulators."""
     partial = _partial(node, changes, parts)
     scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
     if scoped:
-        partial = _with_scope(node, partial, scoped, _scope(node, around))
+        partial = _with_scope(node, partial, scoped, _scope(node, changes, around))
+    stored = state.stored()
     merged = _joined(node, partial, stored, parts)
     return merged.selectExpr(*map(quoted, node.group), *_sides(node, parts, stored is not None))
 
 
-def _scope(node: Grouping, around: Surroundings) -> DataFrame | None:
+def _scope(node: Grouping, changes: DataFrame, around: Surroundings) -> DataFrame | None:
     """Return the input's rows after the epoch that no argument refuses."""
-    rows = around.after(node.input)
+    if rereadable(node.input):
+        rows = around.after(node.input)
+    else:
+        name = f"{around.name(node)}_input"
+        rows = around.stages.arrangement(name, node.input.schema).after(changes)
     errors = [c.error for _, call in node.aggregates for c in acc.errors_of(call, around.now)]
     failing = [f"({e}) IS NULL" for e in errors if e is not None]
     return rows if rows is None or not failing else rows.where(" AND ".join(failing))
@@ -252,21 +270,43 @@ def _merged(part: acc.Kept, i: int, has_old: bool) -> str:
     return part.merge[i].format(old=old, new=quoted(NEW + field.name))
 
 
-def changes(node: Grouping, read_back: DataFrame, parts: list[acc.Kept], *, fills: bool) -> Rows:
+def changes(
+    node: Grouping,
+    merged: DataFrame,
+    parts: list[acc.Kept],
+    *,
+    fills: bool,
+    carried: tuple[str, ...] = (),
+) -> Rows:
     """Return `-old, +new` of the groups whose visible values differ.
 
-    Without group columns there is always one row, from the epoch that fills the object.
+    Without group columns there is always one row, from the epoch that fills the object. With
+    `carried` accumulators, groups of which only those changed come too, of kind `-S` and `+S`.
     """
     old = _output(node, parts, OLD, always=not node.group and not fills)
     new = _output(node, parts, NEW, always=not node.group)
-    pairs = read_back.selectExpr(f"{old} AS o", f"{new} AS n").where("NOT (o <=> n)")
-    signed = (
-        f"explode(filter(array(struct(-1 AS {WEIGHT}, o AS r), struct(1 AS {WEIGHT}, n AS r)), "
-        "x -> x.r IS NOT NULL)) AS e"
-    )
+    states = [_state_struct(carried, prefix) for prefix in (OLD, NEW)]
+    sides = merged.selectExpr(f"{old} AS o", f"{new} AS n", f"{states[0]} AS p", f"{states[1]} AS q")
+    differ = "NOT (o <=> n AND p <=> q)" if carried else "NOT (o <=> n)"
     columns = [f"e.r.{quoted(name)} AS {quoted(name)}" for name in node.names]
-    frame = pairs.selectExpr(signed).selectExpr(*columns, f"e.{WEIGHT} AS {WEIGHT}")
-    return Rows(frame, consolidated=True)
+    marks = [f"e.w AS {WEIGHT}", f"e.k AS {KIND}"]
+    state = [f"e.s.{quoted(name)} AS {quoted(name)}" for name in carried]
+    frame = sides.where(differ).selectExpr(_PAIR).selectExpr(*columns, *marks, *state)
+    return Rows(frame, consolidated=True, kinded=True, carried=carried)
+
+
+_PAIR = (
+    "explode(filter(array("
+    "struct(-1 AS w, CASE WHEN n IS NULL THEN '-D' WHEN o <=> n THEN '-S' ELSE '-U' END AS k, "
+    "o AS r, p AS s), "
+    "struct(1 AS w, CASE WHEN o IS NULL THEN '+I' WHEN o <=> n THEN '+S' ELSE '+U' END AS k, "
+    "n AS r, q AS s)), x -> x.r IS NOT NULL)) AS e"
+)
+
+
+def _state_struct(carried: tuple[str, ...], prefix: str) -> str:
+    fields = [f"{quoted(prefix + name)} AS {quoted(name)}" for name in carried]
+    return f"struct({', '.join(fields or ['1 AS one'])})"
 
 
 def _output(node: Grouping, parts: list[acc.Kept], prefix: str, *, always: bool) -> str:

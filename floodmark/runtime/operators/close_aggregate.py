@@ -98,7 +98,7 @@ def _from_state(node: n.CloseAggregate, around: Evaluation, after: Any) -> Rows 
     state = aggregate.state_of(node, around, parts)
     merged = None
     if settled is not None:
-        merged = aggregate.transitions(node, settled, parts, state.stored(), around)
+        merged = aggregate.transitions(node, settled, parts, state, around)
     type_ = node.input.field(node.window).type
     bound = literal(after, type_)
     closed = "FALSE" if after is None else f"coalesce({quoted(node.window)} < {bound}, FALSE)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import ERROR
+from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.project import raising
 from floodmark.runtime.operators.rows import Rows, error_column
@@ -19,13 +19,13 @@ def delta(node: n.Filter, rows: Rows, now: int) -> Rows:
     """Return the changes that pass, and those on their way to the dead letters."""
     compiled = compile_expr(node.predicate, now)
     if compiled.error is None and not rows.failing:
-        return rows.with_frame(rows.frame.where(compiled.value))
+        return Rows(rows.frame.where(compiled.value), consolidated=rows.consolidated)
     label = node.predicate.span.text if node.predicate.span is not None else "WHERE"
     error = error_column([(label, compiled)], list(node.names), rows.failing)
     assert error is not None
     columns = [quoted(name) for name in node.names]
     frame = rows.frame.selectExpr(
-        *columns, *rows.passed[:1], error, f"({compiled.value}) AS __passes"
+        *columns, WEIGHT, error, f"({compiled.value}) AS __passes"
     )
     kept = frame.where(f"__passes OR {ERROR} IS NOT NULL").drop("__passes")
     return Rows(kept, failing=True, consolidated=False)

@@ -25,6 +25,10 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
 
     Rows that cancel out are dropped first; a row that comes and goes within the epoch is none.
     """
+    if rows.kinded:
+        stamp = f"CAST({epoch} AS BIGINT) AS {EPOCH}"
+        names = (quoted(f.name) for f in columns)
+        return rows.frame.selectExpr(stamp, KIND, *names, *map(quoted, rows.carried))
     frame = rows.frame if rows.consolidated else _cancelled(rows.frame, columns, key)
     pairs = _pairs(frame, columns, key)
     return as_changes(pairs, columns, epoch)
@@ -67,13 +71,13 @@ def rewritten(
 
     names = [quoted(f.name) for f in columns]
     stamp = f"CAST({epoch} AS BIGINT) AS {EPOCH}"
-    added = changes.where(f"{KIND} IN ('+I', '+U')").selectExpr(*names, stamp)
+    added = changes.where(f"{KIND} IN ('+I', '+U', '+S')").selectExpr(*names, stamp)
     if touched is None:
         return added
     aliases = [f"{quoted(c)} AS {quoted('__gone_' + c)}" for c in key]
     if not key:
         return added
-    gone = changes.where(f"{KIND} IN ('-U', '-D')").selectExpr(*aliases)
+    gone = changes.where(f"{KIND} IN ('-U', '-D', '-S')").selectExpr(*aliases)
     condition = " AND ".join(f"{quoted(c)} <=> {quoted('__gone_' + c)}" for c in key)
     kept = touched.join(F.broadcast(gone), F.expr(condition), "left_anti")
     return kept.selectExpr(*names, EPOCH).unionAll(added)

@@ -21,6 +21,13 @@ ORDER = "__order"
 DML_ORDINAL = "__ordinal"
 
 
+def connector_operations(frame: DataFrame, columns: Schema) -> DataFrame:
+    """Return a connector's rows as operations, in offset order and before everything else."""
+    order = f"struct(-1 AS stage, 0 AS weight, __offset AS ordinal, '' AS tie) AS {ORDER}"
+    weight = f"CAST(1 AS INT) AS {WEIGHT}"
+    return frame.selectExpr(*(quoted(f.name) for f in columns), weight, order)
+
+
 def sink_operations(
     frame: DataFrame, columns: Schema, stream_key: tuple[str, ...], ordinal: int
 ) -> DataFrame:

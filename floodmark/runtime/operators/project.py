@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from floodmark.plan import nodes as n
@@ -33,10 +34,18 @@ def delta(node: n.Project, rows: Rows, now: int) -> Rows:
     labelled = [(_label(node, name), c) for name, c in compiled]
     error = error_column(labelled, list(node.input.names), rows.failing)
     columns = [f"{c.value} AS {quoted(name)}" for name, c in compiled]
-    extra = rows.passed[:1] + ([error] if error is not None else [])
-    keeps = all(isinstance(e, ColumnRef) for _, e in node.columns)
+    extra = rows.marks + ([error] if error is not None else [])
+    renames = all(isinstance(e, ColumnRef) for _, e in node.columns)
+    whole = renames and set(node.passed) == set(node.input.names)
     frame = rows.frame.selectExpr(*columns, *extra)
-    return Rows(frame, failing=error is not None, consolidated=rows.consolidated and keeps)
+    return replace(
+        rows,
+        frame=frame,
+        failing=error is not None,
+        consolidated=rows.consolidated and renames,
+        kinded=rows.kinded and whole,
+        carried=rows.carried if whole else (),
+    )
 
 
 def batch(node: n.Project, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:

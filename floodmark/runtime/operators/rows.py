@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import ERROR, WEIGHT
+from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.types import quoted
 
@@ -22,12 +22,15 @@ class Rows:
 
     With `failing` there is a column `__error` of `ERROR_TYPE`; rows that have it set are on their
     way to the dead letters and only their error counts. With `consolidated` there is at most one
-    row of each sign per stream key, and the two differ.
+    row of each sign per stream key, and the two differ. With `kinded` there is also `__kind`,
+    consistent per key, and `carried` are state columns that travel along to the object's table.
     """
 
     frame: DataFrame
     failing: bool = False
     consolidated: bool = False
+    kinded: bool = False
+    carried: tuple[str, ...] = ()
 
     def with_frame(self, frame: DataFrame) -> Rows:
         """Return the same kind of rows in another frame."""
@@ -36,7 +39,13 @@ class Rows:
     @property
     def passed(self) -> list[str]:
         """Return the engine's columns that every operator hands on."""
-        return [WEIGHT, ERROR] if self.failing else [WEIGHT]
+        return [*self.marks, ERROR] if self.failing else self.marks
+
+    @property
+    def marks(self) -> list[str]:
+        """Return the engine's columns without the error."""
+        kind = [KIND] if self.kinded else []
+        return [WEIGHT, *kind, *map(quoted, self.carried)]
 
 
 def error_struct(code: str, expression: str, columns: list[str]) -> str:

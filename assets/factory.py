@@ -1,0 +1,120 @@
+"""The pipeline as one multi-asset: its op runs epochs, then says what happened to each object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import dagster as dg
+
+from assets.checks import check_results, check_specs
+from assets.translator import asset_key, asset_spec
+from floodmark.analysis.pipeline import Pipeline
+from floodmark.api import Floodmark
+from floodmark.errors import TransientError, UserError
+from floodmark.runtime.reporting import ObjectReport, numbers, reports
+from floodmark.runtime.system import watermark_text
+from floodmark.storage.report_book import ReportBook
+from resources.warehouse import Warehouse
+
+POOL = "floodmark"
+RETRIES = 3
+_Result = dg.MaterializeResult | dg.AssetCheckResult
+
+
+def pipeline_assets(pipeline: Pipeline, root: Path) -> dg.AssetsDefinition:
+    """Return all objects of a pipeline as one asset definition over the warehouse at `root`.
+
+    One op per asset would take the first object through all epochs before the second one starts,
+    and seal nothing until the end.
+    """
+    objects = pipeline.objects.values()
+
+    @dg.multi_asset(
+        name="pipeline",
+        specs=[asset_spec(found, pipeline, root) for found in objects],
+        check_specs=[spec for found in objects for spec in check_specs(found)],
+        can_subset=True,
+        pool=POOL,
+    )
+    def run_pipeline(
+        context: dg.AssetExecutionContext, warehouse: Warehouse
+    ) -> Iterator[_Result]:
+        with errors_for_dagster(), warehouse.connect() as floodmark:
+            warehouse.deploy(floodmark)
+            for done in floodmark.epochs():
+                names = ", ".join(record.object for record in done.touched) or "nothing"
+                context.log.info(f"epoch {done.epoch} in {done.duration_s} s: {names}")
+            yield from _report(context, floodmark, Path(warehouse.checks))
+
+    return run_pipeline
+
+
+def _report(
+    context: dg.AssetExecutionContext, floodmark: Floodmark, folder: Path
+) -> Iterator[_Result]:
+    """Yield a result for every selected object with news; then fail if one is suspended."""
+    book = ReportBook(floodmark.root)
+    told = book.read()
+    selected = context.selected_asset_keys
+    found = [
+        r for r in reports(floodmark.scheduler, told) if asset_key(r.found) in selected
+    ]
+    for report, results in check_results(floodmark, found, folder):
+        wanted = [r for r in results if r.asset_check_key in context.selected_asset_check_keys]
+        if report.suspended is not None:
+            yield from wanted
+        else:
+            yield _materialized(floodmark, report, wanted)
+    book.write({**told, **{report.key: report.reported for report in found}})
+    _fail_if_suspended(floodmark, selected)
+
+
+def _materialized(
+    floodmark: Floodmark, report: ObjectReport, checks: Sequence[dg.AssetCheckResult]
+) -> dg.MaterializeResult:
+    metadata: dict[str, object] = dict(numbers(report, floodmark.scheduler))
+    if "row_count" in metadata:
+        metadata["dagster/row_count"] = metadata.pop("row_count")
+    if report.steps and (mark := watermark_text(report.steps[-1].after.watermarks)):
+        metadata["watermark"] = mark
+    return dg.MaterializeResult(
+        asset_key=asset_key(report.found),
+        metadata=metadata,
+        check_results=checks,
+        data_version=dg.DataVersion(report.data_version),
+    )
+
+
+def _fail_if_suspended(floodmark: Floodmark, selected: set[dg.AssetKey]) -> None:
+    pipeline = floodmark.deployed.pipeline
+    suspended = floodmark.scheduler.log.suspended()
+    mine = {
+        key: event
+        for key, event in suspended.items()
+        if key in pipeline.objects and asset_key(pipeline[key]) in selected
+    }
+    if mine:
+        raise dg.Failure(
+            f"suspended: {', '.join(mine)}",
+            metadata={key: f"{event.code}: {event.message}" for key, event in mine.items()},
+            allow_retries=False,
+        )
+
+
+@contextmanager
+def errors_for_dagster() -> Iterator[None]:
+    """Turn a user's mistake into a failure without retries, and the world's into a retry."""
+    try:
+        yield
+    except UserError as error:
+        raise dg.Failure(
+            error.render(), metadata=_as_metadata(error), allow_retries=False
+        ) from error
+    except TransientError as error:
+        raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=5) from error
+
+
+def _as_metadata(error: UserError) -> Mapping[str, dg.MetadataValue]:
+    return {"error": dg.MetadataValue.json(error.as_dict())}

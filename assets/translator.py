@@ -1,0 +1,136 @@
+"""An analysed object to the asset that Dagster shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from floodmark.analysis.explain import explain_object
+from floodmark.analysis.lineage import column_lineage
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import is_hidden
+from floodmark.errors import Span
+from floodmark.storage import warehouse
+
+GROUPS: Mapping[Kind, str] = {
+    Kind.SOURCE: "sources",
+    Kind.TABLE: "tables",
+    Kind.MATERIALIZED_VIEW: "views",
+    Kind.VIEW: "views",
+    Kind.SINK: "sinks",
+}
+_FOREIGN = re.compile(r"[^A-Za-z0-9_]")
+
+
+def asset_key(found: AnalysedObject) -> dg.AssetKey:
+    """Return the key of an object's asset; a sink has the name of its own and `__sink`."""
+    suffix = "__sink" if found.kind is Kind.SINK else ""
+    return dg.AssetKey([_plain(part) for part in f"{found.name}{suffix}".split(".")])
+
+
+def _plain(part: str) -> str:
+    """Return a name as Dagster allows it; what it does not allow becomes its code point."""
+    return _FOREIGN.sub(lambda found: f"_{ord(found[0]):x}_", part)
+
+
+def asset_spec(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dg.AssetSpec:
+    """Return the asset of an object in the warehouse at `root`."""
+    return dg.AssetSpec(
+        key=asset_key(found),
+        deps=[asset_key(pipeline[key]) for key in (*found.reads, *found.feeders)],
+        description=leading_comment(found.object.statement.span),
+        metadata=_metadata(found, pipeline, root),
+        group_name=GROUPS[found.kind],
+        kinds=_kinds(found),
+        code_version=found.fingerprint,
+        skippable=True,
+    )
+
+
+def _kinds(found: AnalysedObject) -> set[str]:
+    named = {Kind.SOURCE: "source", Kind.TABLE: "table"}.get(found.kind, "view")
+    if found.kind is Kind.SINK:
+        return {"spark", "deltalake"}
+    return {"spark", named} | (set() if found.kind is Kind.VIEW else {"deltalake"})
+
+
+def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str, Any]:
+    metadata: dict[str, Any] = {
+        "sql": dg.MetadataValue.md(f"```sql\n{found.object.sql.strip()}\n```"),
+        "explain": dg.MetadataValue.md(f"```\n{explain_object(found, pipeline)}\n```"),
+        "dagster/column_schema": column_schema(found),
+    }
+    if found.plan is not None:
+        metadata["dagster/column_lineage"] = _lineage(found, pipeline)
+    if found.kind not in (Kind.SINK, Kind.VIEW):
+        table = warehouse.current(found.object.schema, found.object.base_name)
+        metadata["dagster/table_name"] = f"{found.object.schema}.{found.object.base_name}"
+        metadata["dagster/uri"] = (root / table).as_uri()
+        metadata["dagster/storage_kind"] = "deltalake"
+    references = _code_references(found.object.statement.span)
+    return metadata | ({} if references is None else {"dagster/code_references": references})
+
+
+def column_schema(found: AnalysedObject) -> dg.TableSchema:
+    """Return the visible columns, with keys, NOT NULL and watermarks."""
+    key = found.relation.primary_key
+    marks = {column for column, _ in found.relation.watermarks}
+    columns = [
+        dg.TableColumn(
+            name=field.name,
+            type=str(field.type),
+            constraints=dg.TableColumnConstraints(
+                nullable=field.nullable and field.name not in key,
+                unique=key == (field.name,),
+                other=["primary key"] if field.name in key else [],
+            ),
+            tags={"watermark": ""} if field.name in marks else {},
+        )
+        for field in found.relation.visible
+    ]
+    together = [f"PRIMARY KEY ({', '.join(key)})"] if key else []
+    return dg.TableSchema(columns, constraints=dg.TableConstraints(other=together))
+
+
+def _lineage(found: AnalysedObject, pipeline: Pipeline) -> dg.TableColumnLineage:
+    assert found.plan is not None
+    origins = column_lineage(found.plan.root)
+    shown = [field.name for field in found.relation.visible]
+    return dg.TableColumnLineage(
+        {
+            name: [
+                dg.TableColumnDep(asset_key(pipeline[key]), column)
+                for key, column in sorted(origins.get(name, ()))
+                if not is_hidden(column)
+            ]
+            for name in shown
+        }
+    )
+
+
+def _code_references(span: Span) -> dg.CodeReferencesMetadataValue | None:
+    if span.file is None:
+        return None
+    place = dg.LocalFileCodeReference(
+        file_path=str(Path(span.file).resolve()), line_number=span.line
+    )
+    return dg.CodeReferencesMetadataValue([place])
+
+
+def leading_comment(span: Span) -> str | None:
+    """Return the comment lines right above a statement, or None.
+
+    >>> text = "-- Flights\\n-- by day\\nCREATE VIEW v AS SELECT 1"
+    >>> leading_comment(Span.at(text, 21, len(text)))
+    'Flights\\nby day'
+    """
+    above = (span.source or "")[: span.start].rstrip(" \t").split("\n")[:-1]
+    lines: list[str] = []
+    while above and (line := above.pop().strip()).startswith("--"):
+        lines.insert(0, line.removeprefix("--").strip())
+    return "\n".join(lines).strip() or None

@@ -1,0 +1,29 @@
+-- What is known of planes, airlines and airports; later rows replace earlier ones by key.
+
+CREATE TABLE planes (
+    tailnum VARCHAR PRIMARY KEY,
+    year INT,
+    manufacturer VARCHAR,
+    model VARCHAR,
+    seats INT
+) WITH (connector = 'files', path = 'landing/planes') FORMAT PLAIN ENCODE CSV;
+
+CREATE TABLE airlines (
+    carrier VARCHAR PRIMARY KEY,
+    name VARCHAR
+) WITH (connector = 'files', path = 'landing/airlines') FORMAT PLAIN ENCODE CSV;
+
+CREATE TABLE airports (
+    faa VARCHAR PRIMARY KEY,
+    name VARCHAR,
+    tzone VARCHAR
+) WITH (connector = 'files', path = 'landing/airports') FORMAT PLAIN ENCODE CSV;
+
+-- Routes that somebody keeps an eye on: a sink counts their late departures, people add notes.
+CREATE TABLE watched_routes (
+    origin VARCHAR,
+    dest VARCHAR,
+    late_departures BIGINT,
+    note VARCHAR DEFAULT 'counted',
+    PRIMARY KEY (origin, dest)
+);
