@@ -1,4 +1,198 @@
+"""`floodmark demo`: the flights of 2013 through the shipped pipeline, under Dagster."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
+from floodmark.cli.options import (
+    PIPELINES,
+    WAIT,
+    WAREHOUSE,
+    JsonOption,
+    PipelinesOption,
+    Settings,
+    WaitOption,
+    WarehouseOption,
+)
+from floodmark.cli.rendering import cell, columns, duration
+from floodmark.cli.run import watermark
+from floodmark.cli.session import connected, suspended_code
+from floodmark.cli.sql import run_script, show
 
-def register(app: typer.Typer) -> None: ...
+if TYPE_CHECKING:
+    from floodmark.api import Floodmark
+
+LANDING = Path("landing")
+DML = Path("demo/dml.sql")
+QUESTIONS = Path("demo/questions.sql")
+REPORT = Path("report.html")
+DAGSTER_HOME = Path(".dagster")
+JOB = "epoch_job"
+HELP = """Run the shipped pipeline on the flights of 2013 from New York (real data, CC0).
+
+\b
+  floodmark demo                     two months
+  floodmark demo --months 12         the whole year
+
+Writes landing files, runs the Dagster job over all epochs, changes some rows by hand, prints what
+came out and the answers to three questions, and writes an HTML report. Run it in the folder of the
+project. A second time, with nothing new, it says so and starts nothing.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo", help=HELP)(demo)
+
+
+def demo(
+    months: Annotated[int, typer.Option(min=1, max=12, help="How much of the year.")] = 2,
+    warehouse: WarehouseOption = WAREHOUSE,
+    pipelines: PipelinesOption = PIPELINES,
+    wait: WaitOption = WAIT,
+    as_json: JsonOption = False,
+) -> None:
+    settings = Settings(warehouse, pipelines, wait, as_json)
+    if not Path("definitions.py").is_file():
+        raise typer.BadParameter("run it in the folder of the project, next to definitions.py")
+    started = time.monotonic()
+    _land(months)
+    code = 0
+    with connected(settings) as connection:
+        before = connection.scheduler.log.head().sealed
+        if _is_done(connection, settings):
+            typer.echo(f"nothing new: epoch {before} is sealed; report: {REPORT}")
+            raise typer.Exit(0)
+    if _job_is_due(settings):
+        code = _run_job(settings)
+    with connected(settings) as connection:
+        code = _finish(connection, settings, before) or code
+    typer.echo(f"\nin {duration(time.monotonic() - started)}. Report: {REPORT}. "
+               "`make ui` opens Dagster at http://localhost:3000")  # fmt: skip
+    raise typer.Exit(code)
+
+
+def _land(months: int) -> None:
+    from demo.flights import MANIFEST, write_landing
+
+    known = (LANDING / MANIFEST).exists()
+    rows = write_landing(LANDING, months)
+    if not known:
+        counts = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+        typer.echo(f"{LANDING}/: {counts}")
+
+
+def _is_done(connection: Floodmark, settings: Settings) -> bool:
+    if not connection.scheduler.log.head().sealed or not _marker(connection).exists():
+        return False
+    return not connection.has_new() and not connection.plan(settings.pipelines).changes
+
+
+def _job_is_due(settings: Settings) -> bool:
+    with connected(settings) as connection:
+        changed = connection.plan(settings.pipelines).changes
+        return bool(changed) or connection.has_new()
+
+
+def _run_job(settings: Settings) -> int:
+    """Run the Dagster job once; 1 when it fails."""
+    DAGSTER_HOME.mkdir(exist_ok=True)
+    shutil.copy("dagster.yaml", DAGSTER_HOME / "dagster.yaml")
+    environment = {
+        **os.environ,
+        "DAGSTER_HOME": str(DAGSTER_HOME.absolute()),
+        "FLOODMARK_WAREHOUSE": str(settings.warehouse),
+        "FLOODMARK_PIPELINES": str(settings.pipelines),
+    }
+    command = [sys.executable, "-m", "dagster", "job", "execute", "-f", "definitions.py", "-j", JOB]
+    typer.echo(f"dagster job execute -f definitions.py -j {JOB}")
+    log = DAGSTER_HOME / "demo.log"
+    with log.open("wb") as file:
+        done = subprocess.run(
+            command, env=environment, stdout=file, stderr=subprocess.STDOUT, check=False
+        )
+    if done.returncode:
+        typer.echo("\n".join(log.read_text(errors="replace").splitlines()[-25:]), err=True)
+        typer.echo(f"error: the Dagster job failed; the whole log is in {log}", err=True)
+        return 1
+    return 0
+
+
+def _finish(connection: Floodmark, settings: Settings, before: int) -> int:
+    """Change rows by hand, print what came out, answer the questions, write the report."""
+    from floodmark.report.page import write_report
+
+    if connection.scheduler.log.head().sealed == 0:
+        return 1
+    _change_by_hand(connection, settings)
+    typer.echo("\n" + totals_table(connection, before) + "\n")
+    _answer(connection, settings)
+    write_report(connection, REPORT, samples=True)
+    return suspended_code(connection)
+
+
+def _marker(connection: Floodmark) -> Path:
+    """Return the file that says that these statements have been run on this warehouse."""
+    from floodmark.storage.warehouse import engine_folder
+
+    digest = hashlib.sha256(DML.read_bytes()).hexdigest()[:16]
+    return engine_folder(connection.root) / "demo" / f"dml-{digest}"
+
+
+def _change_by_hand(connection: Floodmark, settings: Settings) -> None:
+    marker = _marker(connection)
+    if marker.exists():
+        return
+    typer.echo(f"floodmark sql -f {DML}")
+    run_script(connection, settings, DML.read_text(encoding="utf-8"), str(DML))
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.write_text(f"{connection.clock.now().isoformat()}\n")
+
+
+def totals_table(connection: Floodmark, after: int) -> str:
+    """Return a line per object with what the epochs after the given one did to it."""
+    log = connection.scheduler.log
+    last = log.head().sealed
+    sums: dict[str, list[float]] = {}
+    for epoch in range(after + 1, last + 1):
+        for key, record in log.sealed(epoch).objects.items():
+            row = sums.setdefault(key, [0.0] * 5)
+            counts: list[Any] = [record.rows_in, record.rows_out, record.late_rows,
+                                 record.dead_rows, record.duration_s]  # fmt: skip
+            for i, value in enumerate(counts):
+                row[i] += float(value)
+    records = connection.status()
+    rows = []
+    for key in connection.deployed.pipeline.objects:
+        if key not in sums:
+            continue
+        mark = watermark(records[key]) if key in records else None
+        *counted, seconds = sums[key]
+        texts = [f"{int(n):,}" for n in counted]
+        rows.append([key, *texts, "" if mark is None else cell(mark), f"{seconds:.1f}"])
+    headers = ["object", "rows in", "rows out", "late", "dead", "watermark", "seconds"]
+    right = ["rows in", "rows out", "late", "dead", "seconds"]
+    return f"{last - after} epochs\n" + columns(headers, rows, right=right)
+
+
+def _answer(connection: Floodmark, settings: Settings) -> None:
+    """Print each question, which is the comment above its query, with its answer."""
+    from floodmark.sql.parse import parse_script
+
+    text = QUESTIONS.read_text(encoding="utf-8")
+    questions = [line[2:].strip() for line in text.splitlines() if line.startswith("--")]
+    statements = parse_script(text, str(QUESTIONS))
+    for i, statement in enumerate(statements):
+        if i < len(questions):
+            typer.echo(questions[i])
+        show(connection.run_statement(statement), settings)
+        typer.echo("")

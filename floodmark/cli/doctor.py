@@ -1,4 +1,247 @@
+"""`floodmark doctor`: what is wrong here, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
 import typer
+from rich.console import Console
+from rich.text import Text
+
+from floodmark.cli.options import (
+    PIPELINES,
+    WAIT,
+    WAREHOUSE,
+    JsonOption,
+    PipelinesOption,
+    Settings,
+    WaitOption,
+    WarehouseOption,
+)
+from floodmark.cli.rendering import cell, duration, size
+from floodmark.cli.session import connected
+from floodmark.errors import FloodmarkError
+
+if TYPE_CHECKING:
+    from floodmark.api import Floodmark
+
+LOW_DISK_BYTES = 2 * 2**30
+STALLED_EPOCHS = 10
+OK, WARN, FAIL = "ok", "warn", "fail"
+_STYLES = {OK: "green", WARN: "yellow", FAIL: "red"}
+HELP = """Check this machine and the warehouse: Java, Spark, the Delta jars, the disk, the
+lease, open epochs, watermarks that stand still, suspended objects, dead letters.
+
+\b
+  floodmark doctor
+  floodmark doctor --json
+
+Starts nothing. Exit code 1 when something must be mended, 2 when an object is suspended.
+"""
 
 
-def register(app: typer.Typer) -> None: ...
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: `state` is ok, warn or fail; `remedy` is set unless it is ok."""
+
+    name: str
+    state: str
+    message: str
+    remedy: str = ""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("doctor", help=HELP)(doctor)
+
+
+def doctor(
+    warehouse: WarehouseOption = WAREHOUSE,
+    pipelines: PipelinesOption = PIPELINES,
+    wait: WaitOption = WAIT,
+    as_json: JsonOption = False,
+) -> None:
+    settings = Settings(warehouse, pipelines, wait, as_json)
+    with connected(settings) as connection:
+        checks = list(examine(connection, settings))
+    if settings.json:
+        typer.echo(json.dumps([asdict(c) for c in checks]))
+    else:
+        _show(checks)
+    if any(c.state == FAIL and c.name != "suspended" for c in checks):
+        raise typer.Exit(1)
+    raise typer.Exit(2 if any(c.state == FAIL for c in checks) else 0)
+
+
+def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
+    """Yield all checks, those of the machine first."""
+    yield _guarded("java", _java)
+    yield _guarded("delta jars", _jars)
+    yield _guarded("spark server", _server)
+    yield _writable(connection)
+    yield _disk(connection)
+    yield _guarded("pipelines", lambda: _pipelines(connection, settings))
+    yield _lease(connection)
+    yield _open_epoch(connection)
+    yield from _suspended(connection)
+    yield from _stalled(connection)
+    yield from _dead_letters(connection)
+
+
+def _guarded(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except FloodmarkError as error:
+        return Check(name, FAIL, f"[{error.code}] {error.message}", error.hint or "")
+
+
+def _java() -> Check:
+    from floodmark.spark.java import find_java
+
+    found = find_java()
+    return Check("java", OK, f"{found.version}, {found.executable}")
+
+
+def _jars() -> Check:
+    from floodmark.spark.cache import cache_folder
+
+    jars = sorted((cache_folder() / "jars").rglob("*delta-spark*.jar"))
+    if jars:
+        return Check("delta jars", OK, f"{jars[-1].name} in {jars[-1].parent}")
+    return Check("delta jars", WARN, "not in the cache yet",
+                 "the first command that needs Spark fetches them")  # fmt: skip
+
+
+def _server() -> Check:
+    from floodmark.spark.confs import default_config
+    from floodmark.spark.server import status
+
+    config = default_config()
+    if config.remote is not None:
+        return Check("spark server", OK, f"remote: {config.remote}")
+    found = status(config)
+    if found.running:
+        memory = size(found.resident_bytes or 0)
+        text = f"process {found.pid}, up {duration(found.uptime_seconds or 0)}, {memory}"
+        return Check("spark server", OK, text)
+    return Check("spark server", OK, "does not run; the next command that needs it starts it")
+
+
+def _writable(connection: Floodmark) -> Check:
+    try:
+        connection.root.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=connection.root, prefix=".doctor-"):
+            pass
+    except OSError as error:
+        return Check("warehouse", FAIL, f"{connection.root} cannot be written: {error.strerror}",
+                     "choose another folder with --warehouse, or change its owner")  # fmt: skip
+    return Check("warehouse", OK, f"{connection.root} can be written")
+
+
+def _disk(connection: Floodmark) -> Check:
+    free = shutil.disk_usage(connection.root).free
+    if free >= LOW_DISK_BYTES:
+        return Check("disk", OK, f"{size(free)} free")
+    return Check("disk", WARN, f"{size(free)} free",
+                 "free some space: a full disk stops epochs; the next run goes on")  # fmt: skip
+
+
+def _pipelines(connection: Floodmark, settings: Settings) -> Check:
+    folder = settings.pipelines_if_any
+    if folder is None:
+        return Check("pipelines", OK, f"there is no folder {settings.pipelines}")
+    changes = connection.plan(folder).changes
+    changed = [c.key for c in changes if c.action != "create"]
+    if changed:
+        return Check("pipelines", WARN, f"differ from what is deployed: {', '.join(changed)}",
+                     "look at `floodmark plan`, then `floodmark plan --apply`")  # fmt: skip
+    if changes:
+        return Check("pipelines", OK, f"{len(changes)} new objects, created by the next run")
+    return Check("pipelines", OK, "are deployed")
+
+
+def _lease(connection: Floodmark) -> Check:
+    holder = connection.scheduler.lease.holder()
+    if holder is None:
+        return Check("lease", OK, "free")
+    who = f"process {holder.pid} on {holder.host} since {holder.since}, for {holder.purpose}"
+    if holder.is_dead:
+        return Check("lease", OK, f"left by a process that ended; the next one takes it ({who})")
+    return Check("lease", WARN, f"held by {who}",
+                 f"wait for it, or end it with `kill {holder.pid}`")  # fmt: skip
+
+
+def _open_epoch(connection: Floodmark) -> Check:
+    head = connection.scheduler.log.head()
+    if head.open is None:
+        return Check("epochs", OK, f"epoch {head.sealed} is sealed" if head.sealed else "none yet")
+    text = f"epoch {head.open.epoch} is open since {cell(head.open.opened_at)}"
+    return Check("epochs", WARN, text, "`floodmark run` finishes it, unless a run is at it now")
+
+
+def _suspended(connection: Floodmark) -> Iterator[Check]:
+    events = connection.scheduler.log.suspended()
+    for key, event in events.items():
+        kind = connection.deployed.pipeline[key].kind.value.upper()
+        yield Check("suspended", FAIL, f"{key} since epoch {event.epoch}: {event.message}",
+                    f"mend it, then `floodmark sql 'ALTER {kind} {key} RESUME'`")  # fmt: skip
+    if not events:
+        yield Check("suspended", OK, "no object is suspended")
+
+
+def _stalled(connection: Floodmark) -> Iterator[Check]:
+    """Find watermarks that stood still over the last epochs in which their object took in rows."""
+    log = connection.scheduler.log
+    last = log.head().sealed
+    seen: dict[tuple[str, str], list[object]] = {}
+    for epoch in range(max(1, last - 10 * STALLED_EPOCHS), last + 1):
+        for key, record in log.sealed(epoch).objects.items():
+            for column, value in record.watermarks.items() if record.rows_in else ():
+                seen.setdefault((key, column), []).append(value)
+    still = False
+    for (key, column), values in seen.items():
+        newest = values[-STALLED_EPOCHS:]
+        if len(newest) == STALLED_EPOCHS and len(set(map(str, newest))) == 1:
+            still = True
+            yield Check(
+                "watermarks", WARN,
+                f"{key}.{column} stands at {cell(newest[0])} for {STALLED_EPOCHS} epochs with rows",
+                "one partition may be silent: see idle_after and max_ahead in docs/watermarks.md",
+            )  # fmt: skip
+    if not still:
+        yield Check("watermarks", OK, "none stands still")
+
+
+def _dead_letters(connection: Floodmark) -> Iterator[Check]:
+    from floodmark.runtime.layout import dead_letter_table
+
+    found = False
+    for key, each in connection.deployed.pipeline.objects.items():
+        name = dead_letter_table(each)
+        if each not in connection.deployed.pipeline.stored or not connection.store.exists(name):
+            continue
+        rows = sum(file.rows for file in connection.store.open(name).files)
+        if rows:
+            found = True
+            yield Check("dead letters", WARN, f"{key} has {rows:,}",
+                        f'`floodmark sql \'SELECT * FROM "{key}__dead_letter"\'`')  # fmt: skip
+    if not found:
+        yield Check("dead letters", OK, "none")
+
+
+def _show(checks: list[Check]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    width = max(len(c.name) for c in checks)
+    for check in checks:
+        line = Text(f"{check.state:<4}", style=_STYLES[check.state])
+        console.print(line.append(f"  {check.name:<{width}}  {check.message}", style="default"))
+        if check.state != OK and check.remedy:
+            console.print(Text(f"{'':<6}{'':<{width}}  {check.remedy}", style="dim"))
+    wrong = sum(c.state != OK for c in checks)
+    console.print(f"{os.linesep}{wrong} to look at" if wrong else f"{os.linesep}all is well")

@@ -1,0 +1,63 @@
+"""What the epoch log says, in the form that plots and tables need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from floodmark.api import Floodmark
+from floodmark.storage.epoch_log import ObjectRecord
+
+NEWEST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRow:
+    """A sealed epoch: what kind it was, how long it took, and what it did to each object.
+
+    `seconds` goes from opening to sealing. `notes` are events such as a suspension.
+    """
+
+    epoch: int
+    kind: str
+    now: datetime
+    sealed_at: datetime
+    seconds: float
+    objects: Mapping[str, ObjectRecord]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def touched(self) -> list[ObjectRecord]:
+        """Return the records of the objects that changed."""
+        return [record for record in self.objects.values() if record.touched]
+
+
+def history(connection: Floodmark, newest: int = NEWEST) -> list[EpochRow]:
+    """Return the last sealed epochs, oldest first."""
+    log = connection.scheduler.log
+    last = log.head().sealed
+    return [_row(connection, e) for e in log.epochs(after=max(0, last - newest)) if e <= last]
+
+
+def _row(connection: Floodmark, epoch: int) -> EpochRow:
+    log = connection.scheduler.log
+    opened, sealed = log.opened(epoch), log.sealed(epoch)
+    events = [f"{e.kind} {e.object or ''}: {e.message}".strip() for e in log.events(epoch)]
+    return EpochRow(
+        epoch,
+        "dml" if opened.dml else "data" if opened.splits else "ddl",
+        opened.now,
+        sealed.sealed_at,
+        (sealed.sealed_at - opened.opened_at).total_seconds(),
+        sealed.objects,
+        (*opened.notes, *events),
+    )
+
+
+def watermark_of(record: ObjectRecord) -> datetime | None:
+    """Return the first watermark of a record as an aware time; None without one in time."""
+    for value in record.watermarks.values():
+        if isinstance(value, datetime):
+            return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return None

@@ -1,0 +1,95 @@
+"""One part of the page per object: properties, SQL, plan, sample rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+from floodmark.analysis.explain import explain_object
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.api import Floodmark
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import is_hidden
+from floodmark.errors import FloodmarkError
+from floodmark.report.graph import anchor
+from floodmark.runtime.layout import current_table
+
+SAMPLE_ROWS = 5
+
+
+def stored_rows(connection: Floodmark, found: AnalysedObject) -> int | None:
+    """Return how many rows an object's table holds, from its log; None where it has none."""
+    if found not in connection.deployed.pipeline.stored:
+        return None
+    name = current_table(found)
+    if not connection.store.exists(name):
+        return 0
+    return sum(file.rows for file in connection.store.open(name).files)
+
+
+def object_parts(
+    connection: Floodmark, counts: Mapping[str, int | None], *, samples: bool
+) -> Iterator[str]:
+    """Yield the part of each object, in the order in which epochs advance them."""
+    pipeline = connection.deployed.pipeline
+    suspended = connection.scheduler.log.suspended()
+    for key, found in pipeline.objects.items():
+        mode = "suspended" if key in suspended else str(found.relation.mode)
+        note = f"<p>{escape(suspended[key].message)}</p>" if key in suspended else ""
+        rows = counts[key]
+        size = f"<span>{rows:,} rows</span>" if rows is not None else ""
+        yield (
+            f'<details class="object" id="{escape(anchor(key))}"><summary>'
+            f"<b>{escape(found.name)}</b><span>{found.kind.value}</span>"
+            f'<span class="badge {mode}">{mode}</span>{size}</summary><div class="inside">'
+            f"{note}{_properties(connection, found)}"
+            f"<h3>SQL</h3><pre>{escape(found.object.sql.strip())}</pre>"
+            f"<h3>EXPLAIN</h3><pre>{escape(str(explain_object(found, pipeline)))}</pre>"
+            f"{_sample(connection, found) if samples else ''}</div></details>"
+        )
+
+
+def _properties(connection: Floodmark, found: AnalysedObject) -> str:
+    relation = found.relation
+    record = connection.status().get(found.key)
+    span = found.object.statement.span
+    marks = {} if record is None else record.watermarks
+    pairs = [
+        ("columns", ", ".join(f"{c.name} {c.type}" for c in relation.visible)),
+        ("stream key", ", ".join(_shown(c) for c in relation.stream_key) or "one row"),
+        ("reads", ", ".join((*found.reads, *found.feeders))),
+        ("watermarks", ", ".join(f"{c} {v}" for c, v in marks.items())),
+        ("last epoch", str(record.position) if record is not None else ""),
+        ("fingerprint", found.fingerprint),
+        ("defined in", f"{span.file}:{span.line}" if span.file else "a statement"),
+    ]
+    items = (f"<dt>{k}</dt><dd>{escape(v)}</dd>" for k, v in pairs if v)
+    return f"<dl>{''.join(items)}</dl>"
+
+
+def _shown(column: str) -> str:
+    return column.removeprefix("_") if is_hidden(column) else column
+
+
+def _sample(connection: Floodmark, found: AnalysedObject) -> str:
+    if found.kind in (Kind.SINK, Kind.VIEW):
+        return ""
+    name = ".".join('"' + part.replace('"', '""') + '"' for part in found.name.split("."))
+    try:
+        result = connection.execute(f"SELECT * FROM {name} LIMIT {SAMPLE_ROWS}")
+    except FloodmarkError as error:
+        return f'<h3>Rows</h3><p class="none">{escape(error.message)}</p>'
+    heads = "".join(f"<th>{escape(c.name)}</th>" for c in result.columns)
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in result.rows)
+    return (
+        f"<h3>Rows</h3><div class='card'><table><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return '<td class="none">NULL</td>'
+    kind = ' class="n"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return f"<td{kind}>{escape(str(value)[:80])}</td>"

@@ -1,0 +1,178 @@
+"""The report: one HTML page that needs no network, no server and no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from floodmark.api import Floodmark
+from floodmark.report import graph, plots
+from floodmark.report.history import EpochRow, history, watermark_of
+from floodmark.report.objects import object_parts, stored_rows
+
+LOG_ROWS = 3000
+
+
+def write_report(connection: Floodmark, out: Path, *, samples: bool = False) -> None:
+    """Write the page to a file; `samples` adds some rows of each object, which needs Spark."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(page(connection, samples=samples), encoding="utf-8")
+
+
+def page(connection: Floodmark, *, samples: bool = False) -> str:
+    """Return the page's HTML."""
+    epochs = history(connection)
+    pipeline = connection.deployed.pipeline
+    suspended = frozenset(connection.scheduler.log.suspended())
+    counts = {key: stored_rows(connection, found) for key, found in pipeline.objects.items()}
+    captions = {key: f"{plots.short(n)} rows" for key, n in counts.items() if n is not None}
+    style, script = _resource("style.css"), _resource("behaviour.js")
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Floodmark: {escape(connection.root.name)}</title><style>{style}</style></head><body><main>
+{_head(connection, epochs, suspended)}
+<h2>Objects</h2>
+<div class="card">{graph.draw(pipeline, captions, suspended)}{_modes(bool(suspended))}</div>
+<h2>Epochs</h2>
+{_plots(epochs)}
+<h2>Definitions</h2>
+{"".join(object_parts(connection, counts, samples=samples))}
+<h2>Epoch log</h2>
+{_log(epochs)}
+<footer>Written by <code>floodmark report</code> at {_moment(datetime.now(UTC))}.</footer>
+</main><script>{script}</script></body></html>
+"""
+
+
+def _resource(name: str) -> str:
+    return (files("floodmark.report") / name).read_text(encoding="utf-8")
+
+
+def _head(connection: Floodmark, epochs: Sequence[EpochRow], suspended: frozenset[str]) -> str:
+    records = [record for epoch in epochs for record in epoch.touched]
+    sealed = epochs[-1] if epochs else None
+    sources = {k for k, o in connection.deployed.pipeline.objects.items() if o.declared is not None}
+    tiles = [
+        (str(sealed.epoch) if sealed else "none", "sealed epoch", False),
+        (str(len(connection.deployed.pipeline.objects)), "objects", False),
+        (f"{sum(r.rows_in for r in records if r.object in sources):,}", "rows taken in", False),
+        (f"{sum(r.late_rows for r in records):,}", "late rows", False),
+        (f"{sum(r.dead_rows for r in records):,}", "dead letters", False),
+        (str(len(suspended)), "suspended", bool(suspended)),
+    ]
+    boxes = "".join(
+        f'<div class="tile{" bad" if bad else ""}"><b>{value}</b><span>{label}</span></div>'
+        for value, label, bad in tiles
+    )
+    when = f", last sealed {_moment(sealed.sealed_at)}" if sealed else ""
+    return (
+        f"<header><h1>{escape(connection.root.name)}</h1>"
+        f"<p>{escape(str(connection.root))}{when}</p></header>"
+        f'<div class="tiles">{boxes}</div>'
+    )
+
+
+def _modes(suspended: bool) -> str:
+    names = ["append-only", "retract", "upsert", *(["suspended"] if suspended else [])]
+    items = "".join(f'<li><i class="{name}"></i>{name}</li>' for name in names)
+    return f'<ul class="legend">{items}</ul>'
+
+
+def _plots(epochs: Sequence[EpochRow]) -> str:
+    data = [e for e in epochs if e.touched]
+    if not data:
+        return '<p class="none">No epoch has been sealed yet.</p>'
+    numbers = [e.epoch for e in data]
+    rows = _top(data, "rows_in")
+    waste = {
+        "late": [float(sum(r.late_rows for r in e.touched)) for e in data],
+        "dead": [float(sum(r.dead_rows for r in e.touched)) for e in data],
+    }
+    marks = _watermarks(data)
+    cards = [
+        _card("Rows in, by object", plots.bars(numbers, rows, "rows"), list(rows)),
+        _card("Time from open to seal", plots.lines(numbers, {
+            "seconds": [e.seconds for e in data]}, "seconds"), []),
+        _card("Late rows and dead letters", plots.bars(numbers, waste, "rows"), list(waste)),
+    ]  # fmt: skip
+    if marks:
+        figure = plots.times(numbers, marks)
+        cards.append(_card("Watermarks", figure, list(marks)))
+    return f'<div class="plots">{"".join(cards)}</div>'
+
+
+def _card(title: str, figure: str, names: Sequence[str]) -> str:
+    return f'<div class="card"><h3>{escape(title)}</h3>{figure}{plots.legend(names)}</div>'
+
+
+def _top(epochs: Sequence[EpochRow], field: str) -> dict[str, list[float]]:
+    """Return a series per object; the small ones are one series, "others"."""
+    sums: dict[str, float] = {}
+    for epoch in epochs:
+        for record in epoch.touched:
+            sums[record.object] = sums.get(record.object, 0.0) + getattr(record, field)
+    ranked = sorted((k for k in sums if sums[k]), key=lambda k: -sums[k])
+    named = ranked[: plots.SERIES if len(ranked) <= plots.SERIES else plots.SERIES - 1]
+    values = [{r.object: float(getattr(r, field)) for r in e.touched} for e in epochs]
+    out = {name: [v.get(name, 0.0) for v in values] for name in named}
+    if len(ranked) > len(named):
+        out["others"] = [sum(v.values()) - sum(v.get(n, 0.0) for n in named) for v in values]
+    return out
+
+
+def _watermarks(epochs: Sequence[EpochRow]) -> dict[str, list[datetime | None]]:
+    names = dict.fromkeys(k for e in epochs for k, r in e.objects.items() if watermark_of(r))
+    return {
+        name: [watermark_of(e.objects[name]) if name in e.objects else None for e in epochs]
+        for name in list(names)[: plots.SERIES]
+    }
+
+
+def _log(epochs: Sequence[EpochRow]) -> str:
+    body: list[str] = []
+    for epoch in reversed(epochs):
+        body += _epoch_rows(epoch)
+        if len(body) > LOG_ROWS:
+            break
+    heads = "".join(
+        f'<th{" class=n" if numeric else ""}>{name}</th>'
+        for name, numeric in (
+            ("epoch", True), ("kind", False), ("sealed at", False), ("object", False),
+            ("rows in", True), ("rows out", True), ("late", True), ("dead", True),
+            ("watermark", False), ("seconds", True),
+        )
+    )  # fmt: skip
+    return (
+        '<input type="search" id="search" placeholder="Filter, such as: departures 12" '
+        'aria-label="filter the epoch log"> <span id="count" class="none"></span>'
+        f'<div class="card log" id="log"><table><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _epoch_rows(epoch: EpochRow) -> list[str]:
+    head = (
+        f'<td class="n">{epoch.epoch}</td><td>{epoch.kind}</td><td>{_moment(epoch.sealed_at)}</td>'
+    )
+    out = [
+        f'<tr>{head}<td colspan="7" class="warn">{escape(note)}</td></tr>' for note in epoch.notes
+    ]
+    for r in epoch.touched:
+        mark = watermark_of(r)
+        late = f'<td class="n{" warn" if r.late_rows else ""}">{r.late_rows:,}</td>'
+        dead = f'<td class="n{" warn" if r.dead_rows else ""}">{r.dead_rows:,}</td>'
+        out.append(
+            f'<tr>{head}<td>{escape(r.object)}</td><td class="n">{r.rows_in:,}</td>'
+            f'<td class="n">{r.rows_out:,}</td>{late}{dead}'
+            f'<td>{_moment(mark) if mark else ""}</td><td class="n">{r.duration_s:.2f}</td></tr>'
+        )
+    return out
+
+
+def _moment(value: datetime) -> str:
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
