@@ -1,0 +1,172 @@
+"""Every program runs on Spark: incrementally, in batch, and with other epoch boundaries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from program_format import Program, encode, load
+from program_reference import compile_sql
+from program_spark import (
+    Case,
+    Outcome,
+    case_of,
+    has_own_clock,
+    isolated,
+    mismatches,
+    partitions_of,
+    run_all,
+    single,
+    unequal,
+    whole,
+)
+
+from floodmark.errors import NotSupported
+from floodmark.runtime import scheduler
+from floodmark.spark.session import Sessions
+
+PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
+FEW = 3
+"""Programs of so many rows also run row by row."""
+
+pytestmark = pytest.mark.spark
+
+
+def refusal(program: Program) -> str | None:
+    """Return why a program cannot run on Spark, or None."""
+    try:
+        compile_sql(program.sql)
+    except NotSupported as error:
+        return error.message
+    if len(partitions_of(program)) > 1:
+        return "a folder of files is one partition"
+    return None
+
+
+Results = Mapping[str, tuple[Case, Outcome]]
+
+
+@dataclass
+class Runs:
+    """The runs of all chosen programs, each started at its first use."""
+
+    programs: Mapping[str, Program]
+    root: Path
+    sessions: Sessions
+
+    @cached_property
+    def written(self) -> Results:
+        """Return the programs as written, compared with batch after each epoch."""
+        return self._results("written", lambda p: p, self.programs, compared=True)
+
+    @cached_property
+    def whole(self) -> Results:
+        """Return the programs in one epoch."""
+        return self._results("whole", whole, self.programs)
+
+    @cached_property
+    def single(self) -> Results:
+        """Return the programs of few rows, row by row."""
+        few = {n: p for n, p in self.programs.items() if len(single(p).epochs) <= FEW}
+        return self._results("single", single, few)
+
+    def _results(
+        self,
+        label: str,
+        change: Callable[[Program], Program],
+        programs: Mapping[str, Program],
+        *,
+        compared: bool = False,
+    ) -> Results:
+        """Run together what has the same clock; all but programs that say what time it is."""
+        groups: dict[str, list[Case]] = {}
+        for i, (name, program) in enumerate(programs.items()):
+            group = name if has_own_clock(program) else "shared"
+            folder = self.root / label / group
+            case = case_of(change(program), f"p{i:02}", folder, use_dml=label != "written")
+            groups.setdefault(group, []).append(case)
+        out: dict[str, tuple[Case, Outcome]] = {}
+        for group, cases in groups.items():
+            run = run_all(cases, self.root / label / group, self.sessions)
+            outcome = run.outcome()
+            if compared:
+                outcome = replace(outcome, unequal=unequal(run, outcome))
+            out.update({case.program.name: (case, outcome) for case in cases})
+        return out
+
+
+@pytest.fixture(scope="module")
+def runs(
+    request: pytest.FixtureRequest, sessions: Sessions, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runs]:
+    """Yield the runs of the programs that this session of pytest selected."""
+    chosen = {
+        item.callspec.params["path"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == Path(__file__)
+    }
+    programs = {path.stem: load(path) for path in sorted(chosen)}
+    programs = {name: p for name, p in programs.items() if refusal(p) is None}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "advance", isolated(scheduler.advance))
+        yield Runs(programs, tmp_path_factory.mktemp("programs"), sessions)
+
+
+def _case(results: Results, path: Path) -> tuple[Case, Outcome]:
+    refused = refusal(load(path))
+    if refused is not None:
+        pytest.skip(refused)
+    case, outcome = results[path.stem]
+    broken = {k: text for k, text in outcome.broken.items() if case.owns(k)}
+    assert not broken, "\n\n".join(f"{k}: {text}" for k, text in broken.items())
+    return case, outcome
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_spark_emits_what_the_program_says(runs: Runs, path: Path) -> None:
+    found = list(mismatches(*_case(runs.written, path)))
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_views_equal_their_queries_in_batch_after_each_epoch(runs: Runs, path: Path) -> None:
+    case, outcome = _case(runs.written, path)
+    assert {at: n for at, n in outcome.unequal.items() if case.owns(at[0])} == {}
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_one_epoch_gives_the_same_final_rows(runs: Runs, path: Path) -> None:
+    _skip_if_not_cut_free(path)
+    assert _final(runs.whole, path) == _final(runs.written, path)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_single_rows_give_the_same_final_rows(runs: Runs, path: Path) -> None:
+    _skip_if_not_cut_free(path)
+    if len(single(load(path)).epochs) > FEW:
+        pytest.skip("too many rows for an epoch each")
+    assert _final(runs.single, path) == _final(runs.written, path)
+
+
+def _skip_if_not_cut_free(path: Path) -> None:
+    if "not cut-free" in load(path).title:
+        pytest.skip("the program says that it is not cut-free")
+
+
+def _final(results: Results, path: Path) -> dict[str, Counter[Any]]:
+    """Return the rows of each object, numbers by value and doubles to 9 digits."""
+    case, outcome = _case(results, path)
+    return {
+        key.removeprefix(case.prefix): Counter(tuple(map(_plain, row)) for row in found.rows)
+        for key, found in outcome.found.items()
+        if case.owns(key)
+    }
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else encode(value)
