@@ -68,7 +68,10 @@ def run(
     with connected(settings) as connection:
         folder = settings.pipelines_if_any
         if folder is not None:
-            connection.deploy(folder)
+            applied = connection.deploy(folder).changes
+            if applied:
+                epoch = connection.scheduler.log.head().sealed
+                _say(settings, f"epoch {epoch} created {len(applied)} objects")
         done = advance(connection, settings, epochs, moment)
         if not done and not follow:
             _say(settings, f"nothing new: epoch {connection.scheduler.log.head().sealed} is sealed")

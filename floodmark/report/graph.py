@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
 
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 200, 52, 96, 22, 16
+PASSING = 8
+"""The height of the place where an edge passes a column."""
 _SWEEPS = 4
 
 
@@ -24,10 +27,12 @@ class Box:
 def draw(pipeline: Pipeline, captions: Mapping[str, str], suspended: frozenset[str]) -> str:
     """Return the SVG; `captions` is the second line of each box."""
     inputs = {key: _inputs(found, pipeline) for key, found in pipeline.objects.items()}
-    boxes = _place(inputs)
+    layout = _place(inputs)
+    boxes = layout.boxes
     width = max((b.x for b in boxes.values()), default=0) + WIDTH + MARGIN
-    height = max((b.y for b in boxes.values()), default=0) + HEIGHT + MARGIN
-    edges = [_edge(boxes[a], boxes[b]) for b, froms in inputs.items() for a in froms]
+    places = [*boxes.values(), *(b for bends in layout.bends.values() for b in bends)]
+    height = max((b.y for b in places), default=0) + HEIGHT + MARGIN
+    edges = [_edge(boxes[a], boxes[b], bends) for (a, b), bends in layout.bends.items()]
     nodes = [
         _node(found, boxes[key], captions.get(key, ""), key in suspended)
         for key, found in pipeline.objects.items()
@@ -43,33 +48,76 @@ def draw(pipeline: Pipeline, captions: Mapping[str, str], suspended: frozenset[s
 
 
 def _inputs(found: AnalysedObject, pipeline: Pipeline) -> list[str]:
-    return [key for key in (*found.reads, *found.feeders) if key in pipeline.objects]
+    names = dict.fromkeys((*found.reads, *found.feeders))
+    return [key for key in names if key in pipeline.objects]
 
 
-def _place(inputs: Mapping[str, Sequence[str]]) -> dict[str, Box]:
-    """Give every object a column after its inputs, and order columns by where neighbours stand."""
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where everything stands; `bends` are the points through which a long edge passes."""
+
+    boxes: Mapping[str, Box]
+    bends: Mapping[tuple[str, str], tuple[Box, ...]]
+
+
+def _place(inputs: Mapping[str, Sequence[str]]) -> _Layout:
+    """Give every object a column after its inputs, and order columns by where neighbours stand.
+
+    An edge that skips columns has a place of its own in each, so that it goes around the boxes.
+    """
     levels: dict[str, int] = {}
     for key in _ordered(inputs):
         levels[key] = max((levels[i] + 1 for i in inputs[key]), default=0)
+    parents: dict[str, list[str]] = {key: [] for key in inputs}
+    chains: dict[tuple[str, str], list[str]] = {}
+    for end, froms in inputs.items():
+        for start in froms:
+            steps = range(levels[start] + 1, levels[end])
+            chain = [f"{start}\0{end}\0{level}" for level in steps]
+            levels.update(zip(chain, steps, strict=True))
+            chains[start, end] = chain
+            for child, parent in _steps([start, *chain, end]):
+                parents.setdefault(child, []).append(parent)
+    places = _positions(_columns(levels, parents))
+    boxes = {key: places[key] for key in inputs}
+    bends = {edge: tuple(places[k] for k in chain) for edge, chain in chains.items()}
+    return _Layout(boxes, bends)
+
+
+def _steps(path: Sequence[str]) -> list[tuple[str, str]]:
+    return [(b, a) for a, b in pairwise(path)]
+
+
+def _columns(levels: Mapping[str, int], parents: Mapping[str, Sequence[str]]) -> list[list[str]]:
     columns: list[list[str]] = [[] for _ in range(max(levels.values(), default=-1) + 1)]
     for key, level in levels.items():
         columns[level].append(key)
-    outputs = {key: [k for k, froms in inputs.items() if key in froms] for key in inputs}
+    children: dict[str, list[str]] = {key: [] for key in levels}
+    for child, froms in parents.items():
+        for parent in froms:
+            children[parent].append(child)
     for _ in range(_SWEEPS):
         for column in columns[1:]:
-            _sort(column, inputs, columns)
+            _sort(column, parents, columns)
         for column in reversed(columns[:-1]):
-            _sort(column, outputs, columns)
-    tallest = max((len(column) for column in columns), default=0)
-    step = HEIGHT + DOWN
-    return {
-        key: Box(
-            MARGIN + level * (WIDTH + ACROSS),
-            MARGIN + (place + (tallest - len(column)) / 2) * step,
-        )
-        for level, column in enumerate(columns)
-        for place, key in enumerate(column)
-    }
+            _sort(column, children, columns)
+    return columns
+
+
+def _positions(columns: Sequence[Sequence[str]]) -> dict[str, Box]:
+    heights = [sum(_height(key) + DOWN for key in column) - DOWN for column in columns]
+    tallest = max(heights, default=0)
+    out: dict[str, Box] = {}
+    for level, (column, height) in enumerate(zip(columns, heights, strict=True)):
+        y = MARGIN + (tallest - height) / 2
+        for key in column:
+            out[key] = Box(MARGIN + level * (WIDTH + ACROSS), y)
+            y += _height(key) + DOWN
+    return out
+
+
+def _height(key: str) -> int:
+    return PASSING if "\0" in key else HEIGHT
 
 
 def _ordered(inputs: Mapping[str, Sequence[str]]) -> list[str]:
@@ -95,15 +143,20 @@ def _sort(
     column.sort(key=mean.__getitem__)
 
 
-def _edge(start: Box, end: Box) -> str:
-    x1, y1 = start.x + WIDTH, start.y + HEIGHT / 2
-    x2, y2 = end.x - 2, end.y + HEIGHT / 2
-    bend = min(ACROSS, x2 - x1) / 2
-    # A long edge leaves its column straight and bends where it arrives.
-    turn = max(x1, x2 - ACROSS)
-    line = f"L{turn:.0f} {y1:.0f}" if turn > x1 else ""
-    curve = f"C{turn + bend:.0f} {y1:.0f} {x2 - bend:.0f} {y2:.0f} {x2:.0f} {y2:.0f}"
-    return f'<path class="edge" d="M{x1:.0f} {y1:.0f}{line}{curve}" marker-end="url(#tip)"/>'
+def _edge(start: Box, end: Box, bends: Sequence[Box]) -> str:
+    """Return the path from box to box; it runs level where it passes a column."""
+    x, y = start.x + WIDTH, start.y + HEIGHT / 2
+    path = f"M{x:.0f} {y:.0f}"
+    for bend in bends:
+        path += _curve(x, y, bend.x, bend.y + PASSING / 2) + f"h{WIDTH}"
+        x, y = bend.x + WIDTH, bend.y + PASSING / 2
+    path += _curve(x, y, end.x - 2, end.y + HEIGHT / 2)
+    return f'<path class="edge" d="{path}" marker-end="url(#tip)"/>'
+
+
+def _curve(x1: float, y1: float, x2: float, y2: float) -> str:
+    middle = (x1 + x2) / 2
+    return f"C{middle:.0f} {y1:.0f} {middle:.0f} {y2:.0f} {x2:.0f} {y2:.0f}"
 
 
 def _node(found: AnalysedObject, box: Box, caption: str, suspended: bool) -> str:

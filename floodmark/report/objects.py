@@ -62,7 +62,7 @@ def _properties(connection: Floodmark, found: AnalysedObject) -> str:
         ("watermarks", ", ".join(f"{c} {v}" for c, v in marks.items())),
         ("last epoch", str(record.position) if record is not None else ""),
         ("fingerprint", found.fingerprint),
-        ("defined in", f"{span.file}:{span.line}" if span.file else "a statement"),
+        ("defined in", span.file or "a statement"),
     ]
     items = (f"<dt>{k}</dt><dd>{escape(v)}</dd>" for k, v in pairs if v)
     return f"<dl>{''.join(items)}</dl>"

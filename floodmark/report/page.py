@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
 from floodmark.report import graph, plots
 from floodmark.report.history import EpochRow, history, watermark_of
 from floodmark.report.objects import object_parts, stored_rows
+from floodmark.storage.epoch_log import ObjectRecord
 
 LOG_ROWS = 3000
 
@@ -39,7 +41,7 @@ def page(connection: Floodmark, *, samples: bool = False) -> str:
 <h2>Objects</h2>
 <div class="card">{graph.draw(pipeline, captions, suspended)}{_modes(bool(suspended))}</div>
 <h2>Epochs</h2>
-{_plots(epochs)}
+{_plots(epochs, pipeline)}
 <h2>Definitions</h2>
 {"".join(object_parts(connection, counts, samples=samples))}
 <h2>Epoch log</h2>
@@ -49,6 +51,10 @@ def page(connection: Floodmark, *, samples: bool = False) -> str:
 """
 
 
+def _has_connector(found: AnalysedObject) -> bool:
+    return found.declared is not None and found.declared.connector is not None
+
+
 def _resource(name: str) -> str:
     return (files("floodmark.report") / name).read_text(encoding="utf-8")
 
@@ -56,7 +62,7 @@ def _resource(name: str) -> str:
 def _head(connection: Floodmark, epochs: Sequence[EpochRow], suspended: frozenset[str]) -> str:
     records = [record for epoch in epochs for record in epoch.touched]
     sealed = epochs[-1] if epochs else None
-    sources = {k for k, o in connection.deployed.pipeline.objects.items() if o.declared is not None}
+    sources = {k for k, o in connection.deployed.pipeline.objects.items() if _has_connector(o)}
     tiles = [
         (str(sealed.epoch) if sealed else "none", "sealed epoch", False),
         (str(len(connection.deployed.pipeline.objects)), "objects", False),
@@ -83,21 +89,26 @@ def _modes(suspended: bool) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def _plots(epochs: Sequence[EpochRow]) -> str:
+def _plots(epochs: Sequence[EpochRow], pipeline: Pipeline) -> str:
     data = [e for e in epochs if e.touched]
     if not data:
         return '<p class="none">No epoch has been sealed yet.</p>'
     numbers = [e.epoch for e in data]
-    rows = _top(data, "rows_in")
+    declared = {key for key, found in pipeline.objects.items() if _has_connector(found)}
+    taken = _top(data, lambda r: r.rows_in if r.object in declared else 0)
+    given = _top(data, lambda r: 0 if r.object in declared else r.rows_out)
+    work = _top(data, lambda r: float(r.duration_s))
     waste = {
         "late": [float(sum(r.late_rows for r in e.touched)) for e in data],
         "dead": [float(sum(r.dead_rows for r in e.touched)) for e in data],
     }
+    seconds = {"seconds": [e.seconds for e in data]}
     marks = _watermarks(data)
     cards = [
-        _card("Rows in, by object", plots.bars(numbers, rows, "rows"), list(rows)),
-        _card("Time from open to seal", plots.lines(numbers, {
-            "seconds": [e.seconds for e in data]}, "seconds"), []),
+        _card("Rows taken in, by source and table", plots.bars(numbers, taken, "rows"), [*taken]),
+        _card("Rows changed, by view", plots.bars(numbers, given, "rows"), [*given]),
+        _card("Time from open to seal", plots.lines(numbers, seconds, "seconds"), []),
+        _card("Work, by object (several run at once)", plots.bars(numbers, work, "s"), [*work]),
         _card("Late rows and dead letters", plots.bars(numbers, waste, "rows"), list(waste)),
     ]  # fmt: skip
     if marks:
@@ -110,15 +121,17 @@ def _card(title: str, figure: str, names: Sequence[str]) -> str:
     return f'<div class="card"><h3>{escape(title)}</h3>{figure}{plots.legend(names)}</div>'
 
 
-def _top(epochs: Sequence[EpochRow], field: str) -> dict[str, list[float]]:
+def _top(
+    epochs: Sequence[EpochRow], measure: Callable[[ObjectRecord], float]
+) -> dict[str, list[float]]:
     """Return a series per object; the small ones are one series, "others"."""
     sums: dict[str, float] = {}
     for epoch in epochs:
         for record in epoch.touched:
-            sums[record.object] = sums.get(record.object, 0.0) + getattr(record, field)
+            sums[record.object] = sums.get(record.object, 0.0) + measure(record)
     ranked = sorted((k for k in sums if sums[k]), key=lambda k: -sums[k])
     named = ranked[: plots.SERIES if len(ranked) <= plots.SERIES else plots.SERIES - 1]
-    values = [{r.object: float(getattr(r, field)) for r in e.touched} for e in epochs]
+    values = [{r.object: float(measure(r)) for r in e.touched} for e in epochs]
     out = {name: [v.get(name, 0.0) for v in values] for name in named}
     if len(ranked) > len(named):
         out["others"] = [sum(v.values()) - sum(v.get(n, 0.0) for n in named) for v in values]

@@ -62,16 +62,16 @@ def legend(names: Sequence[str]) -> str:
 
 
 def nice(value: float) -> float:
-    """Return the least of 1, 2, 2.5, 5 times a power of ten that is not below a value.
+    """Return the least top of an axis in four even steps that is not below a value.
 
     >>> nice(7), nice(130), nice(0)
-    (10.0, 200.0, 1.0)
+    (8.0, 200.0, 1.0)
     """
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     return next(
-        step * power for step in (1.0, 2.0, 2.5, 5.0, 10.0) if value <= step * power * 1.0001
+        step * power for step in (1.0, 2.0, 4.0, 6.0, 8.0, 10.0) if value <= step * power * 1.0001
     )
 
 
