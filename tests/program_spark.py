@@ -80,11 +80,11 @@ class Case:
 
     def named(self, name: str) -> str:
         """Return the name that an object of the program has in the run."""
-        return f"{self.prefix}_{name}"
+        return f"{self.prefix}{name}"
 
     def owns(self, key: str) -> bool:
         """Tell whether an object of the run is the program's."""
-        return key.startswith(f"{self.prefix}_")
+        return key.startswith(self.prefix)
 
 
 def case_of(program: Program, prefix: str, root: Path, *, use_dml: bool) -> Case:
@@ -186,6 +186,7 @@ class Run:
             if number == 1:
                 applied = deployment.statements_of(self.pipeline.catalog)
                 scheduler.catalogs.append(1, applied, self.clock.now())
+                scheduler._deployed = deployment.Deployed(1, self.pipeline)
             deployed = scheduler.deployed()
             offers = scheduler._offers(deployed)
             opened = scheduler._open(number, deployed.version, self.clock.now(), offers, statements)
@@ -324,7 +325,7 @@ def _mismatches(case: Case, epoch: Epoch, outcome: Outcome) -> Iterator[str]:
     for key, found in outcome.found.items():
         if not case.owns(key):
             continue
-        name = key.removeprefix(case.prefix + "_")
+        name = key.removeprefix(case.prefix)
         types = [f.type for f in outcome.pipeline[key].relation.visible]
         if name in case.program.checked:
             yield from _told(name, epoch, types, found.changes)
