@@ -1,7 +1,6 @@
 """The checks of each asset: the engine's invariants and the columns' conditions, as Dagster's."""
 
-from __future__ import annotations
-
+# No postponed annotations here: Dagster reads classes from the signatures.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,6 @@
 """The pipeline as one multi-asset: its op runs epochs, then says what happened to each object."""
 
-from __future__ import annotations
-
+# No postponed annotations here: Dagster reads classes from the signatures.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,9 +37,7 @@ def pipeline_assets(pipeline: Pipeline, root: Path) -> dg.AssetsDefinition:
         can_subset=True,
         pool=POOL,
     )
-    def run_pipeline(
-        context: dg.AssetExecutionContext, warehouse: Warehouse
-    ) -> Iterator[_Result]:
+    def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
         with errors_for_dagster(), warehouse.connect() as floodmark:
             warehouse.deploy(floodmark)
             for done in floodmark.epochs():
@@ -58,17 +55,20 @@ def _report(
     book = ReportBook(floodmark.root)
     told = book.read()
     selected = context.selected_asset_keys
-    found = [
-        r for r in reports(floodmark.scheduler, told) if asset_key(r.found) in selected
-    ]
+    found = [r for r in reports(floodmark.scheduler, told) if asset_key(r.found) in selected]
     for report, results in check_results(floodmark, found, folder):
-        wanted = [r for r in results if r.asset_check_key in context.selected_asset_check_keys]
+        wanted = [r for r in results if _check_key(r) in context.selected_asset_check_keys]
         if report.suspended is not None:
             yield from wanted
         else:
             yield _materialized(floodmark, report, wanted)
     book.write({**told, **{report.key: report.reported for report in found}})
     _fail_if_suspended(floodmark, selected)
+
+
+def _check_key(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
+    assert result.asset_key is not None and result.check_name is not None
+    return dg.AssetCheckKey(result.asset_key, result.check_name)
 
 
 def _materialized(

@@ -119,7 +119,7 @@ def _code_references(span: Span) -> dg.CodeReferencesMetadataValue | None:
     place = dg.LocalFileCodeReference(
         file_path=str(Path(span.file).resolve()), line_number=span.line
     )
-    return dg.CodeReferencesMetadataValue([place])
+    return dg.CodeReferencesMetadataValue(code_references=[place])
 
 
 def leading_comment(span: Span) -> str | None:

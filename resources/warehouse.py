@@ -1,7 +1,6 @@
 """The warehouse and its pipeline files for Dagster: where a run connects to the engine."""
 
-from __future__ import annotations
-
+# No postponed annotations here: Dagster reads the classes of nested resources from the fields.
 from pathlib import Path
 
 from dagster import ConfigurableResource, ResourceDependency

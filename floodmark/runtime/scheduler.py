@@ -20,7 +20,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import UserError
-from floodmark.runtime import deployment, failpoints, layout
+from floodmark.runtime import deployment, failpoints, layout, maintenance
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.deployment import EMPTY, Deployed
 from floodmark.runtime.epoch import Work, advance
@@ -87,6 +87,10 @@ class Scheduler:
         self._connectors: dict[str, tuple[AnalysedObject, Connector]] = {}
         self._discoveries: dict[str, Discovery] = {}
         self._discovered = 0
+
+    def sessions(self) -> Sessions:
+        """Return the Spark sessions; attaches to Spark at first use."""
+        return self._sessions()
 
     @property
     def tables(self) -> Tables:
@@ -253,7 +257,7 @@ class Scheduler:
         """Advance every object to an open epoch and seal it."""
         started = time.monotonic()
         deployed = self.at_version(record.catalog_version)
-        before = self.cut(record.epoch - 1)
+        before = self._settled(self.cut(record.epoch - 1))
         previous = self.log.opened(record.epoch - 1).catalog_version if record.epoch > 1 else 0
         created = self._created(previous, deployed)
         self._clear(created, deployed.pipeline, record.epoch)
@@ -272,7 +276,19 @@ class Scheduler:
         failpoints.reach("after_seal")
         suspended = {k: e.message for k, e in seal.suspended.items()}
         duration = round(time.monotonic() - started, 3)
+        maintenance.after_seal(self, kept, records)
         return EpochSummary(record.epoch, record.now, records, suspended, duration)
+
+    def _settled(self, cut: Cut) -> Cut:
+        """Return the cut at the versions that merging files has left since; pinned by the seal."""
+        records = {
+            key: replace(
+                record,
+                versions={t: self.store.settled(t, v) for t, v in record.versions.items()},
+            )
+            for key, record in cut.records.items()
+        }
+        return Cut(cut.epoch, records)
 
     def _caught_up(
         self,
@@ -388,7 +404,8 @@ class _Run:
         if record is None:
             self.suspended.add(key)
             if key not in self.progress.before.records:
-                self.progress.add(ObjectRecord(key, {}, self.record.epoch - 1, touched=False))
+                behind = self.record.epoch - 1
+                self.progress.add(ObjectRecord(key, {}, touched=False, position=behind))
             return
         self.progress.add(replace(record, position=self.record.epoch))
         failpoints.reach("first_object_done")
@@ -405,7 +422,8 @@ class _Run:
             return self._untouched(found, work)
         sessions = self.scheduler._sessions()
         with sessions.guarded():
-            connector = self.scheduler.connector(found) if found.kind is Kind.SOURCE else None
+            reads = found.declared is not None and found.declared.connector is not None
+            connector = self.scheduler.connector(found) if reads else None
             return advance(found, work, self.scheduler.tables, sessions, connector)
 
     def work(self) -> Work:

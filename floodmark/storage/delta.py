@@ -145,6 +145,15 @@ class DeltaStore(LocalFiles):
             return None
         return _last_before(folder, version, app, epoch)
 
+    def settled(self, table: str, version: int) -> int:
+        """Return the newest version with the rows and transactions of the given one."""
+        folder = self.folder(table)
+        while (actions := delta_log.read_commit(folder, version + 1)) is not None:
+            if any("txn" in a or "metaData" in a for a in actions) or _changes_data(actions):
+                break
+            version += 1
+        return version
+
     def checkpoint(self, table: str) -> None:
         """Write a log checkpoint; contents do not change."""
         with disk_errors(table):
@@ -311,7 +320,6 @@ def _encode(path: str) -> str:
 def _info(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:
     infos = (action["commitInfo"] for action in actions if "commitInfo" in action)
     info: Mapping[str, Any] = next(infos, {})
-    files = (action.get("add") or action.get("remove") for action in actions)
     try:
         metadata = json.loads(info.get("userMetadata") or "{}")
     except ValueError:
@@ -320,9 +328,14 @@ def _info(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:
         "version": version,
         "operation": info.get("operation", "UNKNOWN"),
         "metadata": metadata if isinstance(metadata, dict) else {},
-        "data_change": any(file.get("dataChange", True) for file in files if file),
+        "data_change": _changes_data(actions),
         "engine": info.get("engineInfo"),
     }
+
+
+def _changes_data(actions: Sequence[Action]) -> bool:
+    files = (action.get("add") or action.get("remove") for action in actions)
+    return any(file.get("dataChange", True) for file in files if file)
 
 
 def _recorded(actions: Sequence[Action], app: str) -> int | None:

@@ -149,6 +149,18 @@ class MemoryStore(LocalFiles):
                 return handle.version
         return None
 
+    def settled(self, table: str, version: int) -> int:
+        """Return the newest version with the rows and transactions of the given one."""
+        self._count("settled")
+        log = self._log(table)
+        while version + 1 < len(log.handles):
+            known, following = log.handles[version], log.handles[version + 1]
+            changed = log.infos[version + 1]["data_change"]
+            if changed or known.transactions != following.transactions:
+                break
+            version += 1
+        return version
+
     def checkpoint(self, table: str) -> None:
         """Do nothing: a log in memory needs no checkpoint."""
         self._count("checkpoint")

@@ -120,6 +120,12 @@ class Store(Protocol):
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
         """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
 
+    def settled(self, table: str, version: int) -> int:
+        """Return the newest version with the rows and transactions of the given one.
+
+        Merging files makes such versions; a commit of an epoch does not, even an empty one.
+        """
+
     def checkpoint(self, table: str) -> None:
         """Write a log checkpoint; contents do not change."""
 

@@ -1,0 +1,34 @@
+"""Everything that Dagster sees of this deployment; parses SQL and plans, never starts Spark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dagster as dg
+
+from assets.checks import batch_equivalence_checks
+from assets.factory import pipeline_assets
+from jobs.epoch_job import EPOCH_JOB, make_epoch_job
+from jobs.maintenance_job import maintenance_job, maintenance_schedule
+from resources.clock import EngineClock
+from resources.spark import FloodmarkSpark
+from resources.warehouse import Warehouse
+from sensors.new_data import make_new_data_sensor
+from sensors.watermark_stall import watermark_stall
+
+root = Path(os.environ.get("FLOODMARK_WAREHOUSE", "warehouse")).resolve()
+pipelines = Path(os.environ.get("FLOODMARK_PIPELINES", "pipelines")).resolve()
+spark, clock = FloodmarkSpark(), EngineClock()
+warehouse = Warehouse(root=str(root), pipelines=str(pipelines), spark=spark, clock=clock)
+objects = warehouse.pipeline()
+pipeline = pipeline_assets(objects, root)
+defs = dg.Definitions(
+    assets=[pipeline],
+    asset_checks=batch_equivalence_checks(objects),
+    jobs=[make_epoch_job(pipeline), maintenance_job],
+    schedules=[maintenance_schedule],
+    sensors=[make_new_data_sensor(EPOCH_JOB), watermark_stall],
+    resources={"spark": spark, "clock": clock, "warehouse": warehouse},
+    executor=dg.in_process_executor,
+)

@@ -1,0 +1,294 @@
+"""Invariants of an object over the epochs that touched it, from the log, file lists and one query.
+
+What statistics answer costs nothing: NULLs, bounds, row counts. The rest of all objects is one
+Spark query over the changes of those epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import EPOCH, KIND
+from floodmark.runtime import layout
+from floodmark.runtime.reporting import STORED, ObjectReport, files_at
+from floodmark.runtime.scheduler import Scheduler
+from floodmark.runtime.tables import rows_of
+from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import DataFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NOT_SUSPENDED = "not_suspended"
+STREAM_KEY = "stream_key_unique"
+WELL_FORMED = "changelog_well_formed"
+ACCOUNTED = "rows_accounted_for"
+MONOTONIC = "watermark_monotonic"
+FINAL = "closed_windows_final"
+COLUMNS = "columns_hold"
+_SOUND = "(i + d = 1 AND b + a = 0 OR i + d = 0 AND b = 1 AND a = 1)"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A condition on one column that every row fulfils, as Spark SQL; NULLs pass.
+
+    `low` and `high` are the bounds that it amounts to: file statistics within them answer it.
+    """
+
+    name: str
+    column: str
+    predicate: str
+    low: Any = None
+    high: Any = None
+    only_bounds: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found: how many of each kind of violation; none means that it passed."""
+
+    check: str
+    violations: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether nothing violates the check."""
+        return not any(self.violations.values())
+
+
+def checks_of(found: AnalysedObject) -> tuple[str, ...]:
+    """Return the names of the checks that an object has."""
+    if found.kind not in STORED:
+        return ()
+    names = [NOT_SUSPENDED, STREAM_KEY, WELL_FORMED, COLUMNS]
+    if found.kind is Kind.SOURCE:
+        names.append(ACCOUNTED)
+    if found.relation.watermarks:
+        names.append(MONOTONIC)
+    if found.emits_on_close:
+        names.append(FINAL)
+    return tuple(names)
+
+
+def run_checks(
+    scheduler: Scheduler,
+    reports: Sequence[ObjectReport],
+    rules: Mapping[str, Sequence[Rule]],
+) -> dict[str, tuple[Outcome, ...]]:
+    """Return the outcomes of all checks of each reported object, by its key.
+
+    `rules` are further conditions on the columns of an object. Spark is attached only where an
+    object has changes to look at.
+    """
+    stored = [r for r in reports if r.found.kind in STORED]
+    audits = [
+        _Audit(scheduler, r, tuple(rules.get(r.key, ()))) for r in stored if r.suspended is None
+    ]
+    counted = _count([a for a in audits if a.report.steps])
+    out = {a.report.key: a.outcomes(counted.get(a.report.key, {})) for a in audits}
+    for report in stored:
+        if report.suspended is not None:
+            note = f"{report.suspended.code}: {report.suspended.message}"
+            out[report.key] = (Outcome(NOT_SUSPENDED, {"suspended": 1}, note),)
+    return out
+
+
+@dataclass
+class _Audit:
+    """The checks of one object over the epochs of its report."""
+
+    scheduler: Scheduler
+    report: ObjectReport
+    rules: tuple[Rule, ...]
+
+    @property
+    def found(self) -> AnalysedObject:
+        return self.report.found
+
+    def outcomes(self, counted: Mapping[str, int]) -> tuple[Outcome, ...]:
+        """Return every check's outcome; `counted` is what the query found."""
+        made: dict[str, Callable[[], dict[str, int]]] = {
+            NOT_SUSPENDED: dict,
+            STREAM_KEY: lambda: {"duplicates": counted.get("duplicates", 0)},
+            WELL_FORMED: lambda: self._well_formed(counted),
+            ACCOUNTED: self._unaccounted,
+            MONOTONIC: self._went_back,
+            FINAL: self._after_close,
+            COLUMNS: lambda: self._columns(counted),
+        }
+        return tuple(Outcome(name, made[name]()) for name in checks_of(self.found))
+
+    def _well_formed(self, counted: Mapping[str, int]) -> dict[str, int]:
+        """Every key has one insert, one delete or one update pair; the stored rows follow."""
+        net = counted.get("inserts", 0) - counted.get("deletes", 0)
+        grown = self._grown()
+        unexplained = 0 if grown is None else abs(grown - net)
+        return {"malformed": counted.get("malformed", 0), "unexplained_rows": unexplained}
+
+    def _grown(self) -> int | None:
+        """Return by how many rows the table has grown; None where it cannot be told any more."""
+        steps = self.report.steps
+        if not steps:
+            return 0
+        table = layout.current_table(self.found)
+        before = steps[0].before
+        start = 0
+        if before is not None and table in before.versions:
+            files = files_at(self.scheduler, table, before.versions[table])
+            if not files and steps[0].before is not None:
+                return None
+            start = rows_of(files)
+        return rows_of(self._files()) - start
+
+    def _files(self) -> tuple[DataFile, ...]:
+        table = layout.current_table(self.found)
+        version = self.report.steps[-1].after.versions.get(table)
+        return () if version is None else files_at(self.scheduler, table, version)
+
+    def _unaccounted(self) -> dict[str, int]:
+        """Rows that came in and are neither stored, late nor dead letters."""
+        done = [step.after for step in self.report.steps]
+        lost = sum(abs(r.rows_in - r.rows_out - r.late_rows - r.dead_rows) for r in done)
+        grown = self._grown()
+        kept = sum(r.rows_out for r in done)
+        return {"rows": lost, "not_stored": 0 if grown is None else abs(kept - grown)}
+
+    def _went_back(self) -> dict[str, int]:
+        back = 0
+        for step in self.report.steps:
+            before = {} if step.before is None else step.before.watermarks
+            after = step.after.watermarks
+            back += sum(1 for c, value in before.items() if c not in after or after[c] < value)
+        return {"epochs": back}
+
+    def _after_close(self) -> dict[str, int]:
+        """Files of an epoch with a time below the watermark that was reached before it."""
+        if not self.report.steps:
+            return {}
+        reopened = 0
+        files = self._files()
+        for step in self.report.steps:
+            marks = {} if step.before is None else step.before.watermarks
+            mine = [f for f in files if f.low.get(EPOCH) == step.epoch == f.high.get(EPOCH)]
+            for column, mark in marks.items():
+                reopened += sum(1 for f in mine if column in f.low and f.low[column] < mark)
+        return {"files": reopened}
+
+    def _columns(self, counted: Mapping[str, int]) -> dict[str, int]:
+        files = self._files() if self.report.steps else ()
+        required = [f.name for f in self.found.relation.visible if not f.nullable]
+        nulls = {f"{c}.not_null": sum(f.nulls.get(c, 0) for f in files) for c in required}
+        named = {r.name: counted.get(f"rule_{i}", 0) for i, r in enumerate(self.rules)}
+        return nulls | named
+
+    def frame(self) -> DataFrame | None:
+        """Return the object's counts as one row: `object`, `counts` by name."""
+        from pyspark.sql import functions
+
+        changes = self._changes()
+        if changes is None:
+            return None
+        key = [quoted(c) for c in self.found.relation.stream_key]
+        per_key = changes.groupBy(*([] if self.found.append_only else [EPOCH]), *key).agg(
+            *_expressions(_PER_KEY), *_expressions(self._per_rule())
+        )
+        totals = per_key.agg(*_expressions(self._totals()))
+        pairs = ", ".join(f"'{name}', {name}" for name in self._totals())
+        name = functions.lit(self.report.key).alias("object")
+        return totals.select(name, functions.expr(f"map({pairs})").alias("counts"))
+
+    def _per_rule(self) -> dict[str, str]:
+        new = f"{KIND} IN ('+I', '+U')"
+        return {
+            f"rule_{i}": f"count_if({new} AND NOT ({rule.predicate}))"
+            for i, rule in self._open_rules()
+        }
+
+    def _open_rules(self) -> list[tuple[int, Rule]]:
+        """Return the rules that statistics do not answer."""
+        files = self._files()
+        return [(i, r) for i, r in enumerate(self.rules) if not answered(r, files)]
+
+    def _totals(self) -> dict[str, str]:
+        malformed = "CAST(0 AS BIGINT)" if self.found.append_only else f"count_if(NOT {_SOUND})"
+        rules = {f"rule_{i}": f"coalesce(sum(rule_{i}), 0)" for i, _ in self._open_rules()}
+        return {
+            "duplicates": "count_if(i > 1 OR a > 1)",
+            "malformed": malformed,
+            "inserts": "coalesce(sum(i), 0)",
+            "deletes": "coalesce(sum(d), 0)",
+            **rules,
+        }
+
+    def _changes(self) -> DataFrame | None:
+        """Return the changes of the report's epochs, with `__epoch` and `__kind`."""
+        only_appends = self.found.append_only
+        table = (layout.current_table if only_appends else layout.changes_table)(self.found)
+        version = self.report.steps[-1].after.versions.get(table)
+        if version is None:
+            return None
+        handle = self.scheduler.tables.at(table, version)
+        first, last = self.report.steps[0].epoch, self.report.steps[-1].epoch
+        files = prune(handle, None, {EPOCH: (first, last)})
+        schema = layout.current_schema if only_appends else layout.changes_schema
+        frame = self.scheduler.tables.read(handle, schema(self.found), files)
+        if frame is None:
+            return None
+        frame = frame.where(f"{EPOCH} BETWEEN {first} AND {last}")
+        return frame.selectExpr("*", f"'+I' AS {KIND}") if only_appends else frame
+
+
+_PER_KEY = {
+    "i": f"count_if({KIND} = '+I')",
+    "d": f"count_if({KIND} = '-D')",
+    "b": f"count_if({KIND} = '-U')",
+    "a": f"count_if({KIND} = '+U')",
+}
+
+
+def _expressions(named: Mapping[str, str]) -> list[Any]:
+    from pyspark.sql import functions as F
+
+    return [F.expr(text).alias(name) for name, text in named.items()]
+
+
+def answered(rule: Rule, files: Sequence[DataFile]) -> bool:
+    """Tell whether file statistics prove that no row breaks a rule."""
+    if not rule.only_bounds:
+        return False
+    for file in files:
+        if file.nulls.get(rule.column) == file.rows:
+            continue
+        if rule.low is not None and not _at_least(file.low.get(rule.column), rule.low):
+            return False
+        if rule.high is not None and not _at_least(rule.high, file.high.get(rule.column)):
+            return False
+    return True
+
+
+def _at_least(value: Any, bound: Any) -> bool:
+    try:
+        return value is not None and bound is not None and bool(value >= bound)
+    except TypeError:
+        return False
+
+
+def _count(audits: Sequence[_Audit]) -> dict[str, dict[str, int]]:
+    """Return the counts of all objects, in one query."""
+    if not audits:
+        return {}
+    sessions = audits[0].scheduler.sessions()
+    with sessions.guarded():
+        frames = [frame for audit in audits if (frame := audit.frame()) is not None]
+        if not frames:
+            return {}
+        rows = reduce(lambda a, b: a.unionAll(b), frames).toArrow().to_pylist()
+    return {row["object"]: dict(row["counts"]) for row in rows}

@@ -1,0 +1,193 @@
+"""What happened to each object since it was last reported: one report over all epochs between.
+
+Everything comes from the epoch log and file lists; Spark is not needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.objects import Kind
+from floodmark.errors import DataError
+from floodmark.runtime import layout
+from floodmark.runtime.scheduler import Scheduler
+from floodmark.storage.epoch_log import Event, ObjectRecord
+from floodmark.storage.report_book import Reported
+from floodmark.storage.warehouse import STATE
+
+STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One epoch of one object: its time, and the records before and after."""
+
+    epoch: int
+    now: datetime
+    before: ObjectRecord | None
+    after: ObjectRecord
+
+
+@dataclass(frozen=True)
+class ObjectReport:
+    """What is to say about an object; `steps` are the epochs that touched it, oldest first.
+
+    `suspended` is set where it is suspended now. Sinks and plain views have no steps of their own.
+    """
+
+    found: AnalysedObject
+    epoch: int
+    changed: int
+    steps: tuple[Step, ...] = ()
+    suspended: Event | None = None
+
+    @property
+    def key(self) -> str:
+        """Return the object's key."""
+        return self.found.key
+
+    @property
+    def data_version(self) -> str:
+        """Return a digest that changes when the object's rows or its definition have changed."""
+        text = f"{self.found.fingerprint}\n{self.changed}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def reported(self) -> Reported:
+        """Return what the book has to hold once this is reported."""
+        return Reported(
+            self.epoch, self.changed, self.found.fingerprint, self.suspended is not None
+        )
+
+
+def reports(scheduler: Scheduler, book: Mapping[str, Reported]) -> list[ObjectReport]:
+    """Return a report for every object with something new to say, upstream first.
+
+    An object has when rows of it, its definition or its state changed since the last report.
+    """
+    pipeline = scheduler.deployed().pipeline
+    head = scheduler.log.head().sealed
+    suspended = _suspended(scheduler, pipeline)
+    steps = _steps(scheduler, pipeline, book, head)
+    out: dict[str, ObjectReport] = {}
+    for key, found in pipeline.objects.items():
+        last = book.get(key, Reported())
+        mine = tuple(steps.get(key, ()))
+        changed = max((s.epoch for s in mine if s.after.rows_out), default=last.changed)
+        if found.kind not in STORED:
+            flows = _flows_into(found, out)
+            changed = max((r.changed for r in flows), default=last.changed)
+        report = ObjectReport(found, head, changed, mine, suspended.get(key))
+        if _is_news(report, last):
+            out[key] = report
+    return list(out.values())
+
+
+def _is_news(report: ObjectReport, last: Reported) -> bool:
+    now = report.reported
+    if report.suspended is not None or not report.epoch:
+        return now.suspended != last.suspended
+    changed = (now.changed, now.fingerprint, now.suspended)
+    return bool(report.steps) or changed != (last.changed, last.fingerprint, last.suspended)
+
+
+def _flows_into(found: AnalysedObject, done: Mapping[str, ObjectReport]) -> list[ObjectReport]:
+    return [done[key] for key in found.reads if key in done]
+
+
+def _suspended(scheduler: Scheduler, pipeline: Pipeline) -> dict[str, Event]:
+    """Return the suspended objects and what depends on them, with the reason of the first."""
+    out = dict(scheduler.log.suspended())
+    for key, found in pipeline.objects.items():
+        cause = next((out[k] for k in (*found.reads, *found.feeders) if k in out), None)
+        if cause is not None:
+            out.setdefault(key, cause)
+    for table in [o for o in pipeline.objects.values() if o.key in out]:
+        out.update(dict.fromkeys(table.feeders, out[table.key]))
+    return out
+
+
+def _steps(
+    scheduler: Scheduler, pipeline: Pipeline, book: Mapping[str, Reported], head: int
+) -> dict[str, list[Step]]:
+    last = {key: book.get(key, Reported()).epoch for key in pipeline.objects}
+    first = min(last.values(), default=head)
+    out: dict[str, list[Step]] = {}
+    before: Mapping[str, ObjectRecord] = {}
+    for epoch, now, records in _sealed(scheduler, first, head):
+        if epoch > first:
+            for key, after in records.items():
+                if after.touched and epoch > last.get(key, head):
+                    out.setdefault(key, []).append(Step(epoch, now, before.get(key), after))
+        before = records
+    return out
+
+
+def _sealed(
+    scheduler: Scheduler, first: int, head: int
+) -> Iterator[tuple[int, datetime, Mapping[str, ObjectRecord]]]:
+    """Yield the retained epochs from `first` to `head`."""
+    for epoch in scheduler.log.epochs(after=first - 1):
+        if epoch > head:
+            return
+        yield epoch, scheduler.log.opened(epoch).now, scheduler.log.sealed(epoch).objects
+
+
+def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float]:
+    """Return a report's numbers, under the names that every orchestrator shows.
+
+    Rows are summed over the epochs, seconds too; the epoch and the lag are the last's.
+    """
+    out: dict[str, int | float] = {"epoch": report.epoch}
+    if report.found.kind not in STORED:
+        return out
+    done = [step.after for step in report.steps]
+    for name in ("rows_in", "rows_out", "late_rows", "dead_rows"):
+        out[name] = sum(getattr(record, name) for record in done)
+    lag = None if not report.steps else watermark_lag(report.steps[-1])
+    if lag is not None:
+        out["watermark_lag_s"] = lag
+    out["duration_s"] = round(sum(record.duration_s for record in done), 3)
+    return out | sizes(report.found, scheduler)
+
+
+def watermark_lag(step: Step) -> float | None:
+    """Return how far an object's first watermark is behind the epoch's now, in seconds."""
+    moments = [m for m in step.after.watermarks.values() if isinstance(m, datetime)]
+    if not moments:
+        return None
+    mark = moments[0] if moments[0].tzinfo is not None else moments[0].replace(tzinfo=UTC)
+    return round((step.now - mark).total_seconds(), 3)
+
+
+def sizes(found: AnalysedObject, scheduler: Scheduler) -> dict[str, int]:
+    """Return the rows of an object and the rows and bytes of its operators' state, from file lists.
+
+    A state table belongs to the object; that of a sink to the table that it feeds.
+    """
+    versions: Mapping[str, int] = {}
+    record = scheduler.cut().records.get(found.key)
+    if record is not None:
+        versions = record.versions
+    state = [f for table in versions if table.startswith(f"{STATE}/")
+             for f in files_at(scheduler, table, versions[table])]  # fmt: skip
+    current = layout.current_table(found)
+    rows = files_at(scheduler, current, versions[current]) if current in versions else ()
+    return {
+        "state_rows": sum(f.rows for f in state),
+        "state_bytes": sum(f.size for f in state),
+        "row_count": sum(f.rows for f in rows),
+    }
+
+
+def files_at(scheduler: Scheduler, table: str, version: int) -> tuple[Any, ...]:
+    """Return the files of a table at a version; none where it is not kept any more."""
+    try:
+        return scheduler.store.open(table, version).files
+    except DataError:
+        return ()

@@ -1,0 +1,42 @@
+"""Which epoch, definition and state of each object were last reported to an orchestrator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from floodmark.storage.local_files import disk_errors, replace_file
+from floodmark.storage.records import read_record, to_text
+from floodmark.storage.warehouse import engine_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What was last reported of one object.
+
+    `changed` is the last epoch that changed its rows; `suspended` tells whether it was suspended.
+    """
+
+    epoch: int = 0
+    changed: int = 0
+    fingerprint: str = ""
+    suspended: bool = False
+
+
+class ReportBook:
+    """The reports of one warehouse; a lost book means that everything is reported again."""
+
+    def __init__(self, root: str | Path) -> None:
+        self._path = engine_folder(root) / "reported.json"
+
+    def read(self) -> dict[str, Reported]:
+        """Return what was last reported, by object."""
+        data = read_record(self._path) or {}
+        return {key: Reported(**entry) for key, entry in data.items()}
+
+    def write(self, reported: Mapping[str, Reported]) -> None:
+        """Replace the book."""
+        with disk_errors("the report book"):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._path, to_text({k: asdict(v) for k, v in reported.items()}))
