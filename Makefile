@@ -1,0 +1,65 @@
+# Everything a person runs; `make help` lists it.
+SHELL := /bin/bash
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+export DAGSTER_HOME := $(CURDIR)/.dagster
+
+.DEFAULT_GOAL := help
+.PHONY: help install lock demo demo-year ui test test-fast test-long check bench bench-epoch golden docs clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ —/'
+
+install: $(VENV)/.installed ## Make .venv from the lock file
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --requirement requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@mkdir -p $(DAGSTER_HOME) && cp dagster.yaml $(DAGSTER_HOME)/dagster.yaml
+	@$(BIN)/python -m floodmark.spark.jars
+	@touch $@
+
+lock: ## Resolve the dependencies of pyproject.toml anew
+	$(BIN)/uv pip compile pyproject.toml --group dev --python-version 3.11 --no-emit-index-url \
+	  --generate-hashes --no-header --output-file requirements.lock
+
+demo: install ## Two months of real flights through Dagster
+	@$(BIN)/floodmark demo
+
+demo-year: install ## The whole year
+	@$(BIN)/floodmark --warehouse warehouse-year demo --months 12
+
+ui: install ## Dagster's web interface on port 3000
+	$(BIN)/dagster dev -w workspace.yaml
+
+test: install ## All tests of the daily set
+	$(BIN)/python -m pytest -m "not long"
+
+test-fast: install ## The tests that need no Spark
+	$(BIN)/python -m pytest -m "not long and not spark"
+
+test-long: install ## The nightly set
+	$(BIN)/python -m pytest
+
+check: install ## Style, types, layers, docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: bench-epoch ## All benchmarks
+
+bench-epoch: install ## An epoch of 1,000 rows against delta-spark
+	$(BIN)/python -m benchmarks.epoch
+
+golden: install ## Rewrite the golden plans; review the diff
+	$(BIN)/python -m tests.golden.rewrite
+
+docs: install ## Write docs/errors.md
+	$(BIN)/python docs/generate_errors.py
+
+clean: ## Remove what the demo made
+	rm -rf warehouse warehouse-year landing report.html .dagster/storage .dagster/history

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.explain import Explanation, explain_object, explain_plan
-from floodmark.analysis.pipeline import AnalysedObject, plan_of
+from floodmark.analysis.pipeline import AnalysedObject, plain_views, plan_of
 from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
 from floodmark.catalog.types import Schema
 from floodmark.errors import NotSupported, UserError
@@ -300,8 +301,8 @@ class Floodmark:
             self.scheduler.run_once(
                 dml=[{"table": target.key, "paths": paths, "rows": rows, "start": taken}]
             )
-        moved = isinstance(statement, s.Update) and rows
-        return rows // 2 if moved and _changes_key(statement, target) else rows
+        moved = isinstance(statement, s.Update) and _changes_key(statement, target)
+        return rows // 2 if moved else rows
 
     def _object(self, key: str, statement: s.Statement) -> AnalysedObject:
         found = self.deployed.pipeline.objects.get(key)
@@ -341,12 +342,15 @@ class Floodmark:
         else:
             assert statement.statement is not None
             found = self._explain_statement(statement.statement)
-        return found.to_json() if statement.format is s.ExplainFormat.JSON else str(found)
+        if statement.format is s.ExplainFormat.JSON:
+            return json.dumps(found.as_dict(), indent=2)
+        return str(found)
 
     def _explain_statement(self, statement: s.Statement) -> Explanation:
         pipeline = self.deployed.pipeline
         if isinstance(statement, s.Select):
-            node = build_query(statement.query, pipeline.relations, statement.span)
+            views = plain_views(pipeline.objects.values())
+            node = build_query(statement.query, pipeline.relations, statement.span, views=views)
             return explain_plan(plan_of(node, on_close=False, statement=statement), pipeline)
         if isinstance(statement, s.Definition):
             plan = deployment.plan_statement(statement, self.deployed)

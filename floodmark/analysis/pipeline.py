@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
@@ -18,7 +18,7 @@ from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
 from floodmark.errors import BindError
 from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import ColumnInfo, Declared, declare_columns
-from floodmark.plan.nodes import Scan, scans
+from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
 from floodmark.sql import statements as s
 
@@ -135,7 +135,8 @@ def _reuse(
     before = None if known is None else known.objects.get(declared.key)
     if before is None or before.object is not declared or known is None:
         return None
-    same = all(done.get(k) is known.objects.get(k) for k in before.reads)
+    reads = {*before.reads, *declared.reads}
+    same = all(done.get(k) is known.objects.get(k) for k in reads)
     feeders = tuple(o.key for o in catalog.feeders(declared.key))
     return before if same and feeders == before.feeders else None
 
@@ -144,13 +145,14 @@ def _analyse(
     declared: CatalogObject, catalog: Catalog, done: Mapping[str, AnalysedObject]
 ) -> AnalysedObject:
     relations = {o.key: o.relation for o in done.values() if o.kind is not Kind.SINK}
+    views = plain_views(done.values())
     match declared.statement:
         case s.CreateSource() | s.CreateTable():
             return _stored(declared, catalog)
         case s.CreateSink():
-            return _sink(declared, done, relations)
+            return _sink(declared, done, relations, views)
         case s.CreateMaterializedView() | s.CreateView():
-            return _view(declared, relations)
+            return _view(declared, relations, views)
         case _:
             raise AssertionError(declared.statement)
 
@@ -187,11 +189,18 @@ def _fields(columns: tuple[ColumnInfo, ...]) -> Schema:
     return tuple(Field(c.name, c.type, not c.not_null) for c in columns)
 
 
-def _view(declared: CatalogObject, relations: Mapping[str, Relation]) -> AnalysedObject:
+def plain_views(objects: Iterable[AnalysedObject]) -> dict[str, Node]:
+    """Return the plans that stand for the names of plain views."""
+    return {o.key: o.plan.root for o in objects if o.kind is Kind.VIEW and o.plan is not None}
+
+
+def _view(
+    declared: CatalogObject, relations: Mapping[str, Relation], views: Mapping[str, Node]
+) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateMaterializedView | s.CreateView)
     check_options(declared)
-    node = build_query(statement.query, relations, statement.span)
+    node = build_query(statement.query, relations, statement.span, views=views)
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
     on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close
@@ -205,23 +214,21 @@ def _sink(
     declared: CatalogObject,
     done: Mapping[str, AnalysedObject],
     relations: Mapping[str, Relation],
+    views: Mapping[str, Node],
 ) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateSink) and declared.target is not None
     check_options(declared)
     target = done[declared.target]
-    node = build_query(statement.query, relations, statement.span)
+    node = build_query(statement.query, relations, statement.span, views=views)
     source = plan_of(node, on_close=statement.emit_on_window_close, statement=statement)
     check_supported(source)
     plan = fit_to_target(source, statement, target.relation, target.declared)
     return AnalysedObject(declared, _relation_of(declared, plan), plan=plan, reads=_reads(plan))
 
 
-def plan_of(node: object, *, on_close: bool, statement: s.Statement) -> AnalysedPlan:
+def plan_of(node: Node, *, on_close: bool, statement: s.Statement) -> AnalysedPlan:
     """Return the rewritten, keyed and analysed plan of a query's nodes."""
-    from floodmark.plan.nodes import Node
-
-    assert isinstance(node, Node)
     for rule in RULES:
         node = rule(node)
     plan = analyse(keep_keys(node))

@@ -43,10 +43,9 @@ def check_supported(plan: AnalysedPlan) -> None:
 
 
 def _reason(node: n.Node) -> str | None:
-    if not isinstance(node, n.Filter):
-        loose = [e for e in expressions_of(node) if not is_deterministic(e)]
-        if loose:
-            return f"{to_text(loose[0])} is {determinism(loose[0]).value} and"
+    loose = [e for e in expressions_of(node) if not is_deterministic(e)]
+    if loose:
+        return f"{to_text(loose[0])} is {determinism(loose[0]).value} and"
     match node:
         case n.Scan() | n.Values() | n.Project() | n.Filter() | n.UnionAll() | n.Tumble():
             return None

@@ -76,7 +76,7 @@ class SqlType:
             case Kind.MAP:
                 return f"map({self.key}, {self.element})"
             case _:
-                return self.kind.value
+                return str(self.kind.value)
 
     @property
     def is_integer(self) -> bool:

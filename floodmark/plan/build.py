@@ -27,8 +27,8 @@ class Builder:
 
     relations: Mapping[str, Relation]
     source: Span | None
-    emit_on_close: bool = False
     ctes: dict[str, exp.Expression] = field(default_factory=dict)
+    views: Mapping[str, n.Node] = field(default_factory=dict)
 
     @property
     def context(self) -> BindContext:
@@ -60,7 +60,7 @@ class Builder:
         if query is None:
             return None
         outer = {k: v for k, v in self.ctes.items() if k != name}
-        return replace(self, ctes=outer, emit_on_close=False).query(query)
+        return replace(self, ctes=outer).query(query)
 
     def query(self, query: exp.Expression) -> n.Node:
         """Return the plan of a query: visible columns first, named as the query names them."""
@@ -94,8 +94,6 @@ class Builder:
 
     def _ordered(self, node: n.Node, query: exp.Expression) -> n.Node:
         """Apply ORDER BY, LIMIT and OFFSET that stand around a query."""
-        shown = QueryScope().sources
-        del shown
         return Selection.order_and_limit(self, node, query, {f.name: f for f in node.schema})
 
     def _set_operation(self, query: exp.SetOperation) -> n.Node:
@@ -174,14 +172,15 @@ def build_query(
     relations: Mapping[str, Relation],
     source: Span | None,
     *,
-    emit_on_close: bool = False,
+    views: Mapping[str, n.Node] | None = None,
 ) -> n.Node:
     """Return the logical plan of a query over the relations of a catalog.
 
-    The visible columns come first, in order; hidden ones (`__…`) may follow. Raises `BindError`
+    `views` are the plans of plain views, put in the place of their names. The visible columns come
+    first, in order; hidden ones (`__…`) may follow. Raises `BindError`
     and `NotSupported` with the place in the text.
     """
-    return Builder(relations, source, emit_on_close).query(query)
+    return Builder(relations, source, views=views or {}).query(query)
 
 
 def cast_to(expr: Expr, type_: SqlType) -> Expr:

@@ -64,9 +64,8 @@ def declare_columns(found: CatalogObject) -> Declared:
     _refuse(st)
     context = BindContext(source=st.span)
     typed = tuple((c, _type_of(c)) for c in st.columns)
-    scope = QueryScope(
-        (Source(found.base_name, tuple(Column(c.name, c.name, t) for c, t in typed)),)
-    )
+    plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
+    scope = QueryScope((Source(found.base_name, plain),))
     key = _primary_key(st)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
     options = tuple((o.name.lower(), o.value) for o in st.options)

@@ -82,6 +82,8 @@ def _table(builder: Builder, item: exp.Table) -> Bound:
     cte = None if item.db else builder.cte(item.name)
     if cte is not None:
         return _named(builder, cte, item, item.name)
+    if name in builder.views:
+        return _named(builder, builder.views[name], item, item.name)
     relation = builder.relation(name, builder.span(item))
     scan = n.Scan(
         object=relation.name,

@@ -147,7 +147,7 @@ def changes_between(before: Pipeline, after: Pipeline) -> list[Change]:
     """Return what differs, drops first, then in the order in which epochs advance objects."""
     out = [
         Change(key, "drop", "no longer defined", found.object.sql)
-        for key, found in reversed(before.objects.items())
+        for key, found in reversed(list(before.objects.items()))
         if key not in after.objects
     ]
     rebuilt: set[str] = set()

@@ -26,6 +26,7 @@ from floodmark.runtime.inputs import EpochInputs
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import materialize, merge, source
 from floodmark.runtime.operators.rows import Rows
+from floodmark.runtime.operators.source import LateFilter
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.session import Sessions
@@ -142,7 +143,7 @@ class _Task:
             watermarks=marks,
         )
 
-    def _late_filter(self, connector: Connector, splits: Sequence[Split]) -> source.LateFilter:
+    def _late_filter(self, connector: Connector, splits: Sequence[Split]) -> LateFilter:
         """Leave out the watermarks under which, by file statistics, no row can be late."""
         declared = self.found.declared
         assert declared is not None
@@ -152,7 +153,7 @@ class _Task:
             for mark in declared.watermarks
             if not _surely_on_time(mark, before.get(mark.column), connector, splits, self.work.now)
         ]
-        return source.LateFilter(tuple(kept), before)
+        return LateFilter(tuple(kept), before)
 
     def _source_watermarks(self, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, Any]:
         """Return the watermarks after the epoch: raised by stored and late rows."""
@@ -362,7 +363,7 @@ class _Task:
         frame = source.typed(connector.read(session, splits), declared, self.work.epoch, self.now)
         names = [quoted(c.name) for c in declared.columns]
         routed = source.routed(
-            frame, source.LateFilter((), {}), (*self._declared_fields(), _OFFSET_FIELD), self.now
+            frame, LateFilter((), {}), (*self._declared_fields(), _OFFSET_FIELD), self.now
         )
         scratch = layout.state_table(self.found, "connector")
         files = self.writer.write_routed(scratch, routed)

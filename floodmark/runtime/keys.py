@@ -39,8 +39,8 @@ def _ranges(written: Sequence[DataFile], key: tuple[str, ...]) -> dict[str, tupl
     """Return the range of each key column that statistics bound and that is never NULL."""
     out: dict[str, tuple[Any, Any]] = {}
     for column in key:
-        lows = [file.low.get(column) for file in written]
-        highs = [file.high.get(column) for file in written]
+        lows: list[Any] = [file.low.get(column) for file in written]
+        highs: list[Any] = [file.high.get(column) for file in written]
         nulls = sum(file.nulls.get(column, 1) for file in written)
         if None not in lows and None not in highs and not nulls:
             out[column] = (min(lows), max(highs))

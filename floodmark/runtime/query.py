@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
-from floodmark.errors import Span
+from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.build import build_query
 from floodmark.plan.expressions import ColumnRef
@@ -55,6 +55,7 @@ class Reader:
         self.cut = cut
         self.now = micros_of(now)
         self._readable: dict[str, Readable] = {}
+        self._views = plain_views(pipeline.objects.values())
         for found in pipeline.objects.values():
             self._add_object(found)
         for name, (schema, rows) in system.items():
@@ -67,9 +68,10 @@ class Reader:
 
     def plan(self, query: exp.Expression, source: Span | None) -> n.Node:
         """Return the logical plan of a query, its hidden columns dropped."""
-        node = build_query(query, self.relations, source)
+        node = build_query(query, self.relations, source, views=self._views)
         for rule in RULES:
             node = rule(node)
+        check_batch(node)
         return without_hidden(node)
 
     def frame(self, node: n.Node) -> DataFrame:
@@ -88,9 +90,6 @@ class Reader:
         if found.kind is Kind.SINK:
             return
         if found.kind is Kind.VIEW:
-            assert found.plan is not None
-            root = found.plan.root
-            self._readable[found.key] = Readable(found.relation, lambda: self.frame(root))
             return
         current = layout.current_table(found)
         schema = layout.current_schema(found)
@@ -162,6 +161,18 @@ _DEAD_LETTER: Schema = (
 
 def _nullable(schema: Schema) -> Schema:
     return tuple(Field(f.name, f.type) for f in schema)
+
+
+def check_batch(node: n.Node) -> None:
+    """Raise E0355 for the first operator that a SELECT cannot use yet."""
+    for part in n.walk(node):
+        if not isinstance(part, dispatch.BATCH):
+            raise NotSupported(
+                "E0355",
+                f"{type(part).__name__} is not available in a query yet",
+                span=part.span,
+                hint="docs/sql.md lists what runs",
+            )
 
 
 def without_hidden(node: n.Node) -> n.Node:

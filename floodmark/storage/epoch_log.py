@@ -53,7 +53,6 @@ class ObjectRecord:
 
     object: str
     versions: Mapping[str, int]
-    position: int = 0
     rows_in: int = 0
     rows_out: int = 0
     late_rows: int = 0
@@ -61,6 +60,7 @@ class ObjectRecord:
     watermarks: Mapping[str, Scalar] = field(default_factory=dict)
     duration_s: float = 0.0
     touched: bool = True
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)

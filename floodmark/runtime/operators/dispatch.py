@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+BATCH = (
+    n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.UnionAll, n.Join, n.Aggregate,
+    n.CloseAggregate, n.TopN, n.SetOperation,
+)  # fmt: skip
+"""The nodes that have a batch form."""
+
+
 class RowLocal(Protocol):
     """What row-local changes need of the evaluation."""
 
