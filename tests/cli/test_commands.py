@@ -1,0 +1,133 @@
+"""The commands, as a person and as a program call them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from floodmark.cli.app import app, invoke
+
+PIPELINE = """
+CREATE SOURCE numbers (n BIGINT) WITH (connector = 'files', path = '{landing}')
+    FORMAT PLAIN ENCODE JSON;
+CREATE MATERIALIZED VIEW squares AS SELECT n, 12 / n AS part FROM numbers;
+CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n FROM squares;
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with pipeline files and a landing folder, made the current one."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("pipelines", "landing"):
+        (tmp_path / name).mkdir()
+    sql = PIPELINE.format(landing=tmp_path / "landing")
+    (tmp_path / "pipelines" / "numbers.sql").write_text(sql)
+    return tmp_path
+
+
+def call(*arguments: str, given: str | None = None) -> Result:
+    return CliRunner().invoke(app, list(arguments), input=given)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_plan_of_an_empty_warehouse_creates_everything() -> None:
+    found = call("plan", "--json")
+    changes = json.loads(found.stdout)["changes"]
+    assert [(c["object"], c["action"]) for c in changes] == [
+        ("numbers", "create"), ("squares", "create"), ("total", "create"),
+    ]  # fmt: skip
+    assert changes[0]["downstream"] == ["squares", "total"]
+
+
+@pytest.mark.usefixtures("project")
+def test_explain_knows_what_the_files_define() -> None:
+    found = call("explain", "total")
+    assert "Materialize" in found.stdout and found.exit_code == 0
+
+
+def test_wrong_sql_in_a_file_shows_the_place(project: Path) -> None:
+    (project / "pipelines" / "wrong.sql").write_text(
+        "CREATE MATERIALIZED VIEW v AS SELECT x FROM numbers;"
+    )
+    found = call("plan")
+    assert found.exit_code == 1
+    assert "wrong.sql:1:38" in found.stderr and "^" in found.stderr
+
+
+@pytest.mark.usefixtures("project")
+def test_errors_are_data_where_json_is_asked_for() -> None:
+    found = call("explain", "SELECT * FROM nothing", "--json")
+    assert json.loads(found.stderr)["error"]["code"] == "E0201"
+    assert found.exit_code == 1
+
+
+def test_shared_options_stand_before_or_behind_the_command(project: Path) -> None:
+    before = call("--warehouse", "elsewhere", "--json", "status")
+    behind = call("status", "--warehouse", "elsewhere", "--json")
+    assert json.loads(before.stdout) == json.loads(behind.stdout)
+    assert json.loads(before.stdout)["warehouse"] == str(project / "elsewhere")
+
+
+def test_a_wrong_call_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["run", "--epochs", "none"]) == 1
+    assert "--epochs" in capsys.readouterr().err
+
+
+def test_a_held_lease_is_exit_code_3(project: Path) -> None:
+    from floodmark.storage.lease import Lease
+
+    with Lease(project / "warehouse").held("a test"):
+        found = call("run", "--wait", "0")
+    assert found.exit_code == 3
+    assert "E0503" in found.stderr
+
+
+@pytest.mark.usefixtures("project")
+def test_nothing_new_is_found_without_the_heavy_imports() -> None:
+    code = (
+        "import sys; from floodmark.cli.app import invoke; "
+        "code = invoke(['run', '--pipelines', 'pipelines']); "
+        "heavy = {'pyspark', 'pandas', 'pandera', 'dagster'} & set(sys.modules); "
+        "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
+    )
+    (Path("pipelines") / "numbers.sql").unlink()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "nothing new" in done.stdout
+
+
+@pytest.mark.spark
+def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
+    (project / "landing" / "a.json").write_text('{"n": 3}\n{"n": 0}\n{"n": 4}\n')
+    first = call("run", "--json")
+    assert first.exit_code == 0, first.stderr
+    epochs = [json.loads(line) for line in first.stdout.splitlines()]
+    assert {o["object"]: o["dead_rows"] for o in epochs[-1]["objects"]}["squares"] == 1
+    assert "nothing new" in call("run").stdout
+    asked = call("sql", given="SELECT n, part FROM squares ORDER BY n; SHOW TABLES;")
+    assert asked.stdout.splitlines()[2:5] == [" 3 |    4", " 4 |    3", "(2 rows)"]
+    doctor = json.loads(call("doctor", "--json").stdout)
+    assert {c["state"] for c in doctor if c["name"] == "dead letters"} == {"warn"}
+    assert call("report", "--out", "r.html", "--samples").exit_code == 0
+    page = (project / "r.html").read_text()
+    assert 'id="object-squares"' in page and "http" not in page.split("<style>")[0]
+
+
+@pytest.mark.spark
+def test_a_changed_file_waits_for_apply(project: Path) -> None:
+    assert call("run").exit_code == 0
+    file = project / "pipelines" / "numbers.sql"
+    file.write_text(file.read_text().replace("12 / n", "24 / n"))
+    refused = call("run")
+    assert refused.exit_code == 1 and "E0361" in refused.stderr
+    shown = call("plan")
+    assert "~ rebuild  squares" in shown.stdout and "24 / n" in shown.stdout
+    assert "~ rebuild  total" in shown.stdout
+    assert call("plan", "--apply", "--yes").exit_code == 0
+    assert "nothing would change" in call("plan").stdout
