@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -36,7 +37,7 @@ from floodmark.storage.epoch_log import ObjectRecord
 AT_ONCE = 8
 """How many views one Spark job compares with their queries."""
 _MIDNIGHT = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC)
-_NAMES = {"E0652": "not_null", "E0653": "null_time"}
+_NAMES = {652: "not_null", 653: "null_time"}
 _CREATED = re.compile(
     r"\bCREATE\s+(?:MATERIALIZED\s+VIEW|VIEW|TABLE|SOURCE|SINK)\s+(\w+)", re.IGNORECASE
 )
@@ -251,12 +252,15 @@ class Run:
         )
 
     def _dead(self, item: AnalysedObject) -> dict[int, list[Shown]]:
+        """Return the dead letters and those taken back, less what cancels out in its epoch."""
         rows = self._read(layout.dead_letter_table(item), layout.DEAD_LETTER)
-        out: list[tuple[int, RowKind, tuple[Any, ...]]] = []
+        sums: Counter[tuple[Any, ...]] = Counter()
         for epoch, weight, error in rows:
-            code = f"E{error['code']:04}"
+            sums[epoch, error["code"], error["expression"], error["row"]] += weight
+        out: list[tuple[int, RowKind, tuple[Any, ...]]] = []
+        for (epoch, code, *_), weight in sums.items():
             kind = RowKind.INSERT if weight > 0 else RowKind.DELETE
-            out += [(epoch, kind, (_NAMES.get(code, code),))] * abs(weight)
+            out += [(epoch, kind, (_NAMES.get(code, f"E{code:04}"),))] * abs(weight)
         return _by_epoch(out)
 
     def _read(self, table: str, columns: Schema) -> list[tuple[Any, ...]]:

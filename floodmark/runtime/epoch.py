@@ -87,7 +87,10 @@ def advance(
 ) -> ObjectRecord:
     """Bring an object to the epoch and return its record; done already, it is only read."""
     started = time.monotonic()
-    task = _Task(found, work, tables, Writer(tables, found.key, work.epoch, work.metadata))
+    record = work.before.records.get(found.key)
+    pinned = {} if record is None else record.versions
+    writer = Writer(tables, found.key, work.epoch, work.metadata, pinned)
+    task = _Task(found, work, tables, writer)
     match found.kind:
         case Kind.SOURCE:
             assert connector is not None
@@ -423,11 +426,9 @@ class _Task:
             return frame
         key = ", ".join(quoted(c) for c in sink.relation.stream_key)
         origin = f"concat('{sink.name}:', to_json(struct({key}), map('ignoreNullFields', 'false')))"
-        return (
-            frame.selectExpr("*", f"0L AS {ROW_ID}_target", f"{origin} AS {ORIGIN}")
-            .drop(ROW_ID)
-            .withColumnRenamed(f"{ROW_ID}_target", ROW_ID)
-        )
+        # The sink's own rows may have hidden columns of the same names.
+        shown = [quoted(f.name) for f in self.found.relation.visible]
+        return frame.selectExpr(*shown, f"0L AS {ROW_ID}", f"{origin} AS {ORIGIN}", WEIGHT)
 
     def _inserted(self, operations: list[DataFrame]) -> Rows:
         names = [quoted(f.name) for f in self._columns()]

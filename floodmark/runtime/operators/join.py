@@ -2,7 +2,8 @@
 
 Inner: ΔL ⋈ R_old ∪ L_new ⋈ ΔR. Left: ΔL ⟕ R_old, and for the keys K that ΔR touches
 L_new⋉K ⟕ R_new − L_new⋉K ⟕ R_old. A side that did not change is not read for itself. Keys compare
-as SQL says: NULL equals nothing.
+as SQL says: NULL equals nothing. A pair that the residual condition refuses is a dead letter and
+counts as a match: its left row is not padded.
 """
 
 from __future__ import annotations
@@ -10,14 +11,19 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
-from floodmark.changelog import WEIGHT
+from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
-from floodmark.runtime.operators.rows import Rows, flipped, weighted
+from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, error_struct, flipped, weighted
+from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+
+_LEFT, _RIGHT = "__has_left", "__has_right"
+"""BOOLEAN: the side of a joined row is a row, not padding."""
 
 
 class Sides(Protocol):
@@ -49,11 +55,14 @@ def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
             before = _padded_or_joined(node, touched, sides.old(node.right), now)
             parts.append(None if before is None else flipped(before))
     present = [part for part in parts if part is not None]
-    return Rows(reduce(lambda a, b: a.unionAll(b), present)) if present else None
+    if not present:
+        return None
+    failing = _failing(node, now) is not None
+    return Rows(reduce(lambda a, b: a.unionAll(b), present), failing=failing)
 
 
 def batch(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFrame:
-    """Return the joined rows, for any kind of join."""
+    """Return the joined rows, for any kind of join; pairs that ON refuses are left out."""
     how = {
         n.JoinKind.INNER: "inner",
         n.JoinKind.LEFT: "left",
@@ -65,7 +74,14 @@ def batch(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFram
     condition = _condition(node, now)
     if condition is None:
         return left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
-    return left.join(right, condition, how).selectExpr(*(quoted(c) for c in node.names))
+    names = [quoted(c) for c in node.names]
+    failing = _failing(node, now)
+    if failing is None or how in ("left_semi", "left_anti"):
+        return left.join(right, condition, how).selectExpr(*names)
+    left, right = _flagged(left, _LEFT), _flagged(right, _RIGHT)
+    joined = left.join(right, condition, how)
+    refused = f"{_LEFT} AND {_RIGHT} AND ({failing.error}) IS NOT NULL"
+    return joined.where(f"NOT coalesce({refused}, false)").selectExpr(*names)
 
 
 def _condition(node: n.Join, now: int) -> Column | None:
@@ -73,8 +89,30 @@ def _condition(node: n.Join, now: int) -> Column | None:
 
     parts = [f"{quoted(a)} = {quoted(b)}" for a, b in node.equi]
     if node.residual is not None:
-        parts.append(f"({compile_expr(node.residual, now).value})")
+        found = compile_expr(node.residual, now)
+        refused = "" if found.error is None else f"({found.error}) IS NOT NULL OR "
+        parts.append(f"({refused}({found.value}))")
     return F.expr(" AND ".join(parts)) if parts else None
+
+
+def _failing(node: n.Join, now: int) -> Compiled | None:
+    """Return the residual condition if it can refuse a pair."""
+    if node.residual is None:
+        return None
+    found = compile_expr(node.residual, now)
+    return None if found.error is None else found
+
+
+def _flagged(frame: DataFrame, name: str) -> DataFrame:
+    return frame.selectExpr("*", f"true AS {name}")
+
+
+def _error(node: n.Join, failing: Compiled) -> str:
+    """Return the text of `__error` of a joined row; padding has no right row to refuse."""
+    assert failing.error is not None and node.residual is not None
+    label = node.residual.span.text if node.residual.span is not None else ""
+    struct = error_struct(failing.error, label or "ON", list(node.names))
+    return f"CASE WHEN {_RIGHT} AND ({failing.error}) IS NOT NULL THEN {struct} END AS {ERROR}"
 
 
 def _always() -> Column:
@@ -88,22 +126,29 @@ def _padded_or_joined(
 ) -> DataFrame | None:
     """Join left changes with right rows; `left` carries the weight."""
     if right is not None:
-        condition = _condition(node, now)
         how = "inner" if node.kind is n.JoinKind.INNER else "left"
-        joined = left.crossJoin(right) if condition is None else left.join(right, condition, how)
-        return joined.selectExpr(*(quoted(c) for c in node.names), WEIGHT)
+        return _pairs(node, left, right, how, now)
     if node.kind is n.JoinKind.INNER:
         return None
     padding = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.right.schema]
-    return left.selectExpr(*(quoted(c) for c in node.left.names), *padding, WEIGHT)
+    failing = _failing(node, now) is not None
+    error = [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"] if failing else []
+    return left.selectExpr(*map(quoted, node.left.names), *padding, WEIGHT, *error)
 
 
 def _join(node: n.Join, left: DataFrame | None, right: DataFrame, now: int) -> DataFrame | None:
-    if left is None:
-        return None
+    return None if left is None else _pairs(node, left, right, "inner", now)
+
+
+def _pairs(node: n.Join, left: DataFrame, right: DataFrame, how: str, now: int) -> DataFrame:
+    """Return the node's columns, the weight that one side carries, and `__error` if ON can fail."""
     condition = _condition(node, now)
-    joined = left.crossJoin(right) if condition is None else left.join(right, condition)
-    return joined.selectExpr(*(quoted(c) for c in node.names), WEIGHT)
+    failing = _failing(node, now)
+    extra = [] if failing is None else [_error(node, failing)]
+    if failing is not None:
+        right = _flagged(right, _RIGHT)
+    joined = left.crossJoin(right) if condition is None else left.join(right, condition, how)
+    return joined.selectExpr(*map(quoted, node.names), WEIGHT, *extra)
 
 
 def _touching(node: n.Join, left: DataFrame, right_changes: DataFrame) -> DataFrame:
