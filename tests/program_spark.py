@@ -164,6 +164,7 @@ class Run:
         self._create_folders()
 
     def _create_folders(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
         for item in self.pipeline.objects.values():
             if item.declared is not None and item.declared.connector is not None:
                 Path(dict(item.declared.options)["path"]).mkdir(parents=True, exist_ok=True)
