@@ -19,7 +19,7 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.registry import make_connector
-from floodmark.errors import UserError
+from floodmark.errors import FloodmarkError, UserError
 from floodmark.runtime import deployment, failpoints, layout, maintenance
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.deployment import EMPTY, Deployed
@@ -149,7 +149,7 @@ class Scheduler:
             return True
         deployed = self.deployed()
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
-        return deployed.version > in_force or any(self._offers(deployed, limit=1).values())
+        return deployed.version > in_force or bool(self._offers(deployed, limit=1))
 
     def epochs(
         self, max_epochs: int | None = None, now: datetime | None = None
@@ -168,7 +168,7 @@ class Scheduler:
     def _next(self, now: datetime | None) -> EpochSummary | None:
         deployed = self.deployed()
         offers = self._offers(deployed)
-        if not any(offers.values()):
+        if not offers:
             return None
         failpoints.reach("offsets_chosen")
         head = self.log.head()
@@ -207,18 +207,30 @@ class Scheduler:
         return opened
 
     def _offers(self, deployed: Deployed, limit: int | None = None) -> dict[str, Sequence[Split]]:
+        """Return what is new, by source; a source that cannot say does not stop the others.
+
+        Its error is raised once the others have nothing new.
+        """
         self._discover()
         positions = self.log.positions()
         suspended = self.log.suspended()
         out: dict[str, Sequence[Split]] = {}
+        errors: list[FloodmarkError] = []
         for found in deployed.pipeline.objects.values():
             if found.declared is None or found.declared.connector is None or found.key in suspended:
                 continue
             options = dict(found.declared.options)
             rows = limit or int(options.get("max_rows_per_epoch", MAX_ROWS_PER_EPOCH))
             discovery = self._discoveries.setdefault(found.key, Discovery())
-            connector = self.connector(found)
-            out[found.key] = connector.offer(positions.get(found.key, {}), rows, discovery)
+            try:
+                splits = self.connector(found).offer(positions.get(found.key, {}), rows, discovery)
+            except FloodmarkError as error:
+                errors.append(error)
+                continue
+            if splits:
+                out[found.key] = splits
+        if errors and not out:
+            raise errors[0]
         return out
 
     def _discover(self) -> None:
@@ -297,9 +309,10 @@ class Scheduler:
         epoch: int,
         created: frozenset[str],
     ) -> dict[str, ObjectRecord]:
-        """Take objects that were suspended, and are not any more, through the epochs they missed."""
+        """Take objects that are not suspended any more through the epochs that they missed."""
         out = dict(records)
-        behind = [r.position for k, r in records.items() if r.position < epoch - 1]
+        blocked = self._blocked(pipeline)
+        behind = [r.position for k, r in records.items() if k not in blocked]
         for missed in range(min(behind, default=epoch - 1) + 1, epoch):
             late = {k for k, r in out.items() if r.position < missed}
             sealed = self.log.sealed(missed - 1).objects if missed > 1 else {}
@@ -312,6 +325,14 @@ class Scheduler:
             run.only(late - created)
             out.update({k: r for k, r in progress.done.items() if k in late})
         return out
+
+    def _blocked(self, pipeline: Pipeline) -> set[str]:
+        """Return the suspended objects and all that depend on them."""
+        blocked = set(self.log.suspended())
+        for found in pipeline.stored:
+            if _needs(found, pipeline) & blocked:
+                blocked.add(found.key)
+        return blocked
 
     def resume(self, key: str) -> EpochSummary:
         """Lift a suspension; the epoch that this opens first catches up what was missed."""
@@ -352,6 +373,12 @@ def tables_of(found: AnalysedObject, store: Store) -> list[str]:
     return [name for name in names if store.exists(name)]
 
 
+def _needs(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
+    """Return what has to be advanced before an object: what it reads, or its sinks do."""
+    sinks = [pipeline[key] for key in found.feeders]
+    return {*found.reads, *(name for sink in sinks for name in sink.reads)}
+
+
 class _Run:
     """One epoch's objects, in dependency order, independent ones in parallel."""
 
@@ -376,7 +403,7 @@ class _Run:
 
     def only(self, keys: set[str]) -> None:
         """Advance some objects, each after those that flow into it."""
-        waiting = {o.key: self._needs(o) for o in self.pipeline.stored if o.key in keys}
+        waiting = {o.key: _needs(o, self.pipeline) for o in self.pipeline.stored if o.key in keys}
         running: dict[Future[ObjectRecord | None], str] = {}
         with ThreadPoolExecutor(THREADS) as pool:
             while waiting or running:
@@ -388,10 +415,6 @@ class _Run:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._finished(running.pop(future), future)
-
-    def _needs(self, found: AnalysedObject) -> set[str]:
-        sinks = [self.pipeline[key] for key in found.feeders]
-        return {*found.reads, *(name for sink in sinks for name in sink.reads)}
 
     def _finished(self, key: str, future: Future[ObjectRecord | None]) -> None:
         try:
@@ -415,7 +438,7 @@ class _Run:
     def _one(self, key: str) -> ObjectRecord | None:
         """Advance one object; None when it or something it reads is suspended."""
         found = self.pipeline[key]
-        if key in self.suspended or self._needs(found) & self.suspended:
+        if key in self.suspended or _needs(found, self.pipeline) & self.suspended:
             return None
         work = self.work()
         if not self._has_work(found, work):
@@ -453,7 +476,7 @@ class _Run:
             return True
         done = self.progress.done
         changed = {k for k, r in done.items() if r.touched and (r.rows_out or k in work.created)}
-        if self._needs(found) & changed or self.created & set(found.feeders):
+        if _needs(found, self.pipeline) & changed or self.created & set(found.feeders):
             return True
         return found.emits_on_close and self._closes(found, work)
 

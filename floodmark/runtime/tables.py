@@ -5,14 +5,15 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import BIGINT, Field, Schema
 from floodmark.changelog import EPOCH
+from floodmark.errors import DataError
 from floodmark.spark.types import ddl, quoted
 from floodmark.storage.pruning import prune
-from floodmark.storage.table import AlreadyRecorded, DataFile, Handle, Store
+from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,12 +79,17 @@ def _nullable(columns: Schema) -> Schema:
 
 @dataclass
 class Writer:
-    """Writes what one object commits in one epoch, under one attempt number."""
+    """Writes what one object commits in one epoch, under one attempt number.
+
+    `pinned` has the versions of the object's tables after its epoch before: what moved one of them
+    since, other than this epoch and merging files, was somebody else.
+    """
 
     tables: Tables
     app: str
     epoch: int
     metadata: Mapping[str, Any]
+    pinned: Mapping[str, int] = field(default_factory=dict)
     attempt: int = 0
 
     def __post_init__(self) -> None:
@@ -95,7 +101,23 @@ class Writer:
         store = self.tables.store
         if not store.exists(table):
             return self.tables.remember(store.create(table, schema))
-        return self.tables.remember(store.open(table))
+        return self.tables.remember(self._untampered(store.open(table)))
+
+    def _untampered(self, handle: Handle) -> Handle:
+        """Return the handle; a `DataError` E0420 when others have changed the table's rows."""
+        table, pinned = handle.table, self.pinned.get(handle.table)
+        if pinned is None or handle.version <= pinned:
+            return handle
+        history = self.tables.store.history(table, pinned)
+        foreign = [i for i in history if i["data_change"] and "attempt" not in i["metadata"]]
+        if not foreign or _same_files(handle, self.tables.at(table, pinned)):
+            return handle
+        first = foreign[0]
+        raise DataError(
+            "E0420",
+            f"somebody else wrote into {table}: {first['operation']} in version {first['version']}",
+            hint=f"restore the table to version {pinned} and resume the object, or create it anew",
+        )
 
     def recorded(self, table: str) -> Handle | None:
         """Return the table if this epoch is in it already, else None."""
@@ -105,7 +127,9 @@ class Writer:
         done = handle.transaction(self.app)
         if done is None or done < self.epoch:
             return None
-        return self.tables.remember(handle) if done == self.epoch else self._as_of_epoch(table)
+        if done > self.epoch:
+            return self._as_of_epoch(table)
+        return self.tables.remember(self._untampered(handle))
 
     def _as_of_epoch(self, table: str) -> Handle | None:
         """Return the table as this epoch left it, while catching up what later ones recorded."""
@@ -164,6 +188,9 @@ class Writer:
             )
         except AlreadyRecorded:
             done = self.recorded(table) or handle
+        except Conflict:
+            self.newest(table, schema)
+            raise
         return self.tables.remember(done)
 
 
@@ -171,6 +198,10 @@ def _route_of(path: str) -> int:
     marker = f"{ROUTE}="
     start = path.index(marker) + len(marker)
     return int(path[start:].split("/", 1)[0])
+
+
+def _same_files(one: Handle, other: Handle) -> bool:
+    return {f.path for f in one.files} == {f.path for f in other.files}
 
 
 def rows_of(files: Sequence[DataFile]) -> int:
