@@ -351,7 +351,10 @@ class _Task:
         versions = {**self._kept_versions(), **stages.versions, **written}
         dead = sum(rows_of(files) for _, files in stages.dead)
         return ObjectRecord(
-            self.found.key, versions, rows_in=rows_in + self._rows_in_of_feeders(), rows_out=out,
+            self.found.key,
+            versions,
+            rows_in=rows_in + self._rows_in_of_feeders(),
+            rows_out=out,
             dead_rows=dead,
         )
 

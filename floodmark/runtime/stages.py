@@ -1,4 +1,4 @@
-"""Where a plan's operators keep state and put what they need twice: written, committed, read back."""
+"""Where a plan's operators keep state, and put what they need twice to read it back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ObjectStages:
         return self.read_scratch(scratch, files_of.get(GOOD, ()), columns)
 
     def put_aside(self, table: str, files: tuple[DataFile, ...]) -> None:
-        """Remember written files whose rows are dead letters; they are committed with the object."""
+        """Remember written dead letters; they are committed with the object."""
         if files:
             self.dead.append((table, files))
 

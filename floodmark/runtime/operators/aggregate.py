@@ -14,6 +14,7 @@ from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import KIND, WEIGHT, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
+from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import Rows, error_column
 from floodmark.spark.types import quoted, spark_type
 
@@ -173,9 +174,7 @@ def _scope(node: Grouping, changes: DataFrame, around: Surroundings) -> DataFram
     else:
         name = f"{around.name(node)}_input"
         rows = around.stages.arrangement(name, node.input.schema).after(changes)
-    errors = [c.error for _, call in node.aggregates for c in acc.errors_of(call, around.now)]
-    failing = [f"({e}) IS NULL" for e in errors if e is not None]
-    return rows if rows is None or not failing else rows.where(" AND ".join(failing))
+    return None if rows is None else accepted(node, rows, around.now)
 
 
 def _partial(node: Grouping, changes: DataFrame, parts: list[acc.Kept]) -> DataFrame:
@@ -286,7 +285,9 @@ def changes(
     old = _output(node, parts, OLD, always=not node.group and not fills)
     new = _output(node, parts, NEW, always=not node.group)
     states = [_state_struct(carried, prefix) for prefix in (OLD, NEW)]
-    sides = merged.selectExpr(f"{old} AS o", f"{new} AS n", f"{states[0]} AS p", f"{states[1]} AS q")
+    sides = merged.selectExpr(
+        f"{old} AS o", f"{new} AS n", f"{states[0]} AS p", f"{states[1]} AS q"
+    )
     differ = "NOT (o <=> n AND p <=> q)" if carried else "NOT (o <=> n)"
     columns = [f"e.r.{quoted(name)} AS {quoted(name)}" for name in node.names]
     marks = [f"e.w AS {WEIGHT}", f"e.k AS {KIND}"]
@@ -321,12 +322,13 @@ def _output(node: Grouping, parts: list[acc.Kept], prefix: str, *, always: bool)
     return f"CASE WHEN {quoted(prefix + acc.ROWS)} IS NOT NULL THEN {row} END"
 
 
-def batch(node: Grouping, frame: DataFrame, now: int) -> DataFrame:
-    """Return one row per group."""
+def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
+    """Return one row per group; rows that an argument refuses leave the whole group's input."""
     from pyspark.sql import functions as F
 
     if not node.aggregates:
         return frame.select(*map(quoted, node.group)).distinct()
+    frame = accepted(node, frame, now, strict=strict)
     calls = [F.expr(acc.batch_text(call, now)).alias(name) for name, call in node.aggregates]
     grouped = frame.groupBy(*map(quoted, node.group)).agg(*calls)
     casts = [
@@ -334,3 +336,16 @@ def batch(node: Grouping, frame: DataFrame, now: int) -> DataFrame:
         for name, call in node.aggregates
     ]
     return grouped.selectExpr(*map(quoted, node.group), *casts)
+
+
+def accepted(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
+    """Return the rows that no argument or FILTER refuses; `strict` raises for one that does."""
+    found = [c.error for _, call in node.aggregates for c in acc.errors_of(call, now)]
+    for error in dict.fromkeys(e for e in found if e is not None):
+        if strict:
+            frame = frame.where(
+                f"CASE WHEN ({error}) IS NOT NULL THEN {raised(error)} ELSE TRUE END"
+            )
+        else:
+            frame = frame.where(f"({error}) IS NULL")
+    return frame

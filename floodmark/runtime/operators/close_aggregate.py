@@ -58,8 +58,6 @@ def _closed(
     conditions = [f"{quoted(node.window)} < {literal(after, type_)}"]
     if before is not None:
         conditions.append(f"{quoted(node.window)} >= {literal(before, type_)}")
-    errors = [c.error for _, call in node.aggregates for c in acc.errors_of(call, around.now)]
-    conditions += [f"({e}) IS NULL" for e in errors if e is not None]
     return aggregate.batch(node, rows.where(" AND ".join(conditions)), around.now)
 
 

@@ -77,7 +77,7 @@ def batch(
         case n.Join():
             return join.batch(node, frames[0], frames[1], now)
         case n.Aggregate() | n.CloseAggregate():
-            return aggregate.batch(node, frames[0], now)
+            return aggregate.batch(node, frames[0], now, strict=strict)
         case n.TopN():
             return top_n.batch(node, frames[0])
         case n.SetOperation():

@@ -24,9 +24,7 @@ def delta(node: n.Filter, rows: Rows, now: int) -> Rows:
     error = error_column([(label, compiled)], list(node.names), rows.failing)
     assert error is not None
     columns = [quoted(name) for name in node.names]
-    frame = rows.frame.selectExpr(
-        *columns, WEIGHT, error, f"({compiled.value}) AS __passes"
-    )
+    frame = rows.frame.selectExpr(*columns, WEIGHT, error, f"({compiled.value}) AS __passes")
     kept = frame.where(f"__passes OR {ERROR} IS NOT NULL").drop("__passes")
     return Rows(kept, failing=True, consolidated=False)
 

@@ -63,5 +63,10 @@ def raising(compiled: Compiled) -> str:
     """Return the text of a value that ends the query where a row is refused."""
     if compiled.error is None:
         return compiled.value
-    stop = f"raise_error(concat('{RAISED}', CAST(({compiled.error}) AS STRING), '}}'))"
+    stop = raised(compiled.error)
     return f"CASE WHEN ({compiled.error}) IS NOT NULL THEN {stop} ELSE {compiled.value} END"
+
+
+def raised(error: str) -> str:
+    """Return the text that ends the query with a row error's code."""
+    return f"raise_error(concat('{RAISED}', CAST(({error}) AS STRING), '}}'))"
