@@ -1,0 +1,90 @@
+"""Checks fail when they should: doctored tables, rules of pandera, a view that drifted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from assets.schemas import rules_of
+from floodmark.runtime.checks import Rule, answered, run_checks
+from floodmark.runtime.equivalence import difference
+from floodmark.runtime.reporting import reports
+from floodmark.storage.table import DataFile
+from tests.dagster.pipeline_skin import Skin, skin  # noqa: F401
+
+CHECKS = """
+import pandera.pyspark as pa
+
+def readings(schema):
+    schema.columns["v"].checks.append(pa.Check.le(6))
+    schema.columns["id"].checks.append(pa.Check.ge(0))
+    return schema
+"""
+
+
+@pytest.mark.spark
+def test_conditions_of_pandera_are_counted_exactly(skin: Skin) -> None:
+    folder = Path(skin.warehouse.checks)
+    folder.mkdir()
+    (folder / "readings.py").write_text(CHECKS)
+    skin.land(1, 1)
+    result = skin.run(dg.DagsterInstance.ephemeral())
+    assert result.success
+    failed = [e for e in result.get_asset_check_evaluations() if not e.passed]
+    assert [(e.asset_key.to_user_string(), e.check_name) for e in failed] == [
+        ("readings", "columns_hold")
+    ]
+    numbers = {k: v.value for k, v in failed[0].metadata.items()}
+    assert numbers["v.less_than_or_equal_to"] == 1
+    assert numbers["id.greater_than_or_equal_to"] == 0
+
+
+@pytest.mark.spark
+def test_doctored_rows_are_found(skin: Skin) -> None:
+    skin.land(1, 1)
+    with skin.connect() as floodmark:
+        skin.warehouse.deploy(floodmark)
+        floodmark.advance()
+        found = reports(floodmark.scheduler, {})
+        assert all(o.passed for all_ in run_checks(floodmark.scheduler, found, {}).values()
+                   for o in all_)  # fmt: skip
+        assert difference(floodmark, "stations").missing == 0
+
+        for table in ("_changes/public/stations", "public/stations", "public/readings"):
+            _double(Path(skin.warehouse.root) / table)
+        failed = {
+            (key, outcome.check)
+            for key, outcomes in run_checks(floodmark.scheduler, found, {}).items()
+            for outcome in outcomes
+            if not outcome.passed
+        }
+        assert {("readings", "stream_key_unique"), ("stations", "stream_key_unique")} <= failed
+        assert ("stations", "changelog_well_formed") in failed
+        drifted = difference(floodmark, "others")
+        assert not drifted.missing and not drifted.surplus
+        assert difference(floodmark, "stations").surplus > 0
+
+
+def _double(folder: Path) -> None:
+    """Write every row of a table's files twice, behind the back of its log."""
+    for path in folder.rglob("*.parquet"):
+        if "_delta_log" not in path.parts:
+            rows = pq.read_table(path)
+            pq.write_table(pa.concat_tables([rows, rows]), path)
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+def test_statistics_answer_bounds() -> None:
+    rule = Rule("v.in_range", "v", "v BETWEEN 0 AND 9", 0, 9, only_bounds=True)
+    assert answered(rule, [DataFile("a", 1, 2, {"v": 0}, {"v": 9}, {"v": 0})])
+    assert answered(rule, [DataFile("a", 1, 2, {}, {}, {"v": 2})])
+    assert not answered(rule, [DataFile("a", 1, 2, {"v": 0}, {"v": 10}, {"v": 0})])
+    assert not answered(rule, [DataFile("a", 1, 2, {}, {}, {})])
+
+
+def test_no_checks_folder_means_no_rules(skin: Skin) -> None:
+    assert rules_of(Path(skin.warehouse.checks), skin.warehouse.pipeline()) == {}

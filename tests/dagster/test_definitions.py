@@ -1,0 +1,86 @@
+"""The code location: what it holds, how fast it loads, what the sensors decide."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from sensors.new_data import make_new_data_sensor
+from sensors.watermark_stall import watermark_stall
+from tests.dagster.pipeline_skin import Skin, skin  # noqa: F401
+
+ROOT = Path(__file__).parents[2]
+LOAD = """
+import time
+import dagster, dagster_pyspark, floodmark.api
+started = time.perf_counter()
+import definitions
+took = time.perf_counter() - started
+import sys
+from pyspark.sql import SparkSession
+dagster.Definitions.validate_loadable(definitions.defs)
+print(took, "pandera" in sys.modules, SparkSession.getActiveSession())
+"""
+
+
+def test_definitions_load_within_a_second_and_without_spark(skin: Skin) -> None:
+    variables = {
+        **os.environ,
+        "FLOODMARK_WAREHOUSE": skin.warehouse.root,
+        "FLOODMARK_PIPELINES": skin.warehouse.pipelines,
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LOAD],
+        cwd=ROOT, env=variables, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    took, pandera, session = done.stdout.split()
+    assert float(took) < 1.0
+    assert pandera == "False" and session == "None"
+
+
+def _tick(skin: Skin, instance: dg.DagsterInstance) -> dg.RunRequest | dg.SkipReason:
+    sensor = make_new_data_sensor("epoch_job")
+    with dg.build_sensor_context(instance=instance, resources=skin.resources) as context:
+        result = sensor(context)
+    assert isinstance(result, dg.RunRequest | dg.SkipReason)
+    return result
+
+
+@pytest.mark.spark
+def test_the_sensor_asks_for_a_run_when_there_is_something_new(skin: Skin) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    assert isinstance(_tick(skin, instance), dg.RunRequest)  # the objects are not deployed yet
+    skin.land_other("1.parquet", pa.array([1], pa.int64()))
+    assert skin.run(instance).success
+    assert isinstance(_tick(skin, instance), dg.SkipReason)
+    skin.land(1, 1)
+    assert isinstance(_tick(skin, instance), dg.RunRequest)
+    queued = instance.create_run_for_job(_job(), status=dg.DagsterRunStatus.STARTED)
+    assert isinstance(_tick(skin, instance), dg.SkipReason)
+    instance.delete_run(queued.run_id)
+    assert isinstance(_tick(skin, instance), dg.RunRequest)
+
+
+def test_a_watermark_is_not_stalled_in_an_empty_warehouse(skin: Skin) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    with dg.build_sensor_context(instance=instance, resources=skin.resources) as context:
+        result = watermark_stall(context)
+    assert isinstance(result, dg.SensorResult) and not result.asset_events
+
+
+def _job() -> dg.JobDefinition:
+    @dg.op
+    def nothing() -> None:
+        return None
+
+    @dg.job
+    def epoch_job() -> None:
+        nothing()
+
+    return epoch_job

@@ -1,0 +1,83 @@
+"""The multi-asset: what it reports, when it reports nothing, and what a suspension does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from tests.dagster.pipeline_skin import Skin, materialized, skin  # noqa: F401
+
+Names = Callable[[dg.ExecuteInProcessResult], set[str]]
+ALL = {"readings", "other", "totals", "stations", "hours", "others", "fill__sink"}
+
+
+def _checks(result: dg.ExecuteInProcessResult) -> dict[tuple[str, str], bool]:
+    return {
+        (e.asset_key.to_user_string(), e.check_name): e.passed
+        for e in result.get_asset_check_evaluations()
+    }
+
+
+@pytest.mark.spark
+def test_a_run_reports_every_object_once_and_the_next_one_nothing(
+    skin: Skin, materialized: Names
+) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    skin.land(2, 4)
+    first = skin.run(instance)
+    assert first.success
+    assert materialized(first) == ALL
+    found = _checks(first)
+    assert all(found.values()), found
+    assert ("readings", "rows_accounted_for") in found
+    assert ("hours", "closed_windows_final") in found
+
+    event = instance.get_latest_materialization_event(dg.AssetKey("readings"))
+    assert event is not None and event.asset_materialization is not None
+    metadata = {k: v.value for k, v in event.asset_materialization.metadata.items()}
+    assert metadata["rows_in"] == metadata["rows_out"] == metadata["dagster/row_count"] == 6
+    assert {"epoch", "late_rows", "dead_rows", "watermark_lag_s", "state_rows", "state_bytes",
+            "duration_s"} <= metadata.keys()  # fmt: skip
+
+    second = skin.run(instance)
+    assert second.success and materialized(second) == set()
+
+
+@pytest.mark.spark
+def test_a_suspended_object_fails_alone(skin: Skin, materialized: Names) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    skin.land_other("1.parquet", pa.array([1], pa.int64()))
+    assert skin.run(instance).success
+    skin.land(2, 4)
+    skin.land_other("2.parquet", pa.array([2], pa.int64()))
+    with skin.connect() as floodmark:
+        now = floodmark.clock.now()
+        floodmark.scheduler.log.record("suspend", now, "bad file", object="other", code="E0478")
+    result = skin.run(instance)
+    assert not result.success
+    (failure,) = result.get_step_failure_events()
+    details = failure.step_failure_data.user_failure_data
+    assert details is not None and "other" in (details.description or "")
+    assert materialized(result) == ALL - {"other", "others"}
+    assert _checks(result)["other", "not_suspended"] is False
+    assert _checks(result)["others", "not_suspended"] is False
+
+
+def test_the_asset_of_an_object_says_what_it_is(skin: Skin) -> None:
+    specs = {spec.key.to_user_string(): spec for spec in skin.assets.specs}
+    assert set(specs) == ALL
+    readings, stations = specs["readings"], specs["stations"]
+    assert readings.description == "Readings of all stations"
+    assert readings.group_name == "sources" and stations.group_name == "views"
+    assert [d.asset_key.to_user_string() for d in specs["totals"].deps] == ["fill__sink"]
+    (place,) = readings.metadata["dagster/code_references"].code_references
+    assert place.line_number == 3
+    lineage = stations.metadata["dagster/column_lineage"].deps_by_column
+    assert [(d.asset_key.to_user_string(), d.column_name) for d in lineage["highest"]] == [
+        ("readings", "v")
+    ]

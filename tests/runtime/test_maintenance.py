@@ -1,0 +1,74 @@
+"""Maintenance keeps contents: at the newest epoch, at pinned old ones, and for what comes next."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from floodmark.api import Floodmark, connect
+from floodmark.runtime import maintenance
+from floodmark.spark.session import Sessions
+
+DEFINITIONS = """
+CREATE SOURCE s (id BIGINT, k VARCHAR) WITH (connector = 'files', path = '{path}')
+  FORMAT PLAIN ENCODE PARQUET;
+CREATE MATERIALIZED VIEW counts AS SELECT k, count(*) AS n, max(id) AS last FROM s GROUP BY k;
+CREATE MATERIALIZED VIEW copies AS SELECT id, k FROM s;
+"""
+QUERIES = ("SELECT * FROM s", "SELECT * FROM counts", "SELECT * FROM copies")
+
+
+def _land(folder: Path, number: int) -> None:
+    columns = {"id": pa.array([number * 2, number * 2 + 1], pa.int64()), "k": pa.array(["a", "b"])}
+    pq.write_table(pa.table(columns), folder / f"{number:04}.parquet")
+
+
+def _read(floodmark: Floodmark, epoch: int) -> list[list[tuple[object, ...]]]:
+    frames = (floodmark.sql(query, at_epoch=epoch) for query in QUERIES)
+    return [sorted(map(tuple, frame.collect())) for frame in frames]
+
+
+def _files(floodmark: Floodmark) -> dict[str, int]:
+    versions = {t: v for r in floodmark.status().values() for t, v in r.versions.items()}
+    return {table: len(floodmark.store.open(table).files) for table in versions}
+
+
+@pytest.mark.spark
+def test_contents_and_pinned_epochs_stay(
+    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "MOST_FILES", 4)
+    monkeypatch.setattr(maintenance, "CHECKPOINT_EVERY", 3)
+    landing = tmp_path / "landing"
+    landing.mkdir()
+    with connect(tmp_path / "warehouse", sessions=lambda: sessions) as floodmark:
+        floodmark.execute_script(DEFINITIONS.format(path=landing))
+        for number in range(7):
+            _land(landing, number)
+            floodmark.advance()
+        assert max(_files(floodmark).values()) <= 5
+        log = tmp_path / "warehouse" / "public" / "s" / "_delta_log"
+        assert list(log.glob("*.checkpoint.parquet"))
+
+        head = floodmark.scheduler.log.head().sealed
+        before = {epoch: _read(floodmark, epoch) for epoch in (head - 3, head)}
+        assert before[head][1] == [("a", 7, 12), ("b", 7, 13)]
+        report = maintenance.maintain(floodmark)
+        assert report.deleted_files == 0
+        assert {epoch: _read(floodmark, epoch) for epoch in before} == before
+
+        _land(landing, 7)
+        floodmark.advance()
+        assert _read(floodmark, head) == before[head]
+        assert _read(floodmark, head + 1)[1] == [("a", 8, 14), ("b", 8, 15)]
+
+        swept = maintenance.maintain(floodmark, timedelta(0))
+        assert swept.deleted_files > 0
+        assert _read(floodmark, head + 1)[1] == [("a", 8, 14), ("b", 8, 15)]
+        _land(landing, 8)
+        floodmark.advance()
+        assert _read(floodmark, head + 2)[1] == [("a", 9, 16), ("b", 9, 17)]
