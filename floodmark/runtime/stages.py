@@ -24,6 +24,8 @@ from floodmark.storage.table import DataFile, Handle
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_BROADCAST_BYTES = 4 * 2**20
+
 
 @dataclass
 class ObjectStages:
@@ -109,7 +111,7 @@ class OwnGroups:
     stages: ObjectStages
     node: n.Aggregate
 
-    def stored(self) -> DataFrame | None:
+    def stored(self, keys: DataFrame, key: tuple[str, ...]) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
         home = self.stages.home
         handle = self.stages.handle_before(layout.current_table(home))
@@ -119,8 +121,9 @@ class OwnGroups:
         if rows is None:
             return None
         names = self._names()
-        keys = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.group]
-        return rows.selectExpr(*keys, *(quoted(f.name) for f in layout.own_state(home)))
+        renamed = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.group]
+        groups = rows.selectExpr(*renamed, *(quoted(f.name) for f in layout.own_state(home)))
+        return _among(groups, handle, keys, key)
 
     def _names(self) -> dict[str, str]:
         """Map the aggregate's columns to those of the object."""
@@ -145,10 +148,11 @@ class AggregateFiles:
     table: str
     schema: Schema
 
-    def stored(self) -> DataFrame | None:
+    def stored(self, keys: DataFrame, key: tuple[str, ...]) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
         handle = self.stages.handle_before(self.table)
-        return None if handle is None else self.stages.tables.read(handle, self.schema)
+        rows = None if handle is None else self.stages.tables.read(handle, self.schema)
+        return None if rows is None or handle is None else _among(rows, handle, keys, key)
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
@@ -244,6 +248,21 @@ class AggregateFiles:
             self.stages.commit(self.table, self.schema, routed.get(0, ()), removes, handle)
         released = routed.get(1, ())
         return self.stages.read_scratch(self.table, released, self.schema)
+
+
+def _among(rows: DataFrame, handle: Handle, keys: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """Return the rows of the keys where the table is too large to broadcast whole.
+
+    Spark cannot broadcast the preserved side of the outer join that follows: it would shuffle
+    the whole state.
+    """
+    from pyspark.sql import functions as F
+
+    if not key or sum(file.size for file in handle.files) < _BROADCAST_BYTES:
+        return rows
+    wanted = keys.selectExpr(*(f"{quoted(c)} AS {quoted('__w_' + c)}" for c in key))
+    condition = " AND ".join(f"{quoted(c)} <=> {quoted('__w_' + c)}" for c in key)
+    return rows.join(wanted, F.expr(condition), "left_semi")
 
 
 def _only_new(files: tuple[DataFile, ...]) -> bool:

@@ -31,8 +31,11 @@ Grouping = n.Aggregate | n.CloseAggregate
 class Stored(Protocol):
     """Groups at rest."""
 
-    def stored(self) -> DataFrame | None:
-        """Return the stored groups as of the epoch before; None when there are none."""
+    def stored(self, keys: DataFrame, key: tuple[str, ...]) -> DataFrame | None:
+        """Return the stored groups as of the epoch before; None when there are none.
+
+        Groups that are not among `keys` may be left out.
+        """
 
 
 class StateFiles(Stored, Protocol):
@@ -162,7 +165,7 @@ def transitions(
     scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
     if scoped:
         partial = _with_scope(node, partial, scoped, _scope(node, changes, around))
-    stored = state.stored()
+    stored = state.stored(changes.selectExpr(*map(quoted, node.group)), node.group)
     merged = _joined(node, partial, stored, parts)
     return merged.selectExpr(*map(quoted, node.group), *_sides(node, parts, stored is not None))
 
