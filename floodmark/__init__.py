@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from floodmark.errors import FloodmarkError
@@ -15,7 +16,5 @@ __all__ = ["Floodmark", "FloodmarkError", "Result", "connect"]
 def __getattr__(name: str) -> Any:
     """Load the API at first use, so that `import floodmark` alone costs nothing."""
     if name in ("Floodmark", "Result", "connect"):
-        from floodmark import api
-
-        return getattr(api, name)
+        return getattr(import_module("floodmark.api"), name)
     raise AttributeError(name)

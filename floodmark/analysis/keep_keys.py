@@ -97,8 +97,7 @@ def _aligned(children: list[Keyed]) -> tuple[n.Node, ...]:
     for child, key in children:
         shown = [ColumnRef(f.type, f.name) for f in child.schema[:visible]]
         columns: list[tuple[str, Expr]] = list(zip(names, shown, strict=True))
-        for i in range(width):
-            columns.append((f"{stream_key.UNION_KEY}{i}", _key_part(child, key, i)))
+        columns += [(f"{stream_key.UNION_KEY}{i}", _key_part(child, key, i)) for i in range(width)]
         branches.append(n.Project(child, tuple(columns)))
     return tuple(branches)
 

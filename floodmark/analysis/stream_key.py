@@ -64,7 +64,7 @@ def join_key(node: n.Join | n.LookupJoin, left: Key, right: Key) -> Key:
     if node.kind is n.JoinKind.FULL:
         return _distinct(*left, *right, *(c for pair in node.equi for c in pair))
     if node.kind is n.JoinKind.RIGHT:
-        stands_for = {a: b for a, b in node.equi}
+        stands_for = dict(node.equi)
         return _distinct(*(stands_for.get(c, c) for c in left), *right, *(b for _, b in node.equi))
     stands_for = {b: a for a, b in node.equi}
     return _distinct(*left, *(stands_for.get(c, c) for c in right), *(a for a, _ in node.equi))

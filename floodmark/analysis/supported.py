@@ -8,9 +8,8 @@ from floodmark.analysis.expressions_of import expressions_of
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.sql import statements as s
 from floodmark.plan.printing import to_text
-
+from floodmark.sql import statements as s
 
 _SINK_TYPES = ("append-only", "upsert")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from floodmark.catalog.objects import Relation
-from floodmark.catalog.types import BIGINT, Field, Kind, SqlType, VARCHAR
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Kind, SqlType
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.types import BOOLEAN, BIGINT, Field, Kind, VARCHAR
+from floodmark.catalog.types import BIGINT, BOOLEAN, VARCHAR, Field, Kind
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
@@ -191,7 +191,8 @@ class Selection:
             name = sorted(stray)[0]
             raise BindError(
                 "E0217",
-                f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function',
+                f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate '
+                "function",
                 span=_place_of(expr, name) or expr.span,
                 hint=f"GROUP BY {name}, or an aggregate such as max({name})",
             )

@@ -258,7 +258,7 @@ class LookupJoin(Node):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Node):
-    """One row per group; no group columns = exactly one row. DISTINCT is an aggregate of nothing."""
+    """One row per group; without group columns exactly one. DISTINCT is an aggregate of nothing."""
 
     input: Node
     group: tuple[str, ...]

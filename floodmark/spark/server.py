@@ -20,7 +20,6 @@ from pathlib import Path
 
 import psutil
 
-import floodmark
 from floodmark.errors import TransientError
 from floodmark.spark.cache import cache_folder
 from floodmark.spark.confs import SparkConfig
@@ -199,7 +198,7 @@ def _await_port(server: subprocess.Popen[bytes], home: ServerHome) -> int:
 
 
 def _start_watchdog(home: ServerHome, idle_minutes: float) -> None:
-    package_root = str(Path(floodmark.__file__).parent.parent)
+    package_root = str(Path(__file__).parents[2])
     subprocess.Popen(
         [
             sys.executable,

@@ -118,7 +118,8 @@ def _tail(route: str) -> list[str]:
 def _running(mark: WatermarkInfo, before: Any, now: int) -> str:
     """Return the watermark before each row: over the rows before it, and of the last epoch."""
     delayed = compile_expr(mark.expr, now).value
-    window = "PARTITION BY __partition ORDER BY __offset ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    window = f"PARTITION BY __partition ORDER BY __offset {frame}"
     running = f"max(CASE WHEN {ERROR} IS NULL THEN {delayed} END) OVER ({window})"
     if before is None:
         return running
