@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
-from floodmark.catalog.types import Kind
+from floodmark.catalog.types import Kind, SqlType
 from floodmark.errors import UserError
 from floodmark.runtime.checks import Rule
 from floodmark.spark.types import quoted, spark_type
@@ -49,8 +49,24 @@ def generated_schema(found: AnalysedObject) -> Any:
     from pandera.pyspark import Column, DataFrameSchema
 
     plain = [f for f in found.relation.visible if f.type.kind not in _NESTED]
-    columns = {f.name: Column(spark_type(f.type), nullable=f.nullable) for f in plain}
+    columns = {f.name: Column(_pyspark_type(f.type), nullable=f.nullable) for f in plain}
     return DataFrameSchema(columns, name=found.key)
+
+
+def _pyspark_type(declared: SqlType) -> Any:
+    """Return the type as an object: pandera does not know all names of types."""
+    from pyspark.sql import types as t
+
+    if declared.kind is Kind.NUMERIC:
+        assert declared.precision is not None and declared.scale is not None
+        return t.DecimalType(declared.precision, declared.scale)
+    by_name = {
+        "boolean": t.BooleanType, "smallint": t.ShortType, "int": t.IntegerType,
+        "bigint": t.LongType, "float": t.FloatType, "double": t.DoubleType,
+        "binary": t.BinaryType, "date": t.DateType, "timestamp_ntz": t.TimestampNTZType,
+        "timestamp": t.TimestampType,
+    }  # fmt: skip
+    return by_name.get(spark_type(declared).lower(), t.StringType)()
 
 
 def _stated(path: Path) -> Mapping[str, Any]:
