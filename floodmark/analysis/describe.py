@@ -46,9 +46,13 @@ class Place:
     labels: Labels
     kinds: Mapping[str, str]
     owner: str | None
+    beside: n.Node | None = None
+    """The aggregate whose accumulators live in the owner's own table."""
 
-    def state_text(self, table: StateTable) -> str:
+    def state_text(self, table: StateTable, node: n.Node | None = None) -> str:
         """Return the name of a state table as people find it."""
+        if node is not None and node == self.beside:
+            return "state own table"
         return f"state {self.owner}.{table.name}"
 
 
@@ -213,7 +217,7 @@ def _kept_in(
     calls = dict(node.aggregates)
     how = "exact delta" if column is None else aggregate_strategy(calls[column], mode).text
     cleaned = "" if table.cleaned_by is None else "cleaned by watermark"
-    return (place.state_text(table), *((cleaned,) if cleaned else ()), how)
+    return (place.state_text(table, node), *((cleaned,) if cleaned else ()), how)
 
 
 def _modes(node: n.Node, place: Place) -> tuple[ChangelogMode, ...]:

@@ -13,7 +13,7 @@ from floodmark.analysis.describe import Place, describe, is_plain
 from floodmark.analysis.explain_text import render
 from floodmark.analysis.labels import labels_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
-from floodmark.analysis.state import StateTable
+from floodmark.analysis.state import StateTable, own_table
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import Field, Schema
 from floodmark.catalog.types import Kind as TypeKind
@@ -111,7 +111,8 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
     notes = advise(found, pipeline)
     if found.plan is None:
         return _declaration(found, pipeline, notes)
-    place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), found.name)
+    beside = own_table(found.plan.root) if found.kind is Kind.MATERIALIZED_VIEW else None
+    place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), found.name, beside)
     nodes = tuple(_node(node, place, pipeline) for node in found.plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
     word, details = _ending(found, pipeline)
