@@ -1,0 +1,109 @@
+"""Repeated measurements, and what a Connect client sends while they run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import psutil
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Wall times of equal repetitions, in seconds."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """Return the median in seconds."""
+        return statistics.median(self.seconds)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return median, min, max and the number of repetitions."""
+        return {
+            "median_s": round(self.median, 4),
+            "min_s": round(min(self.seconds), 4),
+            "max_s": round(max(self.seconds), 4),
+            "repetitions": len(self.seconds),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.median:.3f} s ({min(self.seconds):.3f} to {max(self.seconds):.3f})"
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Return the wall time of one call in seconds."""
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def interleaved(
+    actions: dict[str, Callable[[], object]], warm_up: int, repetitions: int
+) -> dict[str, Timing]:
+    """Repeat several actions in turn, so that all of them meet the same noise."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for i in range(warm_up + repetitions):
+        for name, action in actions.items():
+            seconds = timed(action)
+            if i >= warm_up:
+                times[name].append(seconds)
+    return {name: Timing(tuple(values)) for name, values in times.items()}
+
+
+@dataclass
+class Requests:
+    """Plans that a client had executed, and those it had analysed."""
+
+    executed: int = 0
+    analysed: int = 0
+    seconds: list[float] = field(default_factory=list)
+
+
+@contextmanager
+def counted(client: Any) -> Iterator[Requests]:
+    """Count the requests of a Connect client; an executed plan is one Spark query."""
+    found = Requests()
+    names = ("execute_command", "to_table", "to_table_as_iterator")
+    for name in names:
+        setattr(client, name, _counting(getattr(client, name), found, "executed"))
+    client._analyze = _counting(client._analyze, found, "analysed")
+    try:
+        yield found
+    finally:
+        for name in (*names, "_analyze"):
+            delattr(client, name)
+
+
+def _counting(function: Callable[..., Any], found: Requests, what: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            found.seconds.append(time.perf_counter() - started)
+            setattr(found, what, getattr(found, what) + 1)
+
+    return call
+
+
+def machine() -> dict[str, Any]:
+    """Return what decides the numbers: processors, memory, load, versions."""
+    return {
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "load_1min": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        "versions": {
+            name: version(name)
+            for name in ("floodmark", "pyspark", "delta-spark", "deltalake", "pyarrow")
+        },
+    }

@@ -1,0 +1,93 @@
+"""Where an epoch's time goes: wrappers around the engine's steps, in the benchmark only."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from floodmark.runtime import epoch, maintenance, scheduler, stages
+from floodmark.runtime.tables import Tables, Writer
+from floodmark.storage.delta import DeltaStore
+from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.lease import Lease
+
+STEPS: tuple[tuple[Any, str, str], ...] = (
+    (scheduler.Scheduler, "_offers", "offer"),
+    (Lease, "_try_hold", "lease"),
+    (EpochLog, "open", "log: open"),
+    (EpochLog, "seal", "log: seal"),
+    (EpochLog, "head", "log: head"),
+    (EpochLog, "sealed", "log: sealed"),
+    (EpochLog, "positions", "log: positions"),
+    (scheduler.Scheduler, "_settled", "settled versions"),
+    (maintenance, "after_seal", "after seal"),
+    (scheduler, "advance", "advance"),
+    (Tables, "read", "plan: read"),
+    (Tables, "read_paths", "plan: read"),
+    (Writer, "write", "write"),
+    (Writer, "write_routed", "write"),
+    (DeltaStore, "staged", "write: footers"),
+    (DeltaStore, "open", "store: open"),
+    (DeltaStore, "commit", "store: commit"),
+    (epoch, "touched_files", "touched files"),
+    (stages, "touched_files", "touched files"),
+)
+"""What is wrapped: the owner, its attribute, the step that its time counts for. Steps nest."""
+
+
+class Profile:
+    """Seconds and calls by object, step and epoch."""
+
+    def __init__(self) -> None:
+        self.current = 0
+        self.spent: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        self._thread = threading.local()
+
+    def wrap(self, function: Callable[..., Any], step: str) -> Callable[..., Any]:
+        """Return the function with its time taken."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if step == "advance":
+                self._thread.object = args[0].name
+            label = self._label(step, args)
+            started = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                who = getattr(self._thread, "object", "(epoch)")
+                self.spent[who, label][self.current].append(time.perf_counter() - started)
+                if step == "advance":
+                    del self._thread.object
+
+        return call
+
+    def _label(self, step: str, args: tuple[Any, ...]) -> str:
+        return f"write {args[1]}" if step == "write" else step
+
+    def lines(self) -> list[tuple[str, str, float, float]]:
+        """Return object, step, calls per epoch and the median of milliseconds per epoch."""
+        out = []
+        for (who, step), epochs in self.spent.items():
+            per_epoch = [sum(epochs.get(e, ())) for e in range(1, self.current + 1)]
+            calls = sum(map(len, epochs.values())) / max(1, self.current)
+            out.append((who, step, calls, 1000 * statistics.median(per_epoch)))
+        return sorted(out, key=lambda line: (line[0], -line[3]))
+
+
+@contextmanager
+def profiled() -> Iterator[Profile]:
+    """Take the time of the engine's steps within the block; count epochs in `current`."""
+    profile = Profile()
+    with ExitStack() as stack:
+        for owner, name, step in STEPS:
+            wrapped = profile.wrap(getattr(owner, name), step)
+            stack.enter_context(patch.object(owner, name, wrapped))
+        yield profile
