@@ -1,0 +1,142 @@
+"""What a wrong folder or file, a full disk or a dead server does, and what is left after it."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from warehouses import GROUPED, NOW, READINGS, Site, contents, put, readings, visible
+
+from floodmark.api import connect
+from floodmark.errors import DataError, TransientError
+from floodmark.spark.confs import SparkConfig
+from floodmark.spark.server import status as server_status
+from floodmark.spark.server import stop as stop_server
+from floodmark.storage import delta
+
+pytestmark = pytest.mark.spark
+LINES = """
+CREATE SOURCE lines (a INT NOT NULL, b VARCHAR)
+WITH (connector = 'files', path = '{landing}/lines') FORMAT PLAIN ENCODE JSON;
+CREATE MATERIALIZED VIEW kept AS SELECT a, b FROM lines;
+"""
+
+
+def test_a_missing_folder_does_not_stop_the_other_sources(site: Site) -> None:
+    site.define(READINGS, LINES)
+    put(site.landing, "0", readings(0, 5))
+    with site.connect() as fm:
+        with pytest.raises(DataError, match="cannot be listed") as raised:
+            fm.advance(now=NOW)
+        assert raised.value.code == "E0475" and raised.value.hint
+        assert len(visible(site.root / "warehouse", "s")) == 5
+        with pytest.raises(DataError, match="cannot be listed"):
+            fm.has_new()
+        (site.landing / "lines").mkdir()
+        assert not fm.has_new()
+
+
+def test_an_unparsable_line_is_put_aside_with_its_place(site: Site) -> None:
+    site.define(LINES)
+    folder = site.landing / "lines"
+    folder.mkdir(parents=True)
+    (folder / "0.json").write_text('{"a": 1, "b": "x"}\n{"a": 2, "b"\n{"a": 3, "b": "y"}\n')
+    with site.connect() as fm:
+        (epoch,) = fm.advance(now=NOW)
+    root = site.root / "warehouse"
+    assert epoch.objects["lines"].dead_rows == 1
+    assert visible(root, "kept") == [(1, "x"), (3, "y")]
+    (letter,) = contents(root, "_dead_letter/public/lines").to_pylist()
+    assert "0.json" in letter["__error"]["place"] and "2" in letter["__error"]["place"]
+
+
+def test_a_file_of_another_kind_or_schema_does_not_stop_the_rest(site: Site) -> None:
+    site.define(READINGS)
+    put(site.landing, "0", readings(0, 5))
+    (site.landing / "1.parquet").write_text("this is no Parquet file")
+    other = pa.table({"id": pa.array(["seven"]), "k": pa.array(["a"])})
+    pq.write_table(other, site.landing / "2.parquet")
+    put(site.landing, "3", readings(5, 5))
+    (site.landing / "4.csv").write_text("not,asked,for\n")
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        assert not fm.scheduler.log.suspended()
+    assert len(visible(site.root / "warehouse", "s")) == 10
+    letters = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
+    places = " ".join(str(letter["__error"]["place"]) for letter in letters)
+    assert "1.parquet" in places and "2.parquet" in places
+
+
+def _full_once(real: Callable[..., bool]) -> Callable[..., bool]:
+    """Return a write that finds the disk full at its first call."""
+    calls: Iterator[OSError | None] = iter([OSError(errno.ENOSPC, "No space left on device")])
+
+    def write(path: Path, text: str) -> bool:
+        error = next(calls, None)
+        if error is not None:
+            raise error
+        return real(path, text)
+
+    return write
+
+
+def test_a_full_disk_leaves_the_epoch_open_for_the_next_run(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.define(READINGS, GROUPED)
+    put(site.landing, "0", readings(0, 10))
+    with site.connect() as fm:
+        sealed = fm.scheduler.log.head().sealed
+        monkeypatch.setattr(delta, "put_if_absent", _full_once(delta.put_if_absent))
+        with pytest.raises(TransientError, match="disk is full"):
+            fm.advance(now=NOW)
+        assert fm.scheduler.log.head().sealed == sealed
+        assert not fm.scheduler.log.suspended()
+        fm.advance(now=NOW)
+        assert fm.scheduler.log.head().sealed == sealed + 1
+    assert sum(n for _, n, *_ in visible(site.root / "warehouse", "st")) == 9
+
+
+@pytest.fixture
+def private(spark_config: SparkConfig) -> Iterator[SparkConfig]:
+    """Yield the configuration of a server that only this test uses."""
+    config = dataclasses.replace(
+        spark_config, heap_mb=1024, extra=(("spark.app.id", "private"),), idle_minutes=2.0
+    )
+    yield config
+    stop_server(config)
+
+
+@pytest.mark.long
+def test_a_server_that_dies_within_an_epoch_is_started_again(
+    site: Site, private: SparkConfig
+) -> None:
+    site.define(READINGS, GROUPED)
+    put(site.landing, "0", readings(0, 10))
+    options: dict[str, Any] = {"spark": private}
+    with connect(site.root / "warehouse", site.pipelines, **options) as fm:
+        sealed = fm.scheduler.log.head().sealed
+
+        def kill(epoch: int, record: object) -> None:
+            status = server_status(private)
+            assert status.pid is not None
+            os.kill(status.pid, signal.SIGKILL)
+            psutil.Process(status.pid).wait(10)
+
+        with pytest.raises(TransientError) as raised:
+            list(fm.epochs(now=NOW, on_progress=kill))
+        assert raised.value.code == "E0511"
+    with connect(site.root / "warehouse", site.pipelines, **options) as fm:
+        assert fm.scheduler.log.head().open is not None
+        fm.advance(now=NOW)
+        assert fm.scheduler.log.head().sealed == sealed + 1
+    assert len(visible(site.root / "warehouse", "st")) == 5
