@@ -6,13 +6,13 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets.schemas import rules_of
 from assets.translator import asset_key
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
 from floodmark.runtime.checks import Outcome, checks_of, run_checks
 from floodmark.runtime.equivalence import compares, difference
 from floodmark.runtime.reporting import ObjectReport
+from floodmark.runtime.schemas import rules_of
 from resources.warehouse import Warehouse
 
 EQUIVALENCE = "batch_equivalence"

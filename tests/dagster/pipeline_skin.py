@@ -87,8 +87,8 @@ class Skin:
         return self.warehouse.connect()
 
 
-@pytest.fixture
-def skin(tmp_path: Path) -> Skin:
+@pytest.fixture(name="skin")
+def make_skin(tmp_path: Path) -> Skin:
     """Return the skin over an empty warehouse."""
     landing = tmp_path / "landing"
     for name in ("readings", "other"):
@@ -104,8 +104,8 @@ def skin(tmp_path: Path) -> Skin:
     return Skin(landing, warehouse, spark)
 
 
-@pytest.fixture
-def materialized() -> Callable[[dg.ExecuteInProcessResult], set[str]]:
+@pytest.fixture(name="materialized")
+def make_materialized() -> Callable[[dg.ExecuteInProcessResult], set[str]]:
     """Return the names of the assets that a run materialized."""
 
     def names(result: dg.ExecuteInProcessResult) -> set[str]:

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from assets.schemas import rules_of
 from floodmark.runtime.checks import Rule, answered, run_checks
 from floodmark.runtime.equivalence import difference
 from floodmark.runtime.reporting import reports
+from floodmark.runtime.schemas import rules_of
 from floodmark.storage.table import DataFile
-from tests.dagster.pipeline_skin import Skin, skin  # noqa: F401
+from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 
 CHECKS = """
 import pandera.pyspark as pa

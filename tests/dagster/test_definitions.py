@@ -13,7 +13,7 @@ import pytest
 
 from sensors.new_data import make_new_data_sensor
 from sensors.watermark_stall import watermark_stall
-from tests.dagster.pipeline_skin import Skin, skin  # noqa: F401
+from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 LOAD = """

@@ -8,7 +8,7 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from tests.dagster.pipeline_skin import Skin, materialized, skin  # noqa: F401
+from tests.dagster.pipeline_skin import Skin, make_materialized, make_skin  # noqa: F401
 
 Names = Callable[[dg.ExecuteInProcessResult], set[str]]
 ALL = {"readings", "other", "totals", "stations", "hours", "others", "fill__sink"}
