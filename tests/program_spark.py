@@ -88,27 +88,23 @@ class Case:
         return key.startswith(self.prefix)
 
 
-def case_of(program: Program, prefix: str, root: Path, *, use_dml: bool) -> Case:
+def case_of(program: Program, written: Program, prefix: str, root: Path, *, use_dml: bool) -> Case:
     """Return a case; a table that is only inserted into has a connector, unless `use_dml`.
 
-    DML refuses a NULL in a NOT NULL column; a connector puts it aside, as the programs expect.
+    `program` is `written` or has other epochs. DML refuses a NULL in a NOT NULL column; a
+    connector puts it aside, so tables of which dead letters are expected always have one.
     """
-    needed = {
-        name
-        for epoch in program.epochs
-        for label in epoch.expected
-        for name in [label.removeprefix("dead ")]
-        if label != name
-    }
+    labels = {label for epoch in written.epochs for label in epoch.expected}
     changed = {
         name
-        for epoch in program.epochs
+        for epoch in written.epochs
         for name, lines in epoch.inputs.items()
         for line in lines
         if line.kind is not RowKind.INSERT
     }
-    insertable = input_names(program.sql) - changed
-    chosen = insertable & needed if use_dml else insertable
+    chosen = input_names(written.sql) - changed
+    if use_dml:
+        chosen = frozenset(name for name in chosen if f"dead {name}" in labels)
     return Case(program, prefix, root / prefix, frozenset(chosen))
 
 
@@ -389,9 +385,16 @@ def run_all(cases: Sequence[Case], root: Path, sessions: Sessions) -> Run:
 
 def unequal(run: Run, outcome: Outcome) -> dict[tuple[str, int], int]:
     """Return where views differ from their queries in batch, after each epoch."""
-    views = [o.key for o in run.pipeline.stored if compares(o) and o.key not in outcome.broken]
     out: dict[tuple[str, int], int] = {}
-    for epoch in range(1, run.fm.scheduler.log.head().sealed + 1):
+    log = run.fm.scheduler.log
+    for epoch in range(1, log.head().sealed + 1):
+        touched = {key for key, record in log.sealed(epoch).objects.items() if record.touched}
+        views = [
+            item.key
+            for item in run.pipeline.stored
+            if compares(item) and touched & {item.key, *item.reads}
+        ]
+        views = [key for key in views if key not in outcome.broken]
         for start in range(0, len(views), AT_ONCE):
             found = compare(run.fm, views[start : start + AT_ONCE], epoch)
             counts = {(key, epoch): d.missing + d.surplus for key, d in found.items()}

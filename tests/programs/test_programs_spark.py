@@ -88,7 +88,9 @@ class Runs:
         for i, (name, program) in enumerate(programs.items()):
             group = name if has_own_clock(program) else "shared"
             folder = self.root / label / group
-            case = case_of(change(program), f"p{i:02}_", folder, use_dml=label != "written")
+            case = case_of(
+                change(program), program, f"p{i:02}_", folder, use_dml=label != "written"
+            )
             groups.setdefault(group, []).append(case)
         out: dict[str, tuple[Case, Outcome]] = {}
         for group, cases in groups.items():
