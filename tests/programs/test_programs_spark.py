@@ -31,7 +31,7 @@ from floodmark.runtime import scheduler
 from floodmark.spark.session import Sessions
 
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
-FEW = 3
+FEW = 2
 """Programs of so many rows also run row by row."""
 
 pytestmark = pytest.mark.spark
