@@ -19,7 +19,13 @@ suspended; 3 the world was in the way (lease held, disk full, server gone): try 
 interrupted.
 """
 
-app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
 for module in (demo, plan, run, sql, explain, status, doctor, report):
     module.register(app)
 app.add_typer(server.app, name="server")

@@ -30,11 +30,13 @@ def connected(settings: Settings) -> Iterator[Floodmark]:
     """Yield a connection; Floodmark's errors become their text and an exit code."""
     from floodmark.api import connect
 
-    with reported(settings):
-        connection = connect(settings.warehouse, wait=settings.wait)
-        with interruptible(connection):
-            yield connection
-        connection.close()
+    # Closed whatever happens: an open client waits for its server when the process ends.
+    with (
+        reported(settings),
+        connect(settings.warehouse, wait=settings.wait) as connection,
+        interruptible(connection),
+    ):
+        yield connection
 
 
 @contextmanager
