@@ -61,13 +61,27 @@ def offer_files(
         splits.append(_rest(rest_of, room))
         room, position = room - splits[0].estimate, splits[0].end
     for found in files:
-        split = _split(found, inspect, position, room, first=not splits) if room > 0 else None
+        split = _split_after(splits, found, inspect, position, room)
         if split is None:
             return tuple(replace(s, partition_end=False) for s in splits)
         splits.append(split)
         room, position = room - split.estimate, split.end
     more = bool(splits) and bool(splits[-1].payload.get("rest"))
     return tuple(replace(s, partition_end=not more) for s in splits)
+
+
+def _split_after(
+    splits: list[Split], found: FoundFile, inspect: Inspect, position: int, room: int
+) -> Split | None:
+    """Make the next split; a file that is refused is so when its turn comes, not before."""
+    if room <= 0:
+        return None
+    try:
+        return _split(found, inspect, position, room, first=not splits)
+    except DataError:
+        if not splits:
+            raise
+        return None
 
 
 def _split(

@@ -59,21 +59,34 @@ def test_an_unparsable_line_is_put_aside_with_its_place(site: Site) -> None:
     assert "0.json" in letter["__error"]["place"] and "2" in letter["__error"]["place"]
 
 
-def test_a_file_of_another_kind_or_schema_does_not_stop_the_rest(site: Site) -> None:
-    site.define(READINGS)
+def test_a_file_that_is_no_parquet_is_put_aside(site: Site) -> None:
+    site.define(READINGS.replace("path =", "match_pattern = '*.parquet', path ="))
     put(site.landing, "0", readings(0, 5))
     (site.landing / "1.parquet").write_text("this is no Parquet file")
-    other = pa.table({"id": pa.array(["seven"]), "k": pa.array(["a"])})
-    pq.write_table(other, site.landing / "2.parquet")
+    (site.landing / "2.csv").write_text("not,asked,for\n")
     put(site.landing, "3", readings(5, 5))
-    (site.landing / "4.csv").write_text("not,asked,for\n")
     with site.connect() as fm:
         fm.advance(now=NOW)
         assert not fm.scheduler.log.suspended()
-    assert len(visible(site.root / "warehouse", "s")) == 10
-    letters = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
-    places = " ".join(str(letter["__error"]["place"]) for letter in letters)
-    assert "1.parquet" in places and "2.parquet" in places
+    (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
+    assert "1.parquet" in letter["__error"]["place"]
+    assert len(visible(site.root / "warehouse", "s")) == 9
+
+
+def test_a_file_of_another_schema_stops_its_source_when_its_turn_comes(site: Site) -> None:
+    site.define(READINGS)
+    put(site.landing, "0", readings(0, 5))
+    other = site.landing / "1.parquet"
+    pq.write_table(pa.table({"id": pa.array(["seven"]), "k": pa.array(["a"])}), other)
+    put(site.landing, "2", readings(5, 5))
+    with site.connect() as fm:
+        with pytest.raises(DataError, match="declared bigint") as raised:
+            fm.advance(now=NOW)
+        assert raised.value.code == "E0478" and "1.parquet" in raised.value.message
+        assert len(visible(site.root / "warehouse", "s")) == 5
+        other.unlink()
+        fm.advance(now=NOW)
+    assert len(visible(site.root / "warehouse", "s")) == 9
 
 
 def _full_once(real: Callable[..., bool]) -> Callable[..., bool]:
