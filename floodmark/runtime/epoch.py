@@ -25,7 +25,7 @@ from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.inputs import EpochInputs
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import materialize, merge, source
-from floodmark.runtime.operators.rows import Rows
+from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import LateFilter
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
@@ -244,7 +244,7 @@ class _Task:
         """Add rows to an append-only view, failing ones to its dead letters: one job."""
         table = layout.current_table(self.found)
         schema = layout.current_schema(self.found)
-        stamp = f"CAST({self.work.epoch} AS BIGINT) AS {EPOCH}"
+        stamp = stamped(self.work.epoch)
         names = [quoted(f.name) for f in self.found.relation.columns]
         if rows.failing:
             route = f"CASE WHEN {ERROR} IS NULL THEN 0 ELSE {source.DEAD} END AS {ROUTE}"

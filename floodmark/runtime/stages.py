@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import INT, Field, Schema
-from floodmark.changelog import EPOCH, ERROR, WEIGHT
+from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators.aggregate import NEW, OLD
-from floodmark.runtime.operators.rows import Rows
+from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD
 from floodmark.runtime.tables import ROUTE, Tables, Writer
 from floodmark.spark.types import quoted
@@ -50,7 +50,7 @@ class ObjectStages:
         if not rows.failing:
             files = self.writer.write(scratch, rows.frame.selectExpr(*names))
             return self.read_scratch(scratch, files, columns)
-        stamp = f"CAST({self.writer.epoch} AS BIGINT) AS {EPOCH}"
+        stamp = stamped(self.writer.epoch)
         route = f"CASE WHEN {ERROR} IS NULL THEN {GOOD} ELSE {DEAD} END AS {ROUTE}"
         routed = rows.frame.selectExpr(*names, ERROR, stamp, route)
         files_of = self.writer.write_routed(scratch, routed)

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.types import Schema
 from floodmark.changelog import EPOCH, KIND, WEIGHT
-from floodmark.runtime.operators.rows import Rows
+from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+OLD_ROW, NEW_ROW = "__old_row", "__new_row"
+"""STRUCT: the two sides of a pair, NULL where there is none; named apart from every user column."""
 _PAIR = (
     "filter(array("
-    f"struct(CASE WHEN n IS NULL THEN '-D' ELSE '-U' END AS {KIND}, o AS r), "
-    f"struct(CASE WHEN o IS NULL THEN '+I' ELSE '+U' END AS {KIND}, n AS r)), "
+    f"struct(CASE WHEN {NEW_ROW} IS NULL THEN '-D' ELSE '-U' END AS {KIND}, {OLD_ROW} AS r), "
+    f"struct(CASE WHEN {OLD_ROW} IS NULL THEN '+I' ELSE '+U' END AS {KIND}, {NEW_ROW} AS r)), "
     "x -> x.r IS NOT NULL)"
 )
 
@@ -26,7 +28,7 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
     Rows that cancel out are dropped first; a row that comes and goes within the epoch is none.
     """
     if rows.kinded:
-        stamp = f"CAST({epoch} AS BIGINT) AS {EPOCH}"
+        stamp = stamped(epoch)
         names = (quoted(f.name) for f in columns)
         return rows.frame.selectExpr(stamp, KIND, *names, *map(quoted, rows.carried))
     frame = rows.frame if rows.consolidated else _cancelled(rows.frame, columns, key)
@@ -45,22 +47,23 @@ def _cancelled(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataF
 
 
 def _pairs(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
-    """Return one row per key with the old row `o` and the new row `n` as structs."""
+    """Return one row per key with its old row and its new row as structs."""
     from pyspark.sql import functions as F
 
     row = f"struct({', '.join(quoted(f.name) for f in columns)})"
     sides = [
-        F.expr(f"first({row}) FILTER (WHERE {WEIGHT} < 0)").alias("o"),
-        F.expr(f"first({row}) FILTER (WHERE {WEIGHT} > 0)").alias("n"),
+        F.expr(f"first({row}) FILTER (WHERE {WEIGHT} < 0)").alias(OLD_ROW),
+        F.expr(f"first({row}) FILTER (WHERE {WEIGHT} > 0)").alias(NEW_ROW),
     ]
-    return frame.groupBy(*map(quoted, key)).agg(*sides).selectExpr("o", "n")
+    return frame.groupBy(*map(quoted, key)).agg(*sides).selectExpr(OLD_ROW, NEW_ROW)
 
 
 def as_changes(pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
-    """Return the changelog rows of pairs `(o, n)`; equal sides are no change."""
+    """Return the changelog rows of pairs; equal sides are no change."""
     names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
-    exploded = pairs.where("NOT (o <=> n)").selectExpr(f"explode({_PAIR}) AS e")
-    return exploded.selectExpr(f"CAST({epoch} AS BIGINT) AS {EPOCH}", f"e.{KIND} AS {KIND}", *names)
+    differ = f"NOT ({OLD_ROW} <=> {NEW_ROW})"
+    exploded = pairs.where(differ).selectExpr(f"explode({_PAIR}) AS e")
+    return exploded.selectExpr(stamped(epoch), f"e.{KIND} AS {KIND}", *names)
 
 
 def rewritten(
@@ -70,7 +73,7 @@ def rewritten(
     from pyspark.sql import functions as F
 
     names = [quoted(f.name) for f in columns]
-    stamp = f"CAST({epoch} AS BIGINT) AS {EPOCH}"
+    stamp = stamped(epoch)
     added = changes.where(f"{KIND} IN ('+I', '+U', '+S')").selectExpr(*names, stamp)
     if touched is None:
         return added

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.types import Schema
 from floodmark.changelog import WEIGHT
+from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
@@ -53,32 +54,34 @@ def gathered(parts: list[DataFrame]) -> DataFrame:
 
 
 def last_per_key(operations: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
-    """Return, per key, the row that the last operation leaves (`n`, NULL after a delete)."""
+    """Return, per key, the row that the last operation leaves (NULL after a delete)."""
     from pyspark.sql import functions as F
 
     row = f"struct({', '.join(quoted(f.name) for f in columns)})"
     last = f"max_by(struct({WEIGHT} AS w, {row} AS r), {ORDER})"
     chosen = operations.groupBy(*map(quoted, key)).agg(F.expr(last).alias("last"))
     keys = [quoted(c) for c in key]
-    return chosen.selectExpr(*keys, "CASE WHEN last.w > 0 THEN last.r END AS n")
+    return chosen.selectExpr(*keys, f"CASE WHEN last.w > 0 THEN last.r END AS {NEW_ROW}")
 
 
 def pairs(
     chosen: DataFrame, stored: DataFrame | None, columns: Schema, key: tuple[str, ...]
 ) -> DataFrame:
-    """Return `(o, n)` per key: the stored row and the one that takes its place."""
+    """Return a pair per key: the stored row and the one that takes its place."""
     from pyspark.sql import functions as F
 
     names = [quoted(f.name) for f in columns]
     row = f"struct({', '.join(names)})"
     if stored is None:
-        return chosen.selectExpr("CAST(NULL AS " + _struct(columns) + ") AS o", "n")
+        return chosen.selectExpr(f"CAST(NULL AS {_struct(columns)}) AS {OLD_ROW}", NEW_ROW)
     aliases = [f"{quoted(c)} AS {quoted('__old_' + c)}" for c in key]
     small = F.broadcast(chosen.selectExpr(*(f"{quoted(c)} AS {quoted('__k_' + c)}" for c in key)))
     touched = " AND ".join(f"{quoted(c)} <=> {quoted('__k_' + c)}" for c in key)
-    old = stored.join(small, F.expr(touched), "left_semi").selectExpr(*aliases, f"{row} AS o")
+    old = stored.join(small, F.expr(touched), "left_semi").selectExpr(
+        *aliases, f"{row} AS {OLD_ROW}"
+    )
     equal = " AND ".join(f"{quoted(c)} <=> {quoted('__old_' + c)}" for c in key)
-    return chosen.join(old, F.expr(equal), "left").selectExpr("o", "n")
+    return chosen.join(old, F.expr(equal), "left").selectExpr(OLD_ROW, NEW_ROW)
 
 
 def _struct(columns: Schema) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import ERROR, KIND, WEIGHT
+from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.types import quoted
 
@@ -76,6 +76,15 @@ def error_column(
     if failing:
         whens = [f"WHEN {ERROR} IS NOT NULL THEN {ERROR}", *whens]
     return f"CASE {' '.join(whens)} END AS {ERROR}"
+
+
+def stamped(epoch: int) -> str:
+    """Return the text of `__epoch`.
+
+    A plain number would stand in the code that Spark generates, which would be compiled anew in
+    each epoch (a third of a small epoch's CPU); an exploded array is a reference in it.
+    """
+    return f"explode(array(CAST({epoch} AS BIGINT))) AS {EPOCH}"
 
 
 def flipped(frame: DataFrame) -> DataFrame:

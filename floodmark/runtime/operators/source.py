@@ -14,7 +14,7 @@ from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
 from floodmark.plan.definitions import ColumnInfo, Declared, WatermarkInfo
 from floodmark.runtime.layout import WATERMARK
-from floodmark.runtime.operators.rows import ERROR_TYPE
+from floodmark.runtime.operators.rows import ERROR_TYPE, stamped
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.literals import literal
@@ -41,7 +41,7 @@ def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFra
     frame = _generated(frame, declared, now)
     names = [quoted(c.name) for c in declared.columns]
     row_id = f"shiftleft(CAST(__partition AS BIGINT), {_BLOCK_BITS}) | __offset AS {ROW_ID}"
-    stamp = f"CAST({epoch} AS BIGINT) AS {EPOCH}"
+    stamp = stamped(epoch)
     passed = ["__partition", "__offset"]
     return frame.selectExpr(*names, row_id, stamp, *passed, f"{_dead(declared, now)} AS {ERROR}")
 
