@@ -414,6 +414,12 @@ def isolated(advance: Advance) -> Advance:
         except UserError:
             raise
         except Exception as error:
-            raise UserError("E0699", traceback.format_exc()[-3000:]) from error
+            raise UserError("E0699", _told_briefly(error)) from error
 
     return guarded
+
+
+def _told_briefly(error: Exception) -> str:
+    """Return where an error comes from and how its message starts; Spark's goes on for pages."""
+    where = "".join(traceback.format_tb(error.__traceback__)[-6:])
+    return f"{where}{type(error).__name__}: {str(error)[:1500]}"
