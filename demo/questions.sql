@@ -5,7 +5,7 @@ ORDER BY c.worst_delay DESC LIMIT 5;
 -- Which hours were the worst to leave New York?
 SELECT window_start, origin, departures, round(mean_delay, 1) AS mean_delay_minutes
 FROM hourly_departures WHERE departures >= 10
-ORDER BY mean_delay DESC LIMIT 5;
+ORDER BY mean_delay DESC NULLS LAST LIMIT 5;
 -- Which routes does somebody have to look at?
 SELECT origin, dest, destination, late_departures, note
 FROM troubled_routes ORDER BY late_departures DESC LIMIT 5;

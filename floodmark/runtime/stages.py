@@ -293,8 +293,10 @@ class ArrangedRows:
         """Return the rows after the epoch's changes; records them."""
         handle = self.stages.handle_before(self.table)
         log = None if handle is None else self.stages.tables.read(handle, self._schema)
-        parts = [part for part in (log, changes) if part is not None]
-        self._record(changes, handle)
+        names = [quoted(f.name) for f in self._schema]
+        fresh = None if changes is None else changes.selectExpr(*names)
+        parts = [part for part in (log, fresh) if part is not None]
+        self._record(fresh, handle)
         return self._consolidated(parts) if parts else None
 
     def _record(self, changes: DataFrame | None, handle: Handle | None) -> None:
@@ -302,8 +304,7 @@ class ArrangedRows:
         if done is not None:
             self.stages.versions[self.table] = done.version
         elif changes is not None:
-            names = [quoted(f.name) for f in self._schema]
-            files = self.stages.writer.write(self.table, changes.selectExpr(*names))
+            files = self.stages.writer.write(self.table, changes)
             self.stages.commit(self.table, self._schema, files, (), handle)
         elif handle is not None:
             self.stages.versions[self.table] = handle.version
