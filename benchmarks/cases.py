@@ -11,6 +11,7 @@ import floodmark
 from benchmarks import deltas, landing
 
 MILLION = 1_000_000
+PIPELINES = "pipelines"
 
 
 @dataclass
@@ -47,10 +48,10 @@ def _source(folder: Path, watermark: bool = False) -> str:
 
 
 def _connected(root: Path, statements: list[str]) -> Any:
-    fm = floodmark.connect(root / "warehouse")
-    for statement in statements:
-        fm.execute(statement)
-    return fm
+    pipelines = root / PIPELINES
+    pipelines.mkdir(parents=True)
+    (pipelines / "objects.sql").write_text(";\n".join(statements) + ";\n", encoding="utf-8")
+    return floodmark.connect(root / "warehouse", pipelines)
 
 
 def append(root: Path, *, watermark: bool) -> Case:

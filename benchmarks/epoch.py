@@ -107,7 +107,7 @@ def _nothing_new(case: Case, repetitions: int) -> dict[str, Any]:
     """Measure `floodmark run` in a fresh process where nothing has come."""
     program = "from floodmark.cli import main; main()"
     command = [sys.executable, "-c", program, "--warehouse", str(case.fm.root)]
-    command += ["--pipelines", str(case.fm.root / "none"), "run"]
+    command += ["--pipelines", str(case.fm.root.parent / cases.PIPELINES), "run"]
 
     def run() -> None:
         subprocess.run(command, check=True, capture_output=True)
