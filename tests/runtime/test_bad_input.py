@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -123,7 +122,7 @@ def test_a_full_disk_leaves_the_epoch_open_for_the_next_run(
 def private(spark_config: SparkConfig) -> Iterator[SparkConfig]:
     """Yield the configuration of a server that only this test uses."""
     config = dataclasses.replace(
-        spark_config, heap_mb=1024, extra=(("spark.app.id", "private"),), idle_minutes=2.0
+        spark_config, heap_mb=1024, extra=(("spark.floodmark.test", "private"),), idle_minutes=2.0
     )
     yield config
     stop_server(config)
@@ -142,8 +141,9 @@ def test_a_server_that_dies_within_an_epoch_is_started_again(
         def kill(epoch: int, record: object) -> None:
             status = server_status(private)
             assert status.pid is not None
-            os.kill(status.pid, signal.SIGKILL)
-            psutil.Process(status.pid).wait(10)
+            server = psutil.Process(status.pid)
+            server.send_signal(signal.SIGKILL)
+            server.wait(10)
 
         with pytest.raises(TransientError) as raised:
             list(fm.epochs(now=NOW, on_progress=kill))
