@@ -27,6 +27,7 @@ from floodmark.runtime.epoch import Work, advance
 from floodmark.runtime.inputs import EpochInputs
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
+from floodmark.storage import warehouse
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord, OpenRecord
 from floodmark.storage.lease import Lease
@@ -201,7 +202,14 @@ class Scheduler:
                     notes.append(f"the clock went back from {last} to {clock}; kept {now}")
         splits = {k: [split.as_json() for split in v] for k, v in (offers or {}).items() if v}
         opened = self.log.open(
-            epoch, now, version, self.clock.now(), splits=splits, dml=dml, notes=notes
+            epoch,
+            now,
+            version,
+            self.clock.now(),
+            splits=splits,
+            dml=dml,
+            notes=notes,
+            restarted=sorted(self._created_at(epoch, version)),
         )
         failpoints.reach("offsets_logged")
         return opened
@@ -240,7 +248,10 @@ class Scheduler:
         for epoch in self.log.epochs(after=self._discovered):
             if epoch > last:
                 break
-            for source, splits in self.log.opened(epoch).splits.items():
+            opened = self.log.opened(epoch)
+            for source in opened.restarted:
+                self._discoveries.pop(source, None)
+            for source, splits in opened.splits.items():
                 found = self._discoveries.setdefault(source, Discovery())
                 found.add(Split.from_json(split) for split in splits)
             self._discovered = epoch
@@ -270,11 +281,10 @@ class Scheduler:
         started = time.monotonic()
         deployed = self.at_version(record.catalog_version)
         before = self._settled(self.cut(record.epoch - 1))
-        previous = self.log.opened(record.epoch - 1).catalog_version if record.epoch > 1 else 0
-        created = self._created(previous, deployed)
+        created = self._created_at(record.epoch, record.catalog_version)
         self._clear(created, deployed.pipeline, record.epoch)
         kept = {
-            k: r
+            k: _kept(r, deployed.pipeline, created)
             for k, r in before.records.items()
             if k in deployed.pipeline.objects and k not in created
         }
@@ -339,38 +349,58 @@ class Scheduler:
         self.log.record("resume", self.clock.now(), object=key)
         return self.run_once()
 
-    def _created(self, previous: int, deployed: Deployed) -> frozenset[str]:
-        if previous == deployed.version:
+    def _created_at(self, epoch: int, version: int) -> frozenset[str]:
+        """Return the objects that an epoch creates or begins anew: those its catalog changes."""
+        previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
+        if previous == version:
             return frozenset()
-        before = self.at_version(previous).pipeline
-        changes = deployment.changes_between(before, deployed.pipeline)
+        after = self.at_version(version).pipeline
+        changes = deployment.changes_between(self.at_version(previous).pipeline, after)
         return frozenset(c.key for c in changes if c.action != "drop")
 
     def _clear(self, created: Iterable[str], pipeline: Pipeline, epoch: int) -> None:
         """Remove what an earlier object of the same name left; not what this epoch has written."""
         for key in created:
             found = pipeline[key]
+            home = found.object.target or key
             for table in tables_of(found, self.store):
-                handle = self.store.open(table)
-                done = handle.transaction(key)
+                done = self.store.open(table).transaction(home)
                 if done is None or done < epoch:
                     self.store.drop(table)
+                    if self._tables is not None:
+                        self._tables.forget(table)
 
 
 def tables_of(found: AnalysedObject, store: Store) -> list[str]:
-    """Return the tables that an object has at rest."""
-    if found.kind is Kind.SINK or found.kind is Kind.VIEW:
-        return []
-    names = [
-        layout.current_table(found),
-        layout.changes_table(found),
-        layout.late_table(found),
-        layout.dead_letter_table(found),
-    ]
+    """Return the tables that an object has at rest; a sink has the state of its operators."""
+    names = _state_tables(found)
+    if found.kind not in (Kind.SINK, Kind.VIEW):
+        names += [
+            layout.current_table(found),
+            layout.changes_table(found),
+            layout.late_table(found),
+            layout.dead_letter_table(found),
+        ]
+    return [name for name in names if store.exists(name)]
+
+
+def _state_tables(found: AnalysedObject) -> list[str]:
     plan = found.plan
     states = [] if plan is None else [s.name for n in plan.nodes for s in plan[n].state]
-    names += [layout.state_table(found, name) for name in states]
-    return [name for name in names if store.exists(name)]
+    return [layout.state_table(found, name) for name in states]
+
+
+def _kept(record: ObjectRecord, pipeline: Pipeline, created: frozenset[str]) -> ObjectRecord:
+    """Return a record without the state of sinks that are gone, or begin anew in this epoch."""
+    found = pipeline[record.object]
+    owners = [found, *(pipeline[key] for key in found.feeders if key not in created)]
+    states = {name for owner in owners for name in _state_tables(owner)}
+    versions = {
+        table: version
+        for table, version in record.versions.items()
+        if not table.startswith(f"{warehouse.STATE}/") or table in states
+    }
+    return replace(record, versions=versions)
 
 
 def _needs(found: AnalysedObject, pipeline: Pipeline) -> set[str]:

@@ -39,6 +39,12 @@ class Tables:
             found = self._pinned.get((table, version))
         return found or self.remember(self.store.open(table, version))
 
+    def forget(self, table: str) -> None:
+        """Drop what is cached of a table that is gone."""
+        with self._lock:
+            for known in [k for k in self._pinned if k[0] == table]:
+                del self._pinned[known]
+
     def remember(self, handle: Handle) -> Handle:
         """Keep a handle for later reads of its version."""
         with self._lock:

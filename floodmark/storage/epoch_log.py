@@ -31,7 +31,8 @@ class OpenRecord:
     """An epoch as it was opened.
 
     `splits` has the connector splits (JSON form) per source, `dml` the files of DML rows;
-    `positions` is the end offset per source and partition after this epoch, all sources included.
+    `positions` is the end offset per source and partition after this epoch, all sources included;
+    those of `restarted` objects begin at nothing again.
     """
 
     epoch: int
@@ -42,6 +43,7 @@ class OpenRecord:
     dml: Sequence[Mapping[str, Any]] = ()
     positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    restarted: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +118,24 @@ class EpochLog:
         splits: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
         dml: Sequence[Mapping[str, Any]] = (),
         notes: Sequence[str] = (),
+        restarted: Sequence[str] = (),
     ) -> OpenRecord:
         """Open the epoch after the last sealed one; E0506 when somebody else has."""
         head = self.head()
         if head.open is not None or epoch != head.sealed + 1:
             _raise_taken(epoch, "opened")
-        positions = _positions_after(self.positions(), splits or {})
+        before = {k: v for k, v in self.positions().items() if k not in restarted}
+        positions = _positions_after(before, splits or {})
         record = OpenRecord(
-            epoch, now, catalog_version, opened_at, splits or {}, dml, positions, notes
+            epoch,
+            now,
+            catalog_version,
+            opened_at,
+            splits or {},
+            dml,
+            positions,
+            notes,
+            restarted,
         )
         self._put(epoch, "open", record)
         return record

@@ -1,0 +1,43 @@
+"""An object that is dropped and created again, or whose file changed, begins anew."""
+
+from __future__ import annotations
+
+import pytest
+from warehouses import GROUPED, NOW, READINGS, SUNK, Site, put, readings, visible
+
+from floodmark.api import connect
+from floodmark.errors import UserError
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_source_created_again_takes_everything_in_again(site: Site) -> None:
+    site.define(READINGS, GROUPED, SUNK)
+    put(site.landing, "0", readings(0, 15))
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        before = {name: visible(site.root / "warehouse", name) for name in ("s", "st", "t")}
+        source, view, sink = (fm.find(n).object.sql for n in ("s", "st", "sink:kk"))
+        fm.execute("DROP SOURCE s CASCADE")
+        for statement in (source, view, sink):
+            fm.execute(statement)
+        assert fm.execute("SELECT * FROM st").rows == ()
+        fm.advance(now=NOW)
+    for name, rows in before.items():
+        assert visible(site.root / "warehouse", name) == rows, name
+
+
+def test_a_changed_file_needs_an_apply_and_rebuilds_what_depends_on_it(site: Site) -> None:
+    site.define(READINGS, GROUPED)
+    put(site.landing, "0", readings(0, 15))
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+    site.define(READINGS, GROUPED.replace("count(*)", "count(v)"))
+    with pytest.raises(UserError, match="E0361"):
+        site.connect()
+    with connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
+        plan = fm.apply(site.pipelines)
+        assert [(c.action, c.key) for c in plan.changes] == [("rebuild", "st")]
+        rows = fm.execute("SELECT k, n FROM st ORDER BY k").rows
+        expected = fm.execute("SELECT k, count(v) AS n FROM s GROUP BY k ORDER BY k").rows
+        assert rows == expected
