@@ -69,7 +69,12 @@ class FloodmarkError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (
-            type(self), self.code, self.message, self.span, self.hint, self.detail,
+            type(self),
+            self.code,
+            self.message,
+            self.span,
+            self.hint,
+            self.detail,
         )
 
     def with_span(self, span: Span | None) -> FloodmarkError:
@@ -134,7 +139,11 @@ class TransientError(FloodmarkError):
 
 
 def _rebuild(
-    kind: type[FloodmarkError], code: str, message: str, span: Span | None, hint: str | None,
+    kind: type[FloodmarkError],
+    code: str,
+    message: str,
+    span: Span | None,
+    hint: str | None,
     detail: str | None,
 ) -> FloodmarkError:
     return kind(code, message, span=span, hint=hint, detail=detail)

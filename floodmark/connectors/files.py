@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
-from floodmark.connectors import files_parquet, files_text
+from floodmark.connectors import files_text
 from floodmark.connectors.base import Discovery, SourceSpec, Split
 from floodmark.connectors.files_discovery import (
     PARTITION,
@@ -97,6 +97,8 @@ class FilesConnector:
 
     def _inspect(self, found: FoundFile) -> FileFacts:
         if self.encode == "parquet":
+            from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
+
             facts = files_parquet.inspect_parquet(found, self.spec.schema)
         else:
             facts = files_text.inspect_text(found, self.spec.schema, self.dialect)
@@ -116,6 +118,8 @@ class FilesConnector:
         """Return the column's range from Parquet footers; text has none."""
         if self.encode != "parquet":
             return None
+        from floodmark.connectors import files_parquet
+
         return files_parquet.bounds_of(self.folder, splits, column)
 
     def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
@@ -147,6 +151,8 @@ class FilesConnector:
     def _scan_parquet(
         self, spark: SparkSession, paths: list[str], types: Mapping[str, str | None]
     ) -> DataFrame:
+        from floodmark.connectors import files_parquet
+
         stored = [
             f"{quoted(c.name)} {types.get(c.name, spark_type(c.type))}"
             for c in self.spec.schema

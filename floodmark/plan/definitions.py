@@ -90,7 +90,9 @@ def _refuse_options(st: s.CreateSource | s.CreateTable) -> None:
             )
         if name == "on_error" and option.value.lower() != "dead_letter":
             raise NotSupported(
-                "E0353", f"on_error = '{option.value}' is not available yet", span=option.span,
+                "E0353",
+                f"on_error = '{option.value}' is not available yet",
+                span=option.span,
                 hint="rows that do not parse go to the dead letters",
             )
 

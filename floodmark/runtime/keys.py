@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
@@ -24,6 +22,8 @@ def touched_files(
         return handle.files
     if sum(file.rows for file in written) > _EXACT_UP_TO:
         return prune(handle, None, _ranges(written, key))
+    from pyarrow import parquet as pq
+
     parts = [pq.read_table(path, columns=list(key)) for path in paths]
     rows = list({row for part in parts for row in _rows(part, key)})
     keys = {column: [row[i] for row in rows] for i, column in enumerate(key)}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import Kind, Schema, SqlType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def python_rows(table: pa.Table, schema: Schema) -> tuple[tuple[Any, ...], ...]:

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import unquote
 
-import pyarrow.parquet as pq
-
 from floodmark.catalog.types import Schema
 from floodmark.errors import DataError
 from floodmark.storage import statistics
@@ -146,6 +144,8 @@ def _last_checkpoint(folder: Path) -> int | None:
 
 
 def _checkpoint_actions(path: Path) -> Iterator[Action]:
+    from pyarrow import parquet as pq
+
     known = set(pq.read_schema(path).names)
     rows = pq.read_table(
         path, columns=[c for c in ("protocol", "metaData", "txn", "add") if c in known]

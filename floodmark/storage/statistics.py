@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import Kind, Schema
 from floodmark.storage.table import DataFile, Scalar
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STRING_LIMIT = 64
 _HIGHEST = "\U0010ffff"
@@ -39,6 +39,10 @@ class FileStatistics:
 
 def read_footer(path: Path, relative: str) -> DataFile:
     """Read the footer of a Parquet file: rows and, per plain top-level column, bounds and NULLs."""
+    # A run that finds nothing new never gets here: it does not wait for the import.
+    from pyarrow import parquet as pq
+    from pyarrow import types
+
     metadata = pq.read_metadata(path)
     low: dict[str, Scalar] = {}
     high: dict[str, Scalar] = {}
@@ -55,7 +59,7 @@ def read_footer(path: Path, relative: str) -> DataFile:
         if bounds is None:
             continue
         low[name] = bounds[0]
-        if trusts_nan or not pa.types.is_floating(kind):
+        if trusts_nan or not types.is_floating(kind):
             high[name] = bounds[1]
     high = {name: value for name, value in high.items() if value is not None}
     return DataFile(relative, path.stat().st_size, metadata.num_rows, low, high, nulls)
@@ -94,18 +98,22 @@ def from_json(text: str | None, schema: Schema) -> FileStatistics:
 
 
 def _plain_columns(schema: pa.Schema) -> list[tuple[int, str, pa.DataType]]:
+    from pyarrow import types
+
     columns: list[tuple[int, str, pa.DataType]] = []
     leaf = 0
     for field in schema:
         width = _leaves(field.type)
-        if width == 1 and not pa.types.is_nested(field.type):
+        if width == 1 and not types.is_nested(field.type):
             columns.append((leaf, field.name, field.type))
         leaf += width
     return columns
 
 
 def _leaves(kind: pa.DataType) -> int:
-    if not pa.types.is_nested(kind):
+    from pyarrow import types
+
+    if not types.is_nested(kind):
         return 1
     return sum(_leaves(kind.field(i).type) for i in range(kind.num_fields))
 
