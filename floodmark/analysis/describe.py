@@ -212,7 +212,8 @@ def _kept_in(
     column: str | None,
 ) -> tuple[str, ...]:
     if table is None:
-        return ()
+        stateless = isinstance(node, n.CloseAggregate) and place.owner is not None
+        return ("stateless: reads what the watermark has passed",) if stateless else ()
     mode = _modes(node, place)[0]
     calls = dict(node.aggregates)
     how = "exact delta" if column is None else aggregate_strategy(calls[column], mode).text

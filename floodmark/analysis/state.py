@@ -36,6 +36,8 @@ def derive(
         case n.Aggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
             return (own, *_arrangement(node, identifier, modes))
+        case n.CloseAggregate() if closes_from_input(node, modes[0]):
+            return ()
         case n.CloseAggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group, node.window)
             return (own, *_arrangement(node, identifier, modes))
@@ -85,6 +87,16 @@ def rereadable(node: n.Node) -> bool:
             return running and exact and rereadable(node.left) and rereadable(node.right)
         case _:
             return False
+
+
+def closes_from_input(node: n.CloseAggregate, mode: ChangelogMode) -> bool:
+    """Tell whether an aggregate that emits on close needs no state.
+
+    It reads what the watermark has passed from its input: one that only grows and can be read
+    again, range by range. `mode` is the input's.
+    """
+    appends = mode is ChangelogMode.APPEND_ONLY
+    return appends and rereadable(node.input) and len(n.scans(node.input)) == 1
 
 
 def own_table(root: n.Node) -> n.Aggregate | None:

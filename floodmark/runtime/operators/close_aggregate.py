@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from floodmark.analysis.state import rereadable
-from floodmark.changelog import ChangelogMode
+from floodmark.analysis.state import closes_from_input
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef
 from floodmark.runtime.operators import accumulators as acc
@@ -21,14 +20,7 @@ from floodmark.spark.types import quoted, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.analysis.analyse import AnalysedPlan
     from floodmark.runtime.evaluation import Evaluation
-
-
-def is_stateless(node: n.CloseAggregate, plan: AnalysedPlan) -> bool:
-    """Tell whether the input can be read again, range by range, and only ever grows."""
-    appends = plan[node.input].mode is ChangelogMode.APPEND_ONLY
-    return appends and rereadable(node.input) and len(n.scans(node.input)) == 1
 
 
 def delta(node: n.CloseAggregate, around: Evaluation) -> Rows | None:
@@ -37,7 +29,7 @@ def delta(node: n.CloseAggregate, around: Evaluation) -> Rows | None:
     after = around.inputs.watermark(node.input, node.window, before=False)
     if around.inputs.fills:
         before = None
-    if is_stateless(node, around.plan):
+    if closes_from_input(node, around.plan[node.input].mode):
         return (
             None if after is None or after == before else _from_input(node, around, before, after)
         )
