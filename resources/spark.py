@@ -43,6 +43,13 @@ class FloodmarkSpark(LazyPySparkResource):
 
     def teardown_after_execution(self, context: InitResourceContext) -> None:
         """End the sessions; the server stays for the next run."""
+        self.close()
+
+    def close(self) -> None:
+        """End the sessions; the next use opens new ones.
+
+        A process that ends with open sessions can wait for them for minutes.
+        """
         if self._sessions is not None:
             self._sessions.close()
             self._sessions = self._spark_session = None

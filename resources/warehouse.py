@@ -1,6 +1,8 @@
 """The warehouse and its pipeline files for Dagster: where a run connects to the engine."""
 
 # No postponed annotations here: Dagster reads the classes of nested resources from the fields.
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dagster import ConfigurableResource, ResourceDependency
@@ -26,11 +28,16 @@ class Warehouse(ConfigurableResource):
     spark: ResourceDependency[FloodmarkSpark]
     clock: ResourceDependency[EngineClock]
 
-    def connect(self) -> Floodmark:
+    @contextmanager
+    def connect(self) -> Iterator[Floodmark]:
         """Connect to the warehouse as it is deployed; Spark is attached when first needed."""
-        return connect(
-            self.root, clock=self.clock, wait=self.wait, sessions=lambda: self.spark.sessions
-        )
+        try:
+            with connect(
+                self.root, clock=self.clock, wait=self.wait, sessions=lambda: self.spark.sessions
+            ) as floodmark:
+                yield floodmark
+        finally:
+            self.spark.close()
 
     def deploy(self, floodmark: Floodmark) -> None:
         """Create what is new in the pipeline files; a changed object is E0361."""

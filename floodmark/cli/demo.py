@@ -113,7 +113,17 @@ def _run_job(settings: Settings) -> int:
         "FLOODMARK_WAREHOUSE": str(settings.warehouse),
         "FLOODMARK_PIPELINES": str(settings.pipelines),
     }
-    command = [sys.executable, "-m", "dagster", "job", "execute", "-f", "definitions.py", "-j", JOB]
+    command = [
+        sys.executable,
+        "-m",
+        "demo.job",
+        "job",
+        "execute",
+        "-f",
+        "definitions.py",
+        "-j",
+        JOB,
+    ]
     typer.echo(f"dagster job execute -f definitions.py -j {JOB}")
     log = DAGSTER_HOME / "demo.log"
     with log.open("wb") as file:

@@ -27,7 +27,7 @@ from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import materialize, merge, source
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import LateFilter
-from floodmark.runtime.stages import ObjectStages
+from floodmark.runtime.stages import BROADCAST_BYTES, ObjectStages
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
@@ -267,7 +267,11 @@ class _Task:
         if rows is not None and rows.failing:
             columns = (*relation.columns, _WEIGHT_FIELD)
             frame = stages.settle("root", rows, columns)
-            settled = None if frame is None else Rows(frame, consolidated=rows.consolidated)
+            settled = (
+                None
+                if frame is None
+                else replace(rows, frame=frame, failing=False, kinded=False, carried=())
+            )
         changes = None
         if settled is not None:
             changes = materialize.changelog(
@@ -316,6 +320,10 @@ class _Task:
             return self.writer.commit(table, schema, on=current)
         columns = (*self.found.relation.columns, *layout.own_state(self.found))
         paths = self.writer.paths(changes_table, files)
+        if all(f.low.get(KIND) == f.high.get(KIND) == "+I" for f in files):
+            # New rows alone: the files of the changelog are those of the table, too.
+            added = self.tables.store.share(table, paths, self.work.epoch, self.writer.attempt)
+            return self.writer.commit(table, schema, added, (), current)
         frame = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
         key = self.found.relation.stream_key
         touched = touched_files(current, files, paths, key)
@@ -445,12 +453,12 @@ class _Task:
         )
         table = layout.current_table(self.found)
         version = self.work.before.version(self.found.key, table)
-        stored = None
+        stored, small = None, True
         if version is not None:
-            stored = self.tables.read(
-                self.tables.at(table, version), layout.current_schema(self.found)
-            )
-        pairs = merge.pairs(chosen, stored, relation.columns, relation.stream_key)
+            handle = self.tables.at(table, version)
+            stored = self.tables.read(handle, layout.current_schema(self.found))
+            small = sum(file.size for file in handle.files) < BROADCAST_BYTES
+        pairs = merge.pairs(chosen, stored, relation.columns, relation.stream_key, small=small)
         return materialize.as_changes(pairs, relation.columns, self.work.epoch)
 
     def _record(

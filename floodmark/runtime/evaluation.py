@@ -174,7 +174,13 @@ class _Sides:
         self.node = node
         self._new: dict[str, DataFrame | None] = {}
 
-    def delta(self, node: n.Node) -> DataFrame | None:
+    def changes(self, node: n.Node) -> Rows | None:
+        return self.evaluation.delta(node)
+
+    def delta(self, node: n.Node, *, once: bool) -> DataFrame | None:
+        rows = self.evaluation.delta(node)
+        if rows is not None and once and not rows.failing and rereadable(node):
+            return rows.frame
         return self.evaluation.settled(node)
 
     def old(self, node: n.Node) -> DataFrame | None:
@@ -187,7 +193,7 @@ class _Sides:
             return self.evaluation.after(node)
         side = self._side(node)
         if side not in self._new:
-            self._new[side] = self._arrangement(node).after(self.delta(node))
+            self._new[side] = self._arrangement(node).after(self.evaluation.settled(node))
         return self._new[side]
 
     def keep(self) -> None:

@@ -61,7 +61,7 @@ class EpochInputs:
         """Return what the epoch changed in an object; all its rows when filling."""
         if self.fills:
             rows = self.after(scan)
-            return None if rows is None else Rows(weighted(rows), consolidated=True)
+            return None if rows is None else Rows(weighted(rows), consolidated=True, inserts=True)
         if not self.changed(scan.object):
             return None
         found = self.objects[scan.object]
@@ -74,7 +74,7 @@ class EpochInputs:
             return (
                 None
                 if frame is None
-                else Rows(weighted(frame.selectExpr(*names)), consolidated=True)
+                else Rows(weighted(frame.selectExpr(*names)), consolidated=True, inserts=True)
             )
         handle = self._handle(self._after, scan.object, layout.changes_table(found))
         assert handle is not None

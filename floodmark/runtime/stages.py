@@ -24,7 +24,8 @@ from floodmark.storage.table import DataFile, Handle
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_BROADCAST_BYTES = 4 * 2**20
+BROADCAST_BYTES = 4 * 2**20
+"""Tables below it are joined whole."""
 
 
 @dataclass
@@ -258,7 +259,7 @@ def _among(rows: DataFrame, handle: Handle, keys: DataFrame, key: tuple[str, ...
     """
     from pyspark.sql import functions as F
 
-    if not key or sum(file.size for file in handle.files) < _BROADCAST_BYTES:
+    if not key or sum(file.size for file in handle.files) < BROADCAST_BYTES:
         return rows
     wanted = keys.selectExpr(*(f"{quoted(c)} AS {quoted('__w_' + c)}" for c in key))
     condition = " AND ".join(f"{quoted(c)} <=> {quoted('__w_' + c)}" for c in key)

@@ -46,6 +46,17 @@ class LocalFiles:
                 shutil.move(source, stage / f"adopted-{uuid.uuid4().hex}.parquet")
         return self.staged(table, epoch, attempt)
 
+    def share(
+        self, table: str, paths: Sequence[str], epoch: int, attempt: int
+    ) -> tuple[DataFile, ...]:
+        """Link files of another table into the table's stage folder."""
+        stage = Path(self.stage(table, epoch, attempt))
+        with disk_errors(table):
+            stage.mkdir(parents=True, exist_ok=True)
+            for path in paths:
+                os.link(path, stage / f"shared-{uuid.uuid4().hex}.parquet")
+        return self.staged(table, epoch, attempt)
+
     def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:
         """Return the absolute paths of all files of the handle or of those given."""
         base = self.folder(handle.table)

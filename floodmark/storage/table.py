@@ -91,6 +91,14 @@ class Store(Protocol):
     def adopt(self, table: str, folder: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
         """Move the Parquet files of `folder` (absolute) into the table's stage folder."""
 
+    def share(
+        self, table: str, paths: Sequence[str], epoch: int, attempt: int
+    ) -> tuple[DataFile, ...]:
+        """Put files of another table (absolute paths) into the table's stage folder, as they are.
+
+        Each table can delete its own without harm to the other.
+        """
+
     def commit(
         self,
         handle: Handle,

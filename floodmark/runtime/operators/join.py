@@ -29,8 +29,11 @@ _LEFT, _RIGHT = "__has_left", "__has_right"
 class Sides(Protocol):
     """The inputs of a join in one epoch; None is an empty relation."""
 
-    def delta(self, node: n.Node) -> DataFrame | None:
-        """Return the settled changes of an input, readable twice."""
+    def changes(self, node: n.Node) -> Rows | None:
+        """Return the changes of an input."""
+
+    def delta(self, node: n.Node, *, once: bool) -> DataFrame | None:
+        """Return the changes of an input without failing rows, to be read once or twice."""
 
     def old(self, node: n.Node) -> DataFrame | None:
         """Return the input's rows before the epoch."""
@@ -41,7 +44,9 @@ class Sides(Protocol):
 
 def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
     """Return the changes of the join."""
-    left, right = sides.delta(node.left), sides.delta(node.right)
+    changed = sides.changes(node.left), sides.changes(node.right)
+    once = None in changed
+    left, right = (sides.delta(side, once=once) for side in (node.left, node.right))
     parts: list[DataFrame | None] = []
     if left is not None:
         parts.append(_padded_or_joined(node, left, sides.old(node.right), now))
@@ -58,7 +63,14 @@ def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
     if not present:
         return None
     failing = _failing(node, now) is not None
-    return Rows(reduce(lambda a, b: a.unionAll(b), present), failing=failing)
+    frame = reduce(lambda a, b: a.unionAll(b), present)
+    return Rows(frame, failing=failing, inserts=_inserts(node, *changed))
+
+
+def _inserts(node: n.Join, left: Rows | None, right: Rows | None) -> bool:
+    """Tell whether the join only gains rows: so do its inputs, and no padding is taken back."""
+    grows = all(side is None or side.inserts for side in (left, right))
+    return grows and (node.kind is n.JoinKind.INNER or right is None)
 
 
 def batch(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFrame:

@@ -27,9 +27,12 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
 
     Rows that cancel out are dropped first; a row that comes and goes within the epoch is none.
     """
+    if rows.inserts:
+        names = [quoted(f.name) for f in columns]
+        return rows.frame.selectExpr(stamped(epoch), f"'+I' AS {KIND}", *names)
     if rows.kinded:
         stamp = stamped(epoch)
-        names = (quoted(f.name) for f in columns)
+        names = [quoted(f.name) for f in columns]
         return rows.frame.selectExpr(stamp, KIND, *names, *map(quoted, rows.carried))
     frame = rows.frame if rows.consolidated else _cancelled(rows.frame, columns, key)
     pairs = _pairs(frame, columns, key)

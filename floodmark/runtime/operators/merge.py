@@ -65,9 +65,17 @@ def last_per_key(operations: DataFrame, columns: Schema, key: tuple[str, ...]) -
 
 
 def pairs(
-    chosen: DataFrame, stored: DataFrame | None, columns: Schema, key: tuple[str, ...]
+    chosen: DataFrame,
+    stored: DataFrame | None,
+    columns: Schema,
+    key: tuple[str, ...],
+    *,
+    small: bool,
 ) -> DataFrame:
-    """Return a pair per key: the stored row and the one that takes its place."""
+    """Return a pair per key: the stored row and the one that takes its place.
+
+    A `small` table is joined whole; a larger one is filtered by the keys before the outer join.
+    """
     from pyspark.sql import functions as F
 
     names = [quoted(f.name) for f in columns]
@@ -75,13 +83,19 @@ def pairs(
     if stored is None:
         return chosen.selectExpr(f"CAST(NULL AS {_struct(columns)}) AS {OLD_ROW}", NEW_ROW)
     aliases = [f"{quoted(c)} AS {quoted('__old_' + c)}" for c in key]
-    small = F.broadcast(chosen.selectExpr(*(f"{quoted(c)} AS {quoted('__k_' + c)}" for c in key)))
-    touched = " AND ".join(f"{quoted(c)} <=> {quoted('__k_' + c)}" for c in key)
-    old = stored.join(small, F.expr(touched), "left_semi").selectExpr(
-        *aliases, f"{row} AS {OLD_ROW}"
-    )
+    if not small:
+        stored = _among(stored, chosen, key)
+    old = stored.selectExpr(*aliases, f"{row} AS {OLD_ROW}")
     equal = " AND ".join(f"{quoted(c)} <=> {quoted('__old_' + c)}" for c in key)
     return chosen.join(old, F.expr(equal), "left").selectExpr(OLD_ROW, NEW_ROW)
+
+
+def _among(stored: DataFrame, chosen: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    wanted = F.broadcast(chosen.selectExpr(*(f"{quoted(c)} AS {quoted('__k_' + c)}" for c in key)))
+    touched = " AND ".join(f"{quoted(c)} <=> {quoted('__k_' + c)}" for c in key)
+    return stored.join(wanted, F.expr(touched), "left_semi")
 
 
 def _struct(columns: Schema) -> str:

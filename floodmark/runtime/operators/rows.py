@@ -24,6 +24,8 @@ class Rows:
     way to the dead letters and only their error counts. With `consolidated` there is at most one
     row of each sign per stream key, and the two differ. With `kinded` there is also `__kind`,
     consistent per key, and `carried` are state columns that travel along to the object's table.
+    With `inserts` all rows are new: every weight is +1, every stream key occurs once and is not
+    there yet.
     """
 
     frame: DataFrame
@@ -31,6 +33,7 @@ class Rows:
     consolidated: bool = False
     kinded: bool = False
     carried: tuple[str, ...] = ()
+    inserts: bool = False
 
     def with_frame(self, frame: DataFrame) -> Rows:
         """Return the same kind of rows in another frame."""

@@ -22,7 +22,9 @@ def delta(node: n.UnionAll, inputs: list[Rows | None]) -> Rows | None:
     failing = any(rows.failing for _, rows in present)
     frames = [_branch(node, i, rows, failing) for i, rows in present]
     consolidated = all(rows.consolidated for _, rows in present)
-    return Rows(reduce(lambda a, b: a.unionAll(b), frames), failing, consolidated)
+    inserts = all(rows.inserts for _, rows in present)
+    frame = reduce(lambda a, b: a.unionAll(b), frames)
+    return Rows(frame, failing, consolidated, inserts=inserts)
 
 
 def _branch(node: n.UnionAll, ordinal: int, rows: Rows, failing: bool) -> DataFrame:
