@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -100,6 +101,7 @@ class Floodmark:
         self._config = spark
         self._shared = sessions
         self._sessions: Sessions | None = None
+        self._lock = threading.Lock()
         self._settings: dict[str, str] = {}
         self.store = DeltaStore(root)
         self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait)
@@ -125,9 +127,11 @@ class Floodmark:
         """Return the Spark sessions, opened at first use."""
         if self._shared is not None:
             return self._shared()
-        if self._sessions is None:
-            self._sessions = open_sessions(self._config or default_config())
-        return self._sessions
+        # Objects advance in threads: without the lock, sessions that nobody closes would be opened.
+        with self._lock:
+            if self._sessions is None:
+                self._sessions = open_sessions(self._config or default_config())
+            return self._sessions
 
     @property
     def deployed(self) -> Deployed:

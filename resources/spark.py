@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from typing import Any
 
 from dagster import InitResourceContext
@@ -22,6 +23,7 @@ class FloodmarkSpark(LazyPySparkResource):
 
     spark_config: dict[str, Any] = Field(default_factory=dict)
     _sessions: Sessions | None = PrivateAttr(default=None)
+    _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
 
     @property
     def config(self) -> SparkConfig:
@@ -37,9 +39,11 @@ class FloodmarkSpark(LazyPySparkResource):
         return self._sessions
 
     def _init_session(self) -> None:
-        if self._sessions is None:
-            self._sessions = open_sessions(self.config)
-            self._spark_session = self._sessions.main
+        # Objects advance in threads: two of them would open two, and close one.
+        with self._lock:
+            if self._sessions is None:
+                self._sessions = open_sessions(self.config)
+                self._spark_session = self._sessions.main
 
     def teardown_after_execution(self, context: InitResourceContext) -> None:
         """End the sessions; the server stays for the next run."""
