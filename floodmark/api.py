@@ -172,6 +172,11 @@ class Floodmark:
 
     def _apply(self, plan: Plan) -> EpochSummary:
         before = self.deployed.pipeline
+        for key in plan.created:
+            created = plan.pipeline[key]
+            if created.declared is not None and created.declared.connector is not None:
+                # A wrong option is refused here: nothing has been logged yet.
+                self.scheduler.connector(created)
         epoch = self.scheduler.log.head().sealed + 1
         version = self.scheduler.catalogs.append(
             epoch, deployment.statements_of(plan.catalog), self.clock.now()

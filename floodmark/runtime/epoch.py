@@ -429,7 +429,9 @@ class _Task:
         return merge.sink_operations(frame, self._columns(), self._tie(sink), ordinal)
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
-        return self.found.relation.stream_key
+        """Return what orders the sink's rows of one key: the upstream stream key."""
+        keyed = bool(self.found.relation.primary_key)
+        return sink.relation.stream_key if keyed else self.found.relation.stream_key
 
     def _with_origin(self, frame: DataFrame, sink: AnalysedObject) -> DataFrame:
         """Add the hidden key of a table without one: the sink and its upstream stream key."""
