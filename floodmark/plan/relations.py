@@ -171,18 +171,18 @@ def _window_node(
         case "tumble":
             size = bind_interval(item.args["size"], builder.context)
             _check_size(builder, item, size)
-            return n.Tumble(inner.node, time, size, shift, start, end, span=span)
+            return n.Tumble(inner.node, time, size, shift, start=start, end=end, span=span)
         case "hop":
             slide = bind_interval(item.args["slide"], builder.context)
             size = bind_interval(item.args["size"], builder.context)
             _check_size(builder, item, size)
             _check_size(builder, item, slide)
-            return n.Hop(inner.node, time, slide, size, shift, start, end, span=span)
+            return n.Hop(inner.node, time, slide, size, shift, start=start, end=end, span=span)
         case _:
             gap = bind_interval(item.args["gap"], builder.context)
             keys = [bind_scalar(e, inner.scope, builder.context) for e in item.expressions]
             names = tuple(k.name for k in keys if isinstance(k, ColumnRef))
-            return n.Session(inner.node, time, gap, names, start, end, span=span)
+            return n.Session(inner.node, time, gap, names, start=start, end=end, span=span)
 
 
 def _check_size(builder: Builder, item: WindowTable, size: n.Interval) -> None:

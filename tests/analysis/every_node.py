@@ -10,6 +10,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal, Now
 
 _K, _V, _TS = ColumnRef(VARCHAR, "k"), ColumnRef(INT, "v"), ColumnRef(TIMESTAMP, "ts")
+_QUARTER = (0, 0, 900_000_000)
 _HOUR, _ZERO = (0, 0, 3_600_000_000), (0, 0, 0)
 _CALLS = (
     ("__agg0", AggCall("count", (), BIGINT)),
@@ -64,9 +65,9 @@ def _nodes(mode: ChangelogMode) -> dict[str, n.Node]:
         "LookupJoin": n.LookupJoin(t, right, n.JoinKind.LEFT, equi, None),
         "Aggregate": n.Aggregate(t, ("k",), _CALLS),
         "Aggregate of an aggregate": n.Aggregate(distinct, ("v",), _LARGEST),
-        "Tumble": n.Tumble(t, "ts", _HOUR, _ZERO, "window_start", "window_end"),
-        "Hop": n.Hop(t, "ts", (0, 0, 900_000_000), _HOUR, _ZERO, "window_start", "window_end"),
-        "Session": n.Session(t, "ts", _HOUR, ("k",), "window_start", "window_end"),
+        "Tumble": n.Tumble(t, "ts", _HOUR, _ZERO, start="window_start", end="window_end"),
+        "Hop": n.Hop(t, "ts", _QUARTER, _HOUR, _ZERO, start="window_start", end="window_end"),
+        "Session": n.Session(t, "ts", _HOUR, ("k",), start="window_start", end="window_end"),
         "TopN": n.TopN(t, ("k",), (n.SortKey("v", True, True),), 1),
         "TopN of everything": n.TopN(t, (), (n.SortKey("v"),), 3, 1, with_ties=True),
         "OverWindow": n.OverWindow(t, ("k",), (n.SortKey("ts"),), windows),

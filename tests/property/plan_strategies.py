@@ -170,7 +170,7 @@ class _Builder:
             return below
         size = (0, 0, self.pick([1, 3, 5]) * 60_000_000)
         start, end = self.fresh(), self.fresh()
-        return n.Tumble(below, self.pick(times), size, (0, 0, 0), start, end)
+        return n.Tumble(below, self.pick(times), size, (0, 0, 0), start=start, end=end)
 
 
 def call(op: str, left: Expr, right: Expr) -> Call:
@@ -206,7 +206,7 @@ def closing_plans(draw: Draw) -> n.Node:
     if draw(st.booleans()):
         leaf = n.Filter(leaf, builder.predicate(leaf))
     size = (0, 0, draw(st.sampled_from([1, 3, 5])) * 60_000_000)
-    tumble = n.Tumble(leaf, "s_ts", size, (0, 0, 0), "start", "end")
+    tumble = n.Tumble(leaf, "s_ts", size, (0, 0, 0), start="start", end="end")
     extra = ("s_k",) if draw(st.booleans()) else ()
     calls = (("n", AggCall("count", (), BIGINT)), ("x", builder.call(tumble)))
     window = draw(st.sampled_from(["start", "end"]))

@@ -55,14 +55,14 @@ def test_values_evaluates_its_rows() -> None:
 
 
 def test_hop_gives_every_window_that_holds_the_row() -> None:
-    node = n.Hop(KTS, "ts", (0, 0, MINUTE), (0, 0, 3 * MINUTE), (0, 0, 0), "ws", "we")
+    node = n.Hop(KTS, "ts", (0, 0, MINUTE), (0, 0, 3 * MINUTE), (0, 0, 0), start="ws", end="we")
     out = evaluate(node, {"t": rows_of("k ts", (1, at(5)), (2, None))}, NOW)
     assert column(out, "ws") == [at(3), at(4), at(5)]
     assert column(out, "we") == [at(6), at(7), at(8)]
 
 
 def test_session_reaches_exactly_the_gap() -> None:
-    node = n.Session(KTS, "ts", (0, 0, 5 * MINUTE), (), "ws", "we")
+    node = n.Session(KTS, "ts", (0, 0, 5 * MINUTE), (), start="ws", end="we")
     rows = rows_of("k ts", (1, at(0)), (2, at(5)), (3, at(10, 1)), (4, None))
     out = evaluate(node, {"t": rows}, NOW)
     assert [(r["k"], r["ws"], r["we"]) for r in out] == [
@@ -71,7 +71,9 @@ def test_session_reaches_exactly_the_gap() -> None:
 
 
 def test_session_partitions_are_apart() -> None:
-    node = n.Session(scan(k=INT, a=INT, ts=TIMESTAMP), "ts", (0, 0, 5 * MINUTE), ("a",), "ws", "we")
+    node = n.Session(
+        scan(k=INT, a=INT, ts=TIMESTAMP), "ts", (0, 0, 5 * MINUTE), ("a",), start="ws", end="we"
+    )
     rows = rows_of("k a ts", (1, 7, at(0)), (2, 8, at(1)), (3, 7, at(4)))
     out = {r["k"]: r["ws"] for r in evaluate(node, {"t": rows}, NOW)}
     assert out == {1: at(0), 3: at(0), 2: at(1)}
@@ -199,9 +201,9 @@ def test_sort_buffer_releases_strictly_below_in_order() -> None:
 def test_a_second_close_sees_all_that_the_first_released() -> None:
     count = (("n", AggCall("count", (), BIGINT)),)
     minutes = n.CloseAggregate(
-        n.Tumble(KTS, "ts", (0, 0, MINUTE), (0, 0, 0), "ws", "we"), ("ws",), count, "ws"
+        n.Tumble(KTS, "ts", (0, 0, MINUTE), (0, 0, 0), start="ws", end="we"), ("ws",), count, "ws"
     )
-    hours = n.Tumble(minutes, "ws", (0, 0, 5 * MINUTE), (0, 0, 0), "hs", "he")
+    hours = n.Tumble(minutes, "ws", (0, 0, 5 * MINUTE), (0, 0, 0), start="hs", end="he")
     node = n.CloseAggregate(hours, ("hs",), (("m", AggCall("count", (), BIGINT)),), "hs")
     rows = rows_of("k ts", (1, at(0)), (2, at(1)), (3, at(4)), (4, at(5)))
     closing = Closing({"t": {"ts": at(3)}}, {"t": {"ts": at(5)}})

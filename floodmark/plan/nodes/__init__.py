@@ -1,0 +1,36 @@
+"""All relational nodes of a logical plan, a family a file; an invalid node cannot be constructed.
+
+A node is a value with a schema whose column names are unique. Expressions name columns of the
+node's input (for a join: of either side, whose names are disjoint). Hidden columns start with
+`__`. Properties such as the stream key are derived in `floodmark.analysis`.
+"""
+
+from __future__ import annotations
+
+from floodmark.plan.nodes.aggregates import Aggregate, CloseAggregate
+from floodmark.plan.nodes.base import Node, walk
+from floodmark.plan.nodes.joins import Join, JoinKind, LookupJoin
+from floodmark.plan.nodes.ordered import OverWindow, SortBuffer, SortKey, TopN, WindowCall
+from floodmark.plan.nodes.row_local import (
+    Filter,
+    MaterializeProject,
+    Project,
+    ProjectSet,
+    TemporalFilter,
+)
+from floodmark.plan.nodes.sets import SetKind, SetOperation, UnionAll
+from floodmark.plan.nodes.sources import Scan, Values, WatermarkColumn, scans
+from floodmark.plan.nodes.windows import Hop, Interval, Session, Tumble
+
+NODE_CLASSES: tuple[type[Node], ...] = (
+    Scan, Values, Project, Filter, UnionAll, Join, LookupJoin, Aggregate, Tumble, Hop, Session,
+    TopN, OverWindow, SetOperation, ProjectSet, TemporalFilter, MaterializeProject, SortBuffer,
+    CloseAggregate,
+)  # fmt: skip
+
+__all__ = [
+    "NODE_CLASSES", "Aggregate", "CloseAggregate", "Filter", "Hop", "Interval", "Join", "JoinKind",
+    "LookupJoin", "MaterializeProject", "Node", "OverWindow", "Project", "ProjectSet", "Scan",
+    "Session", "SetKind", "SetOperation", "SortBuffer", "SortKey", "TemporalFilter", "TopN",
+    "Tumble", "UnionAll", "Values", "WatermarkColumn", "WindowCall", "scans", "walk",
+]  # fmt: skip

@@ -1,0 +1,45 @@
+"""Nodes with one row per group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from floodmark.catalog.types import Field, Schema
+from floodmark.plan.expressions import AggCall, columns_of
+from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping(Unary):
+    """What aggregates share: the group's columns first, then one column per call."""
+
+    group: tuple[str, ...]
+    aggregates: tuple[tuple[str, AggCall], ...]
+
+    def __post_init__(self) -> None:
+        check_unique(self.schema)
+        check_reads(self, self.group, self.input.schema)
+        for _, call in self.aggregates:
+            for expr in call.children:
+                check_reads(self, columns_of(expr), self.input.schema)
+
+    @property
+    def schema(self) -> Schema:
+        keys = tuple(self.input.field(name) for name in self.group)
+        return (*keys, *(Field(name, call.type) for name, call in self.aggregates))
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Grouping):
+    """One row per group; without group columns exactly one. DISTINCT is an aggregate of nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseAggregate(Grouping):
+    """An aggregate that emits each group once, when the watermark has passed its window column."""
+
+    window: str
+
+    def __post_init__(self) -> None:
+        Grouping.__post_init__(self)
+        assert self.window in self.group

@@ -1,0 +1,81 @@
+"""What every node is, and the two shapes most of them have: one input, or a left and a right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from floodmark.catalog.types import Field, Schema
+from floodmark.errors import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A relational operator; `span` is where it stands in the SQL."""
+
+    span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """Return the input nodes, left to right."""
+        return ()
+
+    @property
+    def schema(self) -> Schema:
+        """Return the output columns."""
+        raise NotImplementedError
+
+    def field(self, name: str) -> Field:
+        """Return the output column of that name."""
+        return next(f for f in self.schema if f.name == name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the output columns."""
+        return tuple(f.name for f in self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    """A node over one input; its columns are the input's unless it says otherwise."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """A node over a left and a right input."""
+
+    left: Node
+    right: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+def check_unique(schema: Schema) -> None:
+    """Fail where two columns have one name."""
+    names = [f.name for f in schema]
+    assert len(set(names)) == len(names), f"column names repeat: {names}"
+
+
+def check_reads(node: Node, names: Iterable[str], schema: Schema) -> None:
+    """Fail where a node reads a column that a schema does not have."""
+    missing = set(names) - {f.name for f in schema}
+    assert not missing, f"{type(node).__name__} reads unknown columns {sorted(missing)}"
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield the node and everything below it, inputs first, each place once."""
+    for child in node.inputs:
+        yield from walk(child)
+    yield node

@@ -1,0 +1,75 @@
+"""Nodes that pair rows of two inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+from floodmark.catalog.types import Field, Schema
+from floodmark.plan.expressions import Expr, columns_of
+from floodmark.plan.nodes.base import Binary, check_reads, check_unique
+
+
+class JoinKind(Enum):
+    """Which rows without a match a join keeps."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+
+    @property
+    def pads_left(self) -> bool:
+        """Tell whether the left columns can be padded with NULL."""
+        return self in (JoinKind.RIGHT, JoinKind.FULL)
+
+    @property
+    def pads_right(self) -> bool:
+        """Tell whether the right columns can be padded with NULL."""
+        return self in (JoinKind.LEFT, JoinKind.FULL)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing(Binary):
+    """What joins share: equal `equi` columns, and a `residual` that is TRUE for a pair."""
+
+    KINDS: ClassVar[tuple[JoinKind, ...]] = tuple(JoinKind)
+
+    kind: JoinKind
+    equi: tuple[tuple[str, str], ...]
+    residual: Expr | None = None
+
+    def __post_init__(self) -> None:
+        assert self.kind in self.KINDS
+        both = (*self.left.schema, *self.right.schema)
+        check_unique(both)
+        check_reads(self, (a for a, _ in self.equi), self.left.schema)
+        check_reads(self, (b for _, b in self.equi), self.right.schema)
+        if self.residual is not None:
+            check_reads(self, columns_of(self.residual), both)
+
+    @property
+    def schema(self) -> Schema:
+        left, right = self.left.schema, self.right.schema
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return left
+        if self.kind.pads_left:
+            left = tuple(Field(f.name, f.type) for f in left)
+        if self.kind.pads_right:
+            right = tuple(Field(f.name, f.type) for f in right)
+        return (*left, *right)
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Pairing):
+    """Pairs of rows with equal `equi` columns for which `residual` is TRUE; no `equi` = cross."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupJoin(Pairing):
+    """Looks the right side up at the epoch's cut (`FOR SYSTEM_TIME AS OF PROCTIME()`)."""
+
+    KINDS = (JoinKind.INNER, JoinKind.LEFT)

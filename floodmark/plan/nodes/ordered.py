@@ -1,0 +1,74 @@
+"""Nodes for which the order of rows matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from floodmark.catalog.types import Field, Schema, SqlType
+from floodmark.plan.expressions import Expr, columns_of
+from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """A column to order by."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopN(Unary):
+    """The first rows per group (no group: of all), after skipping `offset`."""
+
+    group: tuple[str, ...]
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+    with_ties: bool = False
+
+    def __post_init__(self) -> None:
+        check_reads(self, (*self.group, *(k.column for k in self.order)), self.input.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A window function and its frame: `(unit, start, end, exclude)`; None where none is given."""
+
+    function: str
+    args: tuple[Expr, ...]
+    type: SqlType
+    frame: tuple[str, str, str, str] | None = None
+    filter: Expr | None = None
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OverWindow(Unary):
+    """Adds window functions over one partitioning and order."""
+
+    partition: tuple[str, ...]
+    order: tuple[SortKey, ...]
+    calls: tuple[tuple[str, WindowCall], ...]
+
+    def __post_init__(self) -> None:
+        check_unique(self.schema)
+        check_reads(self, (*self.partition, *(k.column for k in self.order)), self.input.schema)
+        for _, call in self.calls:
+            for expr in (*call.args, *filter(None, (call.filter,))):
+                check_reads(self, columns_of(expr), self.input.schema)
+
+    @property
+    def schema(self) -> Schema:
+        return (*self.input.schema, *(Field(name, call.type) for name, call in self.calls))
+
+
+@dataclass(frozen=True, slots=True)
+class SortBuffer(Unary):
+    """Holds rows until the watermark of `column` has passed them, then releases them in order."""
+
+    column: str
+
+    def __post_init__(self) -> None:
+        check_reads(self, (self.column,), self.input.schema)

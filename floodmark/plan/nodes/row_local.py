@@ -1,0 +1,97 @@
+"""Nodes that look at one row at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from floodmark.catalog.types import BIGINT, Field, Schema
+from floodmark.plan.expressions import ColumnRef, Expr, columns_of
+from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Unary):
+    """Computes columns, row by row."""
+
+    columns: tuple[tuple[str, Expr], ...]
+
+    def __post_init__(self) -> None:
+        check_unique(self.schema)
+        for _, expr in self.columns:
+            check_reads(self, columns_of(expr), self.input.schema)
+
+    @property
+    def schema(self) -> Schema:
+        return tuple(Field(name, expr.type, self._nullable(expr)) for name, expr in self.columns)
+
+    def _nullable(self, expr: Expr) -> bool:
+        return not isinstance(expr, ColumnRef) or self.input.field(expr.name).nullable
+
+    @property
+    def passed(self) -> dict[str, str]:
+        """Map input columns to the (first) output column that passes them on unchanged."""
+        out: dict[str, str] = {}
+        for name, expr in self.columns:
+            if isinstance(expr, ColumnRef):
+                out.setdefault(expr.name, name)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializeProject(Unary):
+    """A project whose volatile columns are stored by the input's stream key."""
+
+    columns: tuple[tuple[str, Expr], ...]
+    stored: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_unique(self.schema)
+        check_reads(self, self.stored, self.schema)
+        for _, expr in self.columns:
+            check_reads(self, columns_of(expr), self.input.schema)
+
+    @property
+    def schema(self) -> Schema:
+        return tuple(Field(name, expr.type) for name, expr in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Unary):
+    """Keeps the rows for which the predicate is TRUE."""
+
+    predicate: Expr
+
+    def __post_init__(self) -> None:
+        check_reads(self, columns_of(self.predicate), self.input.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalFilter(Unary):
+    """Keeps a row while the epoch's time is in its validity period `[lower, upper)`."""
+
+    lower: Expr | None
+    upper: Expr | None
+
+    def __post_init__(self) -> None:
+        for bound in (self.lower, self.upper):
+            if bound is not None:
+                assert bound.type.is_timestamp, bound.type
+                check_reads(self, columns_of(bound), self.input.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSet(Unary):
+    """Repeats each row for every value of a set-returning call; `ordinal` counts them from 1."""
+
+    call: Expr
+    output: str
+    ordinal: str
+
+    def __post_init__(self) -> None:
+        check_unique(self.schema)
+        check_reads(self, columns_of(self.call), self.input.schema)
+
+    @property
+    def schema(self) -> Schema:
+        element = self.call.type.element or self.call.type
+        return (*self.input.schema, Field(self.output, element), Field(self.ordinal, BIGINT, False))

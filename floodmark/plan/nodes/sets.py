@@ -1,0 +1,61 @@
+"""Nodes that combine inputs whose columns meet by position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from floodmark.catalog.types import BIGINT, Field, Schema
+from floodmark.changelog import is_hidden
+from floodmark.plan.nodes.base import Binary, Node
+
+
+@dataclass(frozen=True, slots=True)
+class UnionAll(Node):
+    """All rows of all inputs; inputs have equal schemas, `ordinal` names the hidden input index."""
+
+    branches: tuple[Node, ...]
+    ordinal: str
+
+    def __post_init__(self) -> None:
+        first = [(f.name, f.type) for f in self.branches[0].schema]
+        assert all([(f.name, f.type) for f in b.schema] == first for b in self.branches[1:])
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.branches
+
+    @property
+    def schema(self) -> Schema:
+        merged = tuple(
+            Field(fields[0].name, fields[0].type, any(f.nullable for f in fields))
+            for fields in zip(*(b.schema for b in self.branches), strict=True)
+        )
+        return (*merged, Field(self.ordinal, BIGINT, nullable=False))
+
+
+class SetKind(Enum):
+    """The set operations besides UNION ALL."""
+
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation(Binary):
+    """INTERSECT or EXCEPT [ALL]; the visible columns meet by position, hidden ones take no part."""
+
+    kind: SetKind
+    all: bool
+
+    def __post_init__(self) -> None:
+        left, right = ([f.type for f in _visible(side)] for side in self.inputs)
+        assert left == right, f"the sides differ: {left} and {right}"
+
+    @property
+    def schema(self) -> Schema:
+        return _visible(self.left)
+
+
+def _visible(node: Node) -> Schema:
+    return tuple(f for f in node.schema if not is_hidden(f.name))

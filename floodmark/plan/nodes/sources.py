@@ -1,0 +1,59 @@
+"""Nodes without an input: an object of the catalog, and constant rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from floodmark.catalog.types import Schema
+from floodmark.changelog import ChangelogMode
+from floodmark.plan.expressions import Expr
+from floodmark.plan.nodes.base import Node, check_reads, check_unique, walk
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkColumn:
+    """A column that carries a watermark; columns of one group have one origin."""
+
+    column: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Node):
+    """Reads an object of the catalog: its changes of an epoch, or its rows at a version."""
+
+    object: str
+    columns: Schema
+    stream_key: tuple[str, ...]
+    mode: ChangelogMode
+    watermarks: tuple[WatermarkColumn, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_unique(self.columns)
+        check_reads(self, self.stream_key, self.columns)
+        check_reads(self, (w.column for w in self.watermarks), self.columns)
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Node):
+    """A constant relation; each row has an expression per column. Its key is the hidden ordinal."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+    columns: Schema
+
+    def __post_init__(self) -> None:
+        check_unique(self.columns)
+        assert all(len(row) == len(self.columns) for row in self.rows)
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+
+def scans(node: Node) -> tuple[Scan, ...]:
+    """Return the object reads below a node, left to right."""
+    return tuple(n for n in walk(node) if isinstance(n, Scan))

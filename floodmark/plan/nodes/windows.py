@@ -1,0 +1,62 @@
+"""Nodes that put rows into windows of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from floodmark.catalog.types import Field, Schema
+from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+
+Interval = tuple[int, int, int]
+"""(months, days, microseconds)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Unary):
+    """What windows share: `start` and `end` are added to the input's columns.
+
+    They are NULL where the time column is.
+    """
+
+    time: str
+    start: str = field(kw_only=True)
+    end: str = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_unique(self.schema)
+        check_reads(self, (self.time,), self.input.schema)
+
+    @property
+    def schema(self) -> Schema:
+        time = self.input.field(self.time)
+        bounds = (Field(name, time.type, time.nullable) for name in (self.start, self.end))
+        return (*self.input.schema, *bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Tumble(Window):
+    """Adds the fixed window `[start, end)` that holds the time column."""
+
+    size: Interval
+    offset: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Hop(Window):
+    """Repeats each row for every window of `size`, one per `slide`, that holds the time column."""
+
+    slide: Interval
+    size: Interval
+    offset: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Session(Window):
+    """Adds the session of its partition that holds the row: rows at most `gap` apart."""
+
+    gap: Interval
+    partition: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        Window.__post_init__(self)
+        check_reads(self, self.partition, self.input.schema)
