@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,16 @@ from floodmark.analysis.explain import Explanation, explain_object, explain_plan
 from floodmark.analysis.pipeline import AnalysedObject, plain_views, plan_of
 from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
 from floodmark.catalog.types import Schema
-from floodmark.errors import NotSupported, UserError
+from floodmark.errors import DataError, NotSupported, UserError
 from floodmark.plan.build import build_query
 from floodmark.runtime import deployment, dml, system
-from floodmark.runtime.deployment import Deployed, Plan
+from floodmark.runtime.deployment import Deployed, Desired, Plan
+from floodmark.runtime.layout import tables_of
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import python_rows
-from floodmark.runtime.scheduler import Clock, EpochSummary, Progressed, Scheduler, tables_of
+from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
+from floodmark.runtime.summary import EpochSummary
+from floodmark.runtime.settings import RETENTION, retention_of
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
@@ -138,8 +141,14 @@ class Floodmark:
         """Return the definitions in force."""
         return self.scheduler.deployed()
 
-    def plan(self, pipelines: str | Path) -> Plan:
-        """Return what applying a folder of pipeline files would change."""
+    @property
+    def retention(self) -> timedelta:
+        """Return how long changes and old epochs are kept: `SET retention`, or 7 days."""
+        text = self._settings.get("retention")
+        return RETENTION if text is None else retention_of(text)
+
+    def read(self, pipelines: str | Path) -> Desired:
+        """Parse a folder of pipeline files; their SET statements hold for this connection."""
         folder = Path(pipelines)
         if not folder.is_dir():
             raise UserError(
@@ -147,7 +156,14 @@ class Floodmark:
                 f"the pipeline folder {folder} does not exist",
                 hint="give a folder of .sql files",
             )
-        return deployment.plan_files(deployment.read_files(folder), self.deployed)
+        desired = deployment.read_files(folder)
+        for setting in desired.settings:
+            self._set(setting)
+        return desired
+
+    def plan(self, pipelines: str | Path) -> Plan:
+        """Return what applying a folder of pipeline files would change."""
+        return deployment.plan_files(self.read(pipelines), self.deployed)
 
     def apply(self, pipelines: str | Path) -> Plan:
         """Apply a folder of pipeline files in one epoch and return what changed."""
@@ -176,7 +192,7 @@ class Floodmark:
             created = plan.pipeline[key]
             if created.declared is not None and created.declared.connector is not None:
                 # A wrong option is refused here: nothing has been logged yet.
-                self.scheduler.connector(created)
+                self.scheduler.offers.connector(created)
         epoch = self.scheduler.log.head().sealed + 1
         version = self.scheduler.catalogs.append(
             epoch, deployment.statements_of(plan.catalog), self.clock.now()
@@ -189,20 +205,29 @@ class Floodmark:
         return summary
 
     def advance(
-        self, max_epochs: int | None = None, now: datetime | None = None
+        self,
+        max_epochs: int | None = None,
+        now: datetime | None = None,
+        select: Collection[str] | None = None,
     ) -> list[EpochSummary]:
-        """Take in what the sources have, in as many epochs as it needs, and return them."""
-        return list(self.epochs(max_epochs, now))
+        """Take in what the sources have, in as many epochs as it needs, and return them.
+
+        With `select`, names of objects, nothing else advances. An epoch that others have a part in
+        stays open; the last summary says what it waits for. A call without `select` completes it.
+        """
+        return list(self.epochs(max_epochs, now, select=select))
 
     def epochs(
         self,
         max_epochs: int | None = None,
         now: datetime | None = None,
         on_progress: Progressed | None = None,
+        select: Collection[str] | None = None,
     ) -> Iterator[EpochSummary]:
         """Yield each epoch as it is sealed; `on_progress` hears of each object before that."""
         self.scheduler.on_progress = on_progress
-        yield from self.scheduler.epochs(max_epochs, now)
+        chosen = None if select is None else [self.find(name).key for name in select]
+        yield from self.scheduler.epochs(max_epochs, now, chosen)
 
     def execute(self, sql: str) -> Result:
         """Execute one statement; DML and DDL return when their epoch is sealed."""
@@ -250,8 +275,16 @@ class Floodmark:
         return reader.frame(reader.plan(statement.query, statement.span))
 
     def reader(self, at_epoch: int | None = None) -> Reader:
-        """Return what can be read at a sealed epoch."""
+        """Return what can be read at a sealed epoch; one that is not kept any more is E0412."""
         scheduler = self.scheduler
+        oldest = scheduler.kept.read().oldest
+        if at_epoch is not None and at_epoch < oldest:
+            raise DataError(
+                "E0412",
+                f"epoch {at_epoch} is not kept any more",
+                hint=f"epochs {oldest} to {scheduler.log.head().sealed} are kept; "
+                "SET retention in the pipeline files keeps later ones longer",
+            )
         cut = scheduler.cut(at_epoch)
         version = scheduler.log.opened(cut.epoch).catalog_version if cut.epoch else 0
         pipeline = scheduler.at_version(version).pipeline
@@ -400,14 +433,29 @@ class Floodmark:
     def _set(self, statement: s.SetOption) -> Result:
         if statement.value is None:
             self._settings.pop(statement.name, None)
+        elif statement.name.lower() == "retention":
+            retention_of(statement.value, statement.span)
+            self._settings["retention"] = statement.value
         else:
             self._settings[statement.name] = statement.value
         return Result(status="SET")
 
-    def changes(self, name: str, after: int = 0) -> DataFrame:
-        """Return what changed in an object after an epoch: `epoch`, `kind`, then its columns."""
-        key = self.find(name).key
-        return self.sql(f'SELECT * FROM "{key}__changes" WHERE epoch > {int(after)}')
+    def changes(self, name: str, after: int | None = None) -> DataFrame:
+        """Return what changed in an object after an epoch: `epoch`, `kind`, then its columns.
+
+        Without an epoch, all that is kept; after one whose next is not kept any more, E0413.
+        """
+        found = self.find(name)
+        oldest = self.scheduler.kept.read().oldest
+        if after is not None and after + 1 < oldest and not found.append_only:
+            raise DataError(
+                "E0413",
+                f"the changes of {found.name} after epoch {after} are not kept any more",
+                hint=f"the oldest epoch that is kept is {oldest}: read {found.name} at epoch "
+                f"{oldest} and its changes after that",
+            )
+        where = "" if after is None else f" WHERE epoch > {int(after)}"
+        return self.sql(f'SELECT * FROM "{found.key}__changes"{where}')
 
     def status(self) -> Mapping[str, ObjectRecord]:
         """Return the newest record of every object, without Spark."""

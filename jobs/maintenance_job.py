@@ -2,18 +2,22 @@
 
 # No postponed annotations here: Dagster reads the class of a config from the op's signature.
 from datetime import timedelta
+from pathlib import Path
 
 import dagster as dg
 
 from assets.factory import POOL, errors_for_dagster
-from floodmark.runtime.maintenance import RETENTION, maintain
+from floodmark.runtime.maintenance import maintain
 from resources.warehouse import Warehouse
 
 
 class Maintenance(dg.Config):
-    """How long old versions are kept, in hours."""
+    """How long changes, late rows and old epochs are kept, in hours.
 
-    retention_hours: float = RETENTION / timedelta(hours=1)
+    Without it, `SET retention` of the pipeline files says it, else 7 days.
+    """
+
+    retention_hours: float | None = None
 
 
 @dg.op(pool=POOL)
@@ -22,13 +26,17 @@ def maintain_warehouse(
 ) -> None:
     """Maintain every table; what readers see does not change."""
     with errors_for_dagster(), warehouse.connect() as floodmark:
-        report = maintain(floodmark, timedelta(hours=config.retention_hours))
+        if Path(warehouse.pipelines).is_dir():
+            floodmark.read(warehouse.pipelines)
+        hours = config.retention_hours
+        report = maintain(floodmark, None if hours is None else timedelta(hours=hours))
     context.add_output_metadata(
         {
             "compacted_files": report.compacted_files,
             "checkpoints": report.checkpoints,
+            "expired_files": report.expired_files,
             "deleted_files": report.deleted_files,
-            "expired_epoch_buckets": report.expired_buckets,
+            "oldest_epoch": report.oldest_epoch,
         }
     )
 

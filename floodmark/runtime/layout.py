@@ -11,6 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.runtime.operators.accumulators import state_schema
 from floodmark.runtime.operators.aggregate import parts_of
 from floodmark.storage import warehouse
+from floodmark.storage.table import Store
 
 WATERMARK = "__watermark"
 """VARCHAR in a late table: the watermark that the row was below."""
@@ -82,3 +83,23 @@ def changes_schema(found: AnalysedObject) -> Schema:
 def late_schema(found: AnalysedObject) -> Schema:
     """Return the columns of the late rows."""
     return (*current_schema(found), Field(WATERMARK, VARCHAR))
+
+
+def tables_of(found: AnalysedObject, store: Store) -> list[str]:
+    """Return the tables that an object has at rest; a sink has the state of its operators."""
+    names = state_tables(found)
+    if found.kind not in (Kind.SINK, Kind.VIEW):
+        names += [
+            current_table(found),
+            changes_table(found),
+            late_table(found),
+            dead_letter_table(found),
+        ]
+    return [name for name in names if store.exists(name)]
+
+
+def state_tables(found: AnalysedObject) -> list[str]:
+    """Return the tables of the operators of an object's plan."""
+    plan = found.plan
+    states = [] if plan is None else [s.name for node in plan.nodes for s in plan[node].state]
+    return [state_table(found, name) for name in states]

@@ -8,64 +8,198 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import EPOCH
 from floodmark.errors import TransientError
+from floodmark.runtime import layout
 from floodmark.runtime.tables import Tables
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
-from floodmark.storage.warehouse import STATE
+from floodmark.storage.warehouse import STATE, engine_folder
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
     from floodmark.runtime.scheduler import Scheduler
 
-RETENTION = timedelta(days=7)
 MOST_FILES = 40
 """Active files of a table above which it is compacted after a seal."""
 CHECKPOINT_EVERY = 100
+CLEAN_UP_EVERY = timedelta(days=1)
+_LONGEST_STATEMENT = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class MaintenanceReport:
-    """What a maintenance did; `compacted_files` counts the files that were merged away."""
+    """What a maintenance did.
+
+    `compacted_files` counts the files that were merged away, `expired_files` those of changes, late
+    rows, dead letters and statements whose time was over, `deleted_files` what left the disk.
+    """
 
     compacted_files: int = 0
     checkpoints: int = 0
+    expired_files: int = 0
     deleted_files: int = 0
-    expired_buckets: int = 0
+    oldest_epoch: int = 1
 
 
-def maintain(floodmark: Floodmark, retention: timedelta = RETENTION) -> MaintenanceReport:
-    """Maintain every table of a warehouse, holding the lease; an open epoch is finished first.
+@dataclass(frozen=True)
+class _Horizon:
+    """What a maintenance leaves: epochs from `oldest` on, which pin `versions`, and young files.
 
-    Versions that epochs of the last `retention` pin stay readable, and so do those that a
-    suspended object continues from.
+    `histories` are the tables whose rows expire by epoch; `anew` those that began after `oldest`.
+    """
+
+    oldest: int
+    limit: datetime
+    versions: Mapping[str, int]
+    histories: frozenset[str]
+    anew: frozenset[str]
+
+
+def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> MaintenanceReport:
+    """Maintain every table of a warehouse; an open epoch is finished first.
+
+    Epochs of the last `retention` (the connection's by default) stay readable, and so do those that
+    a suspended object continues from. The lease is held for one table at a time.
     """
     scheduler = floodmark.scheduler
     with scheduler.held("maintenance"):
-        head = scheduler.log.head().sealed
-        if not head:
+        if not scheduler.log.head().sealed:
             return MaintenanceReport()
-        newest = _versions(scheduler.cut().records)
-        merged = sum(compact(scheduler.tables, table) for table in _needing(scheduler, newest))
-        oldest = oldest_retained(scheduler, retention)
-        kept = _versions(scheduler.log.sealed(oldest).objects)
-        deleted = 0
-        for table in newest:
-            scheduler.store.checkpoint(table)
-            deleted += scheduler.store.vacuum(
-                table,
-                retain_versions_from=min(kept.get(table, 0), newest[table]),
-                retention_hours=retention / timedelta(hours=1),
-            )
+        now = scheduler.clock.now()
+        limit = now - (floodmark.retention if retention is None else retention)
+        kept = scheduler.kept.keep_from(oldest_retained(scheduler, limit), now)
+        horizon = _horizon(scheduler, kept.oldest, limit)
         _drop_scratch(scheduler)
-        expired = scheduler.log.expire(oldest)
-    return MaintenanceReport(merged, len(newest), deleted, expired)
+        expired = _expire_statements(scheduler, horizon)
+        tables = list(_versions(scheduler.cut().records))
+    reports = [_maintain_table(scheduler, table, horizon) for table in tables]
+    return MaintenanceReport(
+        sum(r.compacted_files for r in reports),
+        sum(r.checkpoints for r in reports),
+        expired + sum(r.expired_files for r in reports),
+        sum(r.deleted_files for r in reports),
+        kept.oldest,
+    )
+
+
+def is_due(floodmark: Floodmark) -> bool:
+    """Tell whether enough time has passed since the last maintenance for another one."""
+    scheduler = floodmark.scheduler
+    if not scheduler.log.head().sealed:
+        return False
+    since = scheduler.kept.read().cleaned_at or scheduler.log.sealed(1).sealed_at
+    return scheduler.clock.now() - since >= min(CLEAN_UP_EVERY, floodmark.retention)
+
+
+def oldest_retained(scheduler: Scheduler, limit: datetime) -> int:
+    """Return the oldest epoch that must stay: sealed at `limit` or later, or still needed."""
+    log = scheduler.log
+    needed = [max(r.position, 1) for r in scheduler.cut().records.values()]
+    first = min([log.head().sealed, *needed])
+    known = scheduler.kept.read().oldest
+    older = bisect_left(
+        range(1, first + 1), limit, lo=min(known, first) - 1, key=lambda e: log.sealed(e).sealed_at
+    )
+    return min(older + 1, first)
+
+
+def _horizon(scheduler: Scheduler, oldest: int, limit: datetime) -> _Horizon:
+    pipeline = scheduler.deployed().pipeline
+    return _Horizon(
+        oldest,
+        limit,
+        _versions(scheduler.log.sealed(oldest).objects),
+        frozenset(t for found in pipeline.stored for t in _histories(found)),
+        frozenset(_begun_after(scheduler, oldest)),
+    )
+
+
+def _histories(found: AnalysedObject) -> list[str]:
+    """Return the tables whose rows expire; a view's dead letters live as long as its rows."""
+    names = [layout.changes_table(found), layout.late_table(found)]
+    if found.kind in (Kind.SOURCE, Kind.TABLE) and not found.feeders:
+        names.append(layout.dead_letter_table(found))
+    return names
+
+
+def _begun_after(scheduler: Scheduler, oldest: int) -> Iterable[str]:
+    """Yield the tables of objects that began anew after an epoch: their versions start over."""
+    for version in reversed(scheduler.catalogs.versions()):
+        if version.epoch <= oldest:
+            return
+        pipeline: Pipeline = scheduler.at_version(version.version).pipeline
+        for key in scheduler.created_at(version.epoch, version.version):
+            yield from layout.tables_of(pipeline[key], scheduler.store)
+
+
+def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> MaintenanceReport:
+    with scheduler.held(f"maintaining {table}"):
+        store = scheduler.store
+        if not store.exists(table):
+            return MaintenanceReport()
+        expired = _expire_rows(scheduler, table, horizon) if table in horizon.histories else 0
+        merged = 0
+        if plan_compaction(store.open(table).files):
+            with scheduler.sessions().guarded():
+                merged = compact(scheduler.tables, table)
+        store.checkpoint(table)
+        pinned = 0 if table in horizon.anew else horizon.versions.get(table, 0)
+        deleted = store.vacuum(
+            table,
+            retain_versions_from=min(pinned, store.open(table).version),
+            written_before=horizon.limit,
+        )
+    return MaintenanceReport(merged, 1, expired, deleted)
+
+
+def _expire_rows(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
+    """Take the rows of expired epochs out of a table; return how many files went.
+
+    The commit is one that changes no data: nobody who follows the table is told of it.
+    """
+    handle = scheduler.store.open(table)
+    old = [f for f in handle.files if f.low.get(EPOCH, horizon.oldest) < horizon.oldest]
+    if not old:
+        return 0
+    mixed = [f for f in old if f.high.get(EPOCH, horizon.oldest) >= horizon.oldest]
+    kept: tuple[DataFile, ...] = ()
+    if mixed:
+        with scheduler.sessions().guarded():
+            kept = _merged(scheduler.tables, handle, mixed, f"{EPOCH} >= {horizon.oldest}")
+    scheduler.store.commit(
+        handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
+    )
+    return len(old)
+
+
+def _expire_statements(scheduler: Scheduler, horizon: _Horizon) -> int:
+    """Remove the rows of statements before the oldest epoch, and of those that never got one."""
+    folder = engine_folder(scheduler.root) / "dml"
+    limit = horizon.limit.timestamp()
+    old = [p for p in folder.glob("*") if p.stat().st_mtime < limit]
+    if not old:
+        return 0
+    needed: set[Path] = set()
+    for epoch in scheduler.log.epochs(after=horizon.oldest - 1):
+        opened = scheduler.log.opened(epoch)
+        needed.update(Path(path).parent for item in opened.dml for path in item["paths"])
+        if opened.opened_at > horizon.limit + _LONGEST_STATEMENT:
+            break
+    gone = [p for p in old if p not in needed]
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(gone)
 
 
 def _drop_scratch(scheduler: Scheduler) -> None:
@@ -73,21 +207,6 @@ def _drop_scratch(scheduler: Scheduler) -> None:
     for folder in (scheduler.root / STATE).glob("*/*/*"):
         if not scheduler.store.exists(folder.relative_to(scheduler.root).as_posix()):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _needing(scheduler: Scheduler, tables: Mapping[str, int]) -> list[str]:
-    """Return the tables with files to merge; found without Spark."""
-    return [t for t in tables if plan_compaction(scheduler.store.open(t).files)]
-
-
-def oldest_retained(scheduler: Scheduler, retention: timedelta) -> int:
-    """Return the oldest epoch whose versions must stay: young enough, or still needed."""
-    log = scheduler.log
-    head = log.head().sealed
-    limit = scheduler.clock.now() - retention
-    needed = [r.position for r in scheduler.cut().records.values() if r.position]
-    first = min([head, *needed])
-    return next((e for e in log.epochs() if e >= first or log.sealed(e).sealed_at >= limit), first)
 
 
 def after_seal(
@@ -133,13 +252,15 @@ def compact(tables: Tables, table: str) -> int:
     return len(gone)
 
 
-def _merged(tables: Tables, handle: Handle, group: list[DataFile]) -> tuple[DataFile, ...]:
-    """Write the rows of some files as one file."""
+def _merged(
+    tables: Tables, handle: Handle, group: Sequence[DataFile], only: str = "true"
+) -> tuple[DataFile, ...]:
+    """Write the rows of some files, those that fulfil a condition, as one file."""
     rows = tables.read(handle, handle.schema, group)
     assert rows is not None
     attempt = secrets.randbelow(10**9) + 1
     folder = tables.store.stage(handle.table, handle.version, attempt)
-    rows.coalesce(1).write.mode("append").parquet(folder)
+    rows.where(only).coalesce(1).write.mode("append").parquet(folder)
     return tables.store.staged(handle.table, handle.version, attempt)
 
 

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -159,10 +160,10 @@ class DeltaStore(LocalFiles):
         with disk_errors(table):
             DeltaTable(str(self.folder(table))).create_checkpoint()
 
-    def vacuum(self, table: str, *, retain_versions_from: int, retention_hours: float) -> int:
+    def vacuum(self, table: str, *, retain_versions_from: int, written_before: datetime) -> int:
         """Delete orphans and files no version from the given one on needs; return how many."""
         kept = self.open(table, retain_versions_from)
-        return delete_unneeded(self.folder(table), kept.token, time.time() - retention_hours * 3600)
+        return delete_unneeded(self.folder(table), kept.token, written_before.timestamp())
 
     def drop(self, table: str) -> None:
         """Remove the table, its folder included."""

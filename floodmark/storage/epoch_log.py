@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -88,6 +87,13 @@ class SealRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Advanced:
+    """The records of objects that have advanced in an epoch that is not sealed."""
+
+    objects: Sequence[ObjectRecord]
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """Where the log stands: the last sealed epoch (0 before the first) and the open one."""
 
@@ -148,6 +154,24 @@ class EpochLog:
         self._put(epoch, "seal", record)
         return record
 
+    def record_advanced(self, epoch: int, objects: Sequence[ObjectRecord]) -> None:
+        """Append the records of objects that a selection has advanced in an epoch left open.
+
+        They spare the next run the work; what is not here is found out from the objects' tables.
+        """
+        number = 0
+        while not self._try_put(epoch, f"advanced-{number:06d}", Advanced(objects)):
+            number += 1
+
+    def advanced(self, epoch: int) -> dict[str, ObjectRecord]:
+        """Return what selections have advanced in an epoch so far, by object."""
+        out: dict[str, ObjectRecord] = {}
+        number = 0
+        while data := read_record(self._path(epoch, f"advanced-{number:06d}")):
+            out.update({o["object"]: ObjectRecord(**o) for o in data["objects"]})
+            number += 1
+        return out
+
     def opened(self, epoch: int) -> OpenRecord:
         """Return how an epoch was opened; one that is not there is a `DataError` E0410."""
         data = self._read(epoch, "open")
@@ -203,22 +227,11 @@ class EpochLog:
         return self._suspended_after(self.head().sealed + 1)
 
     def epochs(self, after: int = 0) -> Iterator[int]:
-        """Iterate over the retained epochs after the given one, oldest first."""
+        """Iterate over the epochs after the given one, oldest first."""
         for bucket in self._buckets():
             if (bucket + 1) * BUCKET > after:
                 numbers = self._numbers(bucket)
                 yield from (epoch for epoch in sorted(numbers) if epoch > after)
-
-    def expire(self, before: int) -> int:
-        """Delete the records of all whole buckets before an epoch; return how many buckets went.
-
-        The last sealed epoch always stays.
-        """
-        keep = min(before, self.head().sealed)
-        gone = [bucket for bucket in self._buckets() if (bucket + 1) * BUCKET <= keep]
-        for bucket in gone:
-            shutil.rmtree(self._folder / str(bucket))
-        return len(gone)
 
     def _last(self) -> int:
         for bucket in reversed(self._buckets()):
@@ -257,8 +270,7 @@ class EpochLog:
             raise DataError(
                 "E0410",
                 f"epoch {epoch} is not in the log, or not sealed",
-                hint=f"the last sealed epoch is {self.head().sealed}; older ones end with "
-                "the retention",
+                hint=f"the last sealed epoch is {self.head().sealed}",
             )
         return data
 
@@ -266,7 +278,9 @@ class EpochLog:
         if not self._try_put(epoch, kind, record):
             _raise_taken(epoch, "opened" if kind == "open" else "sealed")
 
-    def _try_put(self, epoch: int, kind: str, record: OpenRecord | SealRecord | Event) -> bool:
+    def _try_put(
+        self, epoch: int, kind: str, record: OpenRecord | SealRecord | Event | Advanced
+    ) -> bool:
         path = self._path(epoch, kind)
         with disk_errors("the epoch log"):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -166,10 +167,10 @@ class MemoryStore(LocalFiles):
         self._count("checkpoint")
         self._log(table)
 
-    def vacuum(self, table: str, *, retain_versions_from: int, retention_hours: float) -> int:
+    def vacuum(self, table: str, *, retain_versions_from: int, written_before: datetime) -> int:
         """Delete orphans and files no version from the given one on needs; return how many.
 
-        Every call is older than any retention here, because the log has no clock.
+        Every file is old enough here: nobody else can be about to commit one.
         """
         self._count("vacuum")
         with self._lock:

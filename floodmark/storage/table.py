@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NoReturn, Protocol
 
 from floodmark.catalog.types import Schema
@@ -131,14 +132,18 @@ class Store(Protocol):
     def settled(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one.
 
-        Merging files makes such versions; a commit of an epoch does not, even an empty one.
+        Merging files and ending what has expired make such versions, because neither tells anybody
+        of a change; a commit of an epoch does not, even an empty one.
         """
 
     def checkpoint(self, table: str) -> None:
         """Write a log checkpoint; contents do not change."""
 
-    def vacuum(self, table: str, *, retain_versions_from: int, retention_hours: float) -> int:
-        """Delete orphans and files no version from the given one on needs; return how many."""
+    def vacuum(self, table: str, *, retain_versions_from: int, written_before: datetime) -> int:
+        """Delete orphans and files no version from the given one on needs; return how many.
+
+        Those written later than `written_before` (aware) stay: they may be about to be committed.
+        """
 
     def drop(self, table: str) -> None:
         """Remove the table, its folder included."""

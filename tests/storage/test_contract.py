@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from floodmark.storage.table import AlreadyRecorded, Conflict, Store
 from tests.storage.conftest import SCHEMA, Writer, write_rows
 
 T = "public/t"
+LATER = datetime(2999, 1, 1, tzinfo=UTC)
 
 
 def test_create_open_and_reopen(store: Store) -> None:
@@ -117,7 +119,7 @@ def test_vacuum_keeps_what_pinned_versions_need(store: Store, write: Writer) -> 
     write(T, 4, [(7, "orphan")])
     store.checkpoint(T)
     # Gone: the file of epoch 1, the orphan, and the _SUCCESS files.
-    assert store.vacuum(T, retain_versions_from=2, retention_hours=-1) == 6
+    assert store.vacuum(T, retain_versions_from=2, written_before=LATER) == 6
     for version in (2, 3):
         kept = store.open(T, version)
         assert all(Path(path).is_file() for path in store.paths(kept))

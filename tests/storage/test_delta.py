@@ -23,6 +23,7 @@ from floodmark.storage.table import DataFile
 from tests.storage.conftest import SCHEMA, write_rows
 
 T = "public/t"
+LATER = datetime(2999, 1, 1, tzinfo=UTC)
 ALL_TYPES = (
     Field("b", t.BOOLEAN),
     Field("i2", t.SMALLINT),
@@ -108,7 +109,7 @@ def test_opening_after_a_checkpoint_needs_no_older_log(tmp_path: Path) -> None:
         files = write_rows(store, T, epoch, [(epoch, "a")])
         handle = store.commit(handle, adds=files, app="o", epoch=epoch)
     store.checkpoint(T)
-    store.vacuum(T, retain_versions_from=5, retention_hours=-1)
+    store.vacuum(T, retain_versions_from=5, written_before=LATER)
     assert not delta_log.commit_path(tmp_path / T, 4).exists()
     reopened = DeltaStore(tmp_path).open(T)
     assert set(map(repr, reopened.files)) == set(map(repr, handle.files))

@@ -11,6 +11,7 @@ import pytest
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
 from floodmark.storage.epoch_log import EpochLog, Head, ObjectRecord
+from floodmark.storage.retention import Kept, Retention
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -92,18 +93,12 @@ def test_suspensions_last_until_resumed(tmp_path: Path) -> None:
     assert [e.kind for e in log.events(1)] == ["suspend", "warning"]
 
 
-def test_expiry_keeps_the_head(tmp_path: Path) -> None:
-    log = EpochLog(tmp_path)
-    for epoch in range(1, 2003):
-        if epoch in (1, 2, 1001, 2001, 2002):
-            bucket = tmp_path / "_floodmark" / "epochs" / str(epoch // 1000)
-            bucket.mkdir(parents=True, exist_ok=True)
-            (bucket / f"{epoch}.open.json").write_text("{}")
-            (bucket / f"{epoch}.seal.json").write_text("{}")
-    assert list(log.epochs(after=1)) == [2, 1001, 2001, 2002]
-    assert log.expire(before=1500) == 1
-    assert list(log.epochs()) == [1001, 2001, 2002] and log.head().sealed == 2002
-    assert log.expire(before=10**6) == 1 and log.head().sealed == 2002
+def test_what_is_kept_never_goes_back(tmp_path: Path) -> None:
+    kept = Retention(tmp_path)
+    assert kept.read() == Kept(1, None)
+    kept.keep_from(7, NOW)
+    assert kept.keep_from(3, NOW + timedelta(days=1)) == Retention(tmp_path).read()
+    assert kept.read() == Kept(7, NOW + timedelta(days=1))
 
 
 def test_catalog_versions(tmp_path: Path) -> None:

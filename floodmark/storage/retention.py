@@ -1,0 +1,43 @@
+"""How far back the warehouse goes: the oldest epoch that can still be read, and since when."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from floodmark.storage.local_files import disk_errors, replace_file
+from floodmark.storage.records import read_record, to_text
+from floodmark.storage.warehouse import engine_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The oldest epoch that is kept, and when the last clean-up began; None before the first.
+
+    Versions that epochs from `oldest` on pin are there, and so are their changes, late rows and
+    rows of statements. What earlier ones had may be gone.
+    """
+
+    oldest: int = 1
+    cleaned_at: datetime | None = None
+
+
+class Retention:
+    """The record of what one warehouse keeps; written before anything is removed."""
+
+    def __init__(self, root: str | Path) -> None:
+        self._path = engine_folder(root) / "kept.json"
+
+    def read(self) -> Kept:
+        """Return what is kept."""
+        data = read_record(self._path)
+        return Kept() if data is None else Kept(**data)
+
+    def keep_from(self, oldest: int, at: datetime) -> Kept:
+        """Record a clean-up that leaves epochs from `oldest` on; it never goes back."""
+        kept = Kept(max(oldest, self.read().oldest), at)
+        with disk_errors("the record of what is kept"):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._path, to_text(asdict(kept)))
+        return kept
