@@ -14,6 +14,7 @@ from floodmark.spark.session import Sessions, open_sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from warehouses import Site
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +42,17 @@ def tmp_warehouse(tmp_path: Path) -> Path:
     folder = tmp_path / "warehouse"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(scope="session")
+def week(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site:
+    """Return a week of the demo: `warehouse` before its last epoch, `undisturbed` after it."""
+    from demo_week import start_week
+    from warehouses import Site
+
+    site = Site(tmp_path_factory.mktemp("week"), sessions)
+    start_week(site)
+    site.copy("warehouse", "undisturbed")
+    ended = site.run("undisturbed")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return site
