@@ -24,8 +24,8 @@ from floodmark.runtime.layout import tables_of
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import python_rows
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
-from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.settings import RETENTION, retention_of
+from floodmark.runtime.summary import EpochSummary
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
@@ -121,10 +121,11 @@ class Floodmark:
         self.close()
 
     def close(self) -> None:
-        """End the Spark sessions; the server stays for the next process."""
-        if self._sessions is not None:
-            self._sessions.close()
-            self._sessions = None
+        """End the Spark sessions; the server stays, and the next use attaches anew."""
+        self.scheduler.detach()
+        sessions, self._sessions = self._sessions, None
+        if sessions is not None:
+            sessions.close()
 
     def sessions(self) -> Sessions:
         """Return the Spark sessions, opened at first use."""

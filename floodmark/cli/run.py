@@ -28,10 +28,9 @@ from floodmark.cli.session import connected, suspended_code
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
-    from floodmark.runtime.scheduler import EpochSummary
+    from floodmark.runtime.summary import EpochSummary
     from floodmark.storage.epoch_log import ObjectRecord
 
-POLL_SECONDS = 1.0
 HELP = """Take in what the sources have, epoch by epoch, and print what each object did.
 
 \b
@@ -72,14 +71,27 @@ def run(
             if applied:
                 epoch = connection.scheduler.log.head().sealed
                 _say(settings, f"epoch {epoch} created {len(applied)} objects")
-        done = advance(connection, settings, epochs, moment)
-        if not done and not follow:
-            _say(settings, f"nothing new: epoch {connection.scheduler.log.head().sealed} is sealed")
-        while follow and (epochs is None or done < epochs):
-            time.sleep(POLL_SECONDS)
-            done += advance(connection, settings, epochs and epochs - done, moment)
+        if follow:
+            _follow(connection, settings, epochs, moment)
+        else:
+            done = advance(connection, settings, epochs, moment)
+            if not done:
+                sealed = connection.scheduler.log.head().sealed
+                _say(settings, f"nothing new: epoch {sealed} is sealed")
         code = suspended_code(connection)
     raise typer.Exit(code)
+
+
+def _follow(
+    connection: Floodmark, settings: Settings, epochs: int | None, now: datetime | None
+) -> None:
+    from floodmark.cli.follow import Follower
+
+    def turn(left: int | None) -> int:
+        return advance(connection, settings, left, now)
+
+    _say(settings, "following; Ctrl-C ends it")
+    Follower(connection, turn).until(epochs)
 
 
 def advance(

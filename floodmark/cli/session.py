@@ -27,15 +27,18 @@ _INTERRUPT_EVERY_SECONDS = 0.5
 
 @contextmanager
 def connected(settings: Settings) -> Iterator[Floodmark]:
+    """Yield a connection; errors become their text and an exit code, signals end the command."""
+    with opened(settings) as connection, interruptible(connection):
+        yield connection
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Floodmark]:
     """Yield a connection; Floodmark's errors become their text and an exit code."""
     from floodmark.api import connect
 
     # Closed whatever happens: an open client waits for its server when the process ends.
-    with (
-        reported(settings),
-        connect(settings.warehouse, wait=settings.wait) as connection,
-        interruptible(connection),
-    ):
+    with reported(settings), connect(settings.warehouse, wait=settings.wait) as connection:
         yield connection
 
 
@@ -78,6 +81,23 @@ def interruptible(connection: Floodmark) -> Iterator[None]:
     finally:
         done.set()
         _restore(before)
+
+
+@contextmanager
+def cancellable(connection: Floodmark) -> Iterator[None]:
+    """Let SIGINT end the block and its queries on the server, as a KeyboardInterrupt."""
+    done = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        threading.Thread(target=_interrupt_until, args=(connection, done), daemon=True).start()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        done.set()
+        signal.signal(signal.SIGINT, before)
 
 
 def suspended_code(connection: Floodmark) -> int:

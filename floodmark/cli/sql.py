@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,8 +20,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import json_value, table
-from floodmark.cli.session import connected, suspended_code
-from floodmark.errors import FloodmarkError
+from floodmark.cli.session import connected, opened, suspended_code
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark, Result
@@ -33,15 +30,12 @@ HELP = """Run SQL: queries, CREATE and DROP, INSERT, UPDATE, DELETE, SHOW, EXPLA
 \b
   floodmark sql "SELECT * FROM orders LIMIT 5"
   floodmark sql -f changes.sql       a file, statement by statement
-  floodmark sql < changes.sql        the same from a pipe
-  floodmark sql                      a prompt; \\d lists objects, \\q ends it
+  floodmark sql < changes.sql        the same from a pipe, or with -f -
+  floodmark sql                      a prompt; \\? lists its commands
   floodmark sql --json "SHOW TABLES" one line of JSON per statement
 
 Queries read the last sealed epoch. A statement that fails ends the script; those before it hold.
 """
-_HELP_PROMPT = """\\d          list the objects          \\timing  show how long statements take
-\\d NAME     show its columns          \\q       leave
-A statement ends with a semicolon."""
 
 
 def register(app: typer.Typer) -> None:
@@ -60,21 +54,31 @@ def sql(
     settings = Settings(warehouse, pipelines, wait, as_json)
     if statements is not None and file is not None:
         raise typer.BadParameter("give SQL text or a file, not both")
-    if file is not None and not file.is_file():
+    if file is not None and str(file) != "-" and not file.is_file():
         raise typer.BadParameter(f"the file {file} does not exist")
+    if str(file) == "-":
+        file = None
+    if statements is None and file is None and sys.stdin.isatty():
+        raise typer.Exit(_converse(settings))
     with connected(settings) as connection:
         before = set(connection.scheduler.log.suspended())
         if statements is not None:
             run_script(connection, settings, statements)
         elif file is not None:
             run_script(connection, settings, file.read_text(encoding="utf-8"), str(file))
-        elif sys.stdin.isatty():
-            _prompt(connection, settings)
         else:
             run_script(connection, settings, sys.stdin.read())
         fresh = set(connection.scheduler.log.suspended()) - before
         code = suspended_code(connection) if fresh else 0
     raise typer.Exit(code)
+
+
+def _converse(settings: Settings) -> int:
+    from floodmark.cli.prompt import Prompt
+
+    with opened(settings) as connection:
+        Prompt(connection, settings, lambda text: run_script(connection, settings, text)).converse()
+        return suspended_code(connection)
 
 
 def run_script(
@@ -112,54 +116,3 @@ def result_json(result: Result) -> dict[str, object]:
         "rowcount": result.rowcount,
         "notices": list(result.notices),
     }
-
-
-def _prompt(connection: Floodmark, settings: Settings) -> None:
-    with suppress(ImportError):
-        import readline
-
-        readline.parse_and_bind("tab: complete")
-    typer.echo("Floodmark: statements end with ;   \\? for help, \\q to leave")
-    buffer, timing = "", False
-    while True:
-        try:
-            line = input("floodmark-> " if buffer else "floodmark=> ")
-        except EOFError:
-            typer.echo("")
-            return
-        if not buffer and line.strip().startswith("\\"):
-            words = line.split()
-            if words[0] in ("\\q", "\\quit"):
-                return
-            timing = timing != (words[0] == "\\timing")
-            _meta(connection, settings, words)
-            continue
-        buffer = f"{buffer}\n{line}" if buffer else line
-        if not buffer.strip() or not buffer.rstrip().endswith(";"):
-            buffer = buffer if buffer.strip() else ""
-            continue
-        _attempt(connection, settings, buffer, timing)
-        buffer = ""
-
-
-def _attempt(connection: Floodmark, settings: Settings, text: str, timing: bool = False) -> None:
-    """Run what was typed; an error is shown and the prompt goes on."""
-    started = time.perf_counter()
-    try:
-        run_script(connection, settings, text)
-    except FloodmarkError as error:
-        typer.echo(error.render(), err=True)
-    if timing:
-        typer.echo(f"Time: {(time.perf_counter() - started) * 1000:.0f} ms")
-
-
-def _meta(connection: Floodmark, settings: Settings, words: list[str]) -> None:
-    match words:
-        case ["\\d"]:
-            _attempt(connection, settings, "SELECT name, kind, state, mode FROM floodmark.objects")
-        case ["\\d", name]:
-            _attempt(connection, settings, f"DESCRIBE {name}")
-        case ["\\timing"]:
-            typer.echo("timing changed")
-        case _:
-            typer.echo(_HELP_PROMPT)
