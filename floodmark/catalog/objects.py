@@ -7,6 +7,7 @@ from enum import Enum
 
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.errors import Span
 from floodmark.sql import statements as s
 
 DEFAULT_SCHEMA = "public"
@@ -67,6 +68,11 @@ class CatalogObject:
     def key(self) -> str:
         """Return the name in the catalog's map: sinks have a name space of their own."""
         return key_of(self.name, self.kind)
+
+    @property
+    def span(self) -> Span:
+        """Return where it is defined: `file` (None without one), `line` and `column` in it."""
+        return self.statement.span
 
     @property
     def schema(self) -> str:

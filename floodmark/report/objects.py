@@ -53,7 +53,7 @@ def object_parts(
 def _properties(connection: Floodmark, found: AnalysedObject) -> str:
     relation = found.relation
     record = connection.status().get(found.key)
-    span = found.object.statement.span
+    span = found.object.span
     marks = {} if record is None else record.watermarks
     pairs = [
         ("columns", ", ".join(f"{c.name} {c.type}" for c in relation.visible)),
@@ -62,7 +62,7 @@ def _properties(connection: Floodmark, found: AnalysedObject) -> str:
         ("watermarks", ", ".join(f"{c} {v}" for c, v in marks.items())),
         ("last epoch", str(record.position) if record is not None else ""),
         ("fingerprint", found.fingerprint),
-        ("defined in", span.file or "a statement"),
+        ("defined in", f"{span.file}:{span.line}" if span.file else "a statement"),
     ]
     items = (f"<dt>{k}</dt><dd>{escape(v)}</dd>" for k, v in pairs if v)
     return f"<dl>{''.join(items)}</dl>"

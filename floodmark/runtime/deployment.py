@@ -37,13 +37,12 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
     catalog = Catalog()
     for applied in version.statements:
         before = have.get(applied.object or "")
-        if before is not None and (before.sql, before.origin.value) == (
-            applied.sql,
-            applied.origin,
-        ):
+        if before is not None and _applied(before) == applied:
             catalog = Catalog({**catalog.objects, before.key: before})
             continue
-        statement = parse_statement(applied.sql, applied.file)
+        statement = parse_statement(
+            applied.sql, applied.file, line=applied.line, column=applied.column
+        )
         assert isinstance(statement, s.Definition)
         catalog = catalog.create(statement, Origin(applied.origin))
     pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
@@ -52,10 +51,14 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
 
 def statements_of(catalog: Catalog) -> list[AppliedStatement]:
     """Return a catalog as the statements that define it, in the order of creation."""
-    return [
-        AppliedStatement(o.statement.sql, o.statement.span.file, o.origin.value, o.key)
-        for o in catalog.objects.values()
-    ]
+    return [_applied(found) for found in catalog.objects.values()]
+
+
+def _applied(found: CatalogObject) -> AppliedStatement:
+    place = found.span
+    return AppliedStatement(
+        found.sql, place.file, found.origin.value, found.key, place.line, place.column
+    )
 
 
 @dataclass(frozen=True)
@@ -133,10 +136,10 @@ def _with_definitions(
         created = catalog.create(statement, Origin.FILE)
         key = next(k for k in created.objects if k not in catalog.objects)
         same = deployed.catalog.objects.get(key)
-        keeps = (
-            same is not None and same.origin is Origin.FILE and same.sql == created.objects[key].sql
-        )
-        catalog = created if not keeps or same is None else Catalog({**catalog.objects, key: same})
+        if same is not None and _applied(same) == _applied(created.objects[key]):
+            catalog = Catalog({**catalog.objects, key: same})
+        else:
+            catalog = created
     for key, found in statements.objects.items():
         if key not in catalog.objects:
             catalog = Catalog({**catalog.objects, key: found})

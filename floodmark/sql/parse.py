@@ -27,8 +27,18 @@ def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
     return _parse(text, file, lambda parser: _checked(parser.script()))
 
 
-def parse_statement(text: str, file: str | None = None) -> Statement:
-    """Parse a text that holds exactly one statement."""
+def parse_statement(
+    text: str, file: str | None = None, *, line: int = 1, column: int = 1
+) -> Statement:
+    """Parse a text that holds exactly one statement.
+
+    `line` and `column` are where it starts in its file, as its spans say; blanks stand in for what
+    comes before it there.
+
+    >>> parse_statement("SELECT 1", "a.sql", line=7, column=3).span.line
+    7
+    """
+    text = "\n" * (line - 1) + " " * (column - 1) + text
     statements = parse_script(text, file)
     if len(statements) == 1:
         return statements[0]

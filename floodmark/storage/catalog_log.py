@@ -16,12 +16,17 @@ from floodmark.storage.warehouse import engine_folder
 
 @dataclass(frozen=True, slots=True)
 class AppliedStatement:
-    """One statement of a catalog version: its text, where it came from and what it defines."""
+    """One statement of a catalog version: its text, where it came from and what it defines.
+
+    `line` and `column` are where it starts in its file, counted from 1.
+    """
 
     sql: str
     file: str | None
     origin: str
     object: str | None
+    line: int = 1
+    column: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,58 @@
+"""What is deployed knows its place in the pipeline files, without Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from floodmark.catalog.objects import CatalogObject
+from floodmark.runtime.deployment import (
+    EMPTY,
+    Deployed,
+    load,
+    plan_files,
+    read_files,
+    statements_of,
+)
+from floodmark.storage.catalog_log import CatalogLog
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+TABLE = "CREATE TABLE t (k INT PRIMARY KEY);"
+VIEW = "  CREATE MATERIALIZED VIEW v AS\n  SELECT k + 1 AS n FROM t;"
+
+
+def place(found: CatalogObject) -> tuple[str | None, int, int]:
+    return found.span.file, found.span.line, found.span.column
+
+
+def deployed(tmp_path: Path, text: str, known: Deployed = EMPTY) -> Deployed:
+    """Apply one file as a warehouse does: through its catalog log."""
+    (tmp_path / "a.sql").write_text(text)
+    plan = plan_files(read_files(tmp_path), known)
+    log = CatalogLog(tmp_path / "warehouse")
+    log.append(1, statements_of(plan.catalog), NOW)
+    version = CatalogLog(tmp_path / "warehouse").latest()
+    assert version is not None
+    return load(version, known)
+
+
+def test_a_deployed_object_has_its_line_in_the_file(tmp_path: Path) -> None:
+    found = deployed(tmp_path, f"-- a table\n{TABLE}\n\n-- a view\n{VIEW}\n")
+    file = str(tmp_path / "a.sql")
+    assert place(found.catalog.objects["t"]) == (file, 2, 1)
+    assert place(found.catalog.objects["v"]) == (file, 5, 3)
+    assert found.catalog.objects["v"].sql == VIEW.strip().rstrip(";")
+    plan = found.pipeline["v"].plan
+    assert plan is not None and plan.root.span is not None
+    assert (plan.root.span.file, plan.root.span.line) == (file, 6)
+
+
+def test_a_statement_that_moves_is_no_change_and_knows_its_new_place(tmp_path: Path) -> None:
+    before = deployed(tmp_path, f"{TABLE}\n{VIEW}\n")
+    (tmp_path / "a.sql").write_text(f"{TABLE}\n-- moved\n\n{VIEW}\n")
+    plan = plan_files(read_files(tmp_path), before)
+    assert plan.changes == ()
+    assert plan.catalog.objects["t"] is before.catalog.objects["t"]
+    assert [found.span.line for found in plan.catalog.objects.values()] == [1, 4]
+    again = deployed(tmp_path, (tmp_path / "a.sql").read_text(), before)
+    assert [found.span.line for found in again.catalog.objects.values()] == [1, 4]
