@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.state import rereadable
 from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import WEIGHT
 from floodmark.plan import nodes as n
+from floodmark.runtime import bounds
+from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.operators import aggregate, close_aggregate, dispatch, join, union_all
 from floodmark.runtime.operators.rows import Rows, weighted
+from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-Ranges = Mapping[str, tuple[Any, Any]]
-"""Inclusive bounds by column; None is open."""
+Keeps = Callable[[DataFile], bool]
+"""Tells whether a file can hold rows that matter."""
 
 
 class Inputs(Protocol):
@@ -32,14 +36,21 @@ class Inputs(Protocol):
     def changes(self, scan: n.Scan) -> Rows | None:
         """Return what the epoch changed in an object."""
 
-    def before(self, scan: n.Scan) -> DataFrame | None:
-        """Return the object's rows before the epoch."""
+    def bounds(self, scan: n.Scan) -> Bounds | None:
+        """Return the bounds of what the epoch changed in an object, None when that is nothing."""
 
-    def after(self, scan: n.Scan, ranges: Ranges | None = None) -> DataFrame | None:
-        """Return the object's rows after the epoch, at least those within the ranges."""
+    def before(self, scan: n.Scan, keeps: Keeps | None = None) -> DataFrame | None:
+        """Return the object's rows before the epoch, at least those of the files that matter."""
+
+    def after(self, scan: n.Scan, keeps: Keeps | None = None) -> DataFrame | None:
+        """Return the object's rows after the epoch, at least those of the files that matter."""
 
     def watermark(self, node: n.Node, column: str, *, before: bool) -> object | None:
         """Return the watermark of a node's column, before or after the epoch."""
+
+
+_EVERYWHERE: Bounds = MappingProxyType({})
+Read = Callable[[n.Scan, Keeps | None], "DataFrame | None"]
 
 
 class Stages(Protocol):
@@ -134,24 +145,40 @@ class Evaluation:
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         return self.stages.settle(f"{self.name(node)}_changes", rows, columns)
 
-    def before(self, node: n.Node) -> DataFrame | None:
-        """Return the rows of a re-readable node before the epoch."""
-        return None if self.inputs.fills else self._rows(node, after=False)
+    def bounds(self, node: n.Node) -> Bounds:
+        """Return where the values of a node's changes lie."""
+        return bounds.of_changes(node, self.inputs.bounds) or {}
 
-    def after(self, node: n.Node) -> DataFrame | None:
-        """Return the rows of a re-readable node after the epoch."""
-        return self._rows(node, after=True)
+    def before(self, node: n.Node, within: Bounds = _EVERYWHERE) -> DataFrame | None:
+        """Return the rows of a re-readable node before the epoch, at least those within bounds."""
+        return None if self.inputs.fills else self._rows(node, self.inputs.before, within)
 
-    def after_range(self, node: n.Node, ranges: Ranges) -> DataFrame | None:
-        """Return the rows after the epoch; files wholly outside the scan's ranges are not read."""
-        return self._rows(node, after=True, ranges=ranges)
+    def after(self, node: n.Node, within: Bounds = _EVERYWHERE) -> DataFrame | None:
+        """Return the rows of a re-readable node after the epoch, at least those within bounds."""
+        return self._rows(node, self.inputs.after, within)
 
-    def _rows(self, node: n.Node, *, after: bool, ranges: Ranges | None = None) -> DataFrame | None:
+    def _rows(self, node: n.Node, read: Read, within: Bounds) -> DataFrame | None:
+        match node:
+            case n.UnionAll():
+                branches = ((b, bounds.of_branch(node, b, within)) for b in node.branches)
+                return self._union(node, [self._rows(b, read, w) for b, w in branches])
+            case n.Join():
+                sides = zip((node.left, node.right), bounds.of_sides(node, within), strict=True)
+                frames = [self._rows(side, read, w) for side, w in sides]
+            case _ if within and bounds.is_row_local(node):
+                return self._local(node, read, bounds.keeper(node, within))
+            case n.Scan():
+                return read(node, None)
+            case _:
+                frames = [self._rows(child, read, _EVERYWHERE) for child in node.inputs]
+        return self._batch(node, frames)
+
+    def _local(self, node: n.Node, read: Read, keeps: Keeps) -> DataFrame | None:
         if isinstance(node, n.Scan):
-            return self.inputs.after(node, ranges) if after else self.inputs.before(node)
-        frames = [self._rows(child, after=after, ranges=ranges) for child in node.inputs]
-        if isinstance(node, n.UnionAll):
-            return self._union(node, frames)
+            return read(node, keeps)
+        return self._batch(node, [self._local(child, read, keeps) for child in node.inputs])
+
+    def _batch(self, node: n.Node, frames: list[DataFrame | None]) -> DataFrame | None:
         present = [frame for frame in frames if frame is not None]
         if len(present) < len(frames):
             return None
@@ -185,16 +212,30 @@ class _Sides:
 
     def old(self, node: n.Node) -> DataFrame | None:
         if rereadable(node):
-            return self.evaluation.before(node)
+            return self.evaluation.before(node, self._matching(node))
         return self._arrangement(node).before()
 
     def new(self, node: n.Node) -> DataFrame | None:
         if rereadable(node):
-            return self.evaluation.after(node)
+            return self.evaluation.after(node, self._matching(node))
         side = self._side(node)
         if side not in self._new:
             self._new[side] = self._arrangement(node).after(self.evaluation.settled(node))
         return self._new[side]
+
+    def _matching(self, node: n.Node) -> Bounds:
+        """Return where the keys lie for which an input is read again: those that change.
+
+        An inner join reads a side for the other one's changes; padded rows depend on both.
+        """
+        left, right = (self.evaluation.bounds(s) for s in (self.node.left, self.node.right))
+        of_left = {b: left[a] for a, b in self.node.equi if a in left}
+        of_right = {b: right[b] for _, b in self.node.equi if b in right}
+        if node is self.node.left:
+            return {a: of_right[b] for a, b in self.node.equi if b in of_right}
+        inner = self.node.kind is n.JoinKind.INNER
+        changed = self.evaluation.delta(self.node.right) is not None
+        return of_left if inner or not changed else bounds.hull([of_left, of_right])
 
     def keep(self) -> None:
         """Record both arrangements, also where the join did not need their new rows."""

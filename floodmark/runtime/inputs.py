@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.types import Schema
 from floodmark.changelog import KIND, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.reference.watermarks import propagate
-from floodmark.runtime import layout
+from floodmark.runtime import bounds, layout
+from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators.rows import Rows, weighted
 from floodmark.runtime.tables import Tables
 from floodmark.spark.types import quoted
-from floodmark.storage.pruning import prune
-from floodmark.storage.table import Handle
+from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from floodmark.runtime.evaluation import Ranges
 
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -64,34 +63,46 @@ class EpochInputs:
             return None if rows is None else Rows(weighted(rows), consolidated=True, inserts=True)
         if not self.changed(scan.object):
             return None
-        found = self.objects[scan.object]
-        epoch = self._after.epoch
+        handle, columns = self._changes_of(scan.object)
+        frame = self.tables.of_epoch(handle, columns, self._after.epoch)
+        if frame is None:
+            return None
         names = [quoted(name) for name in scan.names]
+        if self.objects[scan.object].append_only:
+            return Rows(weighted(frame.selectExpr(*names)), consolidated=True, inserts=True)
+        return Rows(frame.selectExpr(*names, _WEIGHT_OF_KIND), consolidated=True)
+
+    def bounds(self, scan: n.Scan) -> Bounds | None:
+        """Return the bounds of what the epoch changed in an object, None when that is nothing."""
+        if self.fills:
+            return {}
+        if not self.changed(scan.object):
+            return None
+        handle, _ = self._changes_of(scan.object)
+        return bounds.of_files(self.tables.files_of_epoch(handle, self._after.epoch), scan.names)
+
+    def _changes_of(self, object_: str) -> tuple[Handle, Schema]:
+        """Return the table that holds an object's changes, after the epoch, and its columns."""
+        found = self.objects[object_]
         if found.append_only:
-            handle = self._handle(self._after, scan.object, layout.current_table(found))
-            assert handle is not None
-            frame = self.tables.of_epoch(handle, layout.current_schema(found), epoch)
-            return (
-                None
-                if frame is None
-                else Rows(weighted(frame.selectExpr(*names)), consolidated=True, inserts=True)
-            )
-        handle = self._handle(self._after, scan.object, layout.changes_table(found))
+            table, columns = layout.current_table(found), layout.current_schema(found)
+        else:
+            table, columns = layout.changes_table(found), layout.changes_schema(found)
+        handle = self._handle(self._after, object_, table)
         assert handle is not None
-        frame = self.tables.of_epoch(handle, layout.changes_schema(found), epoch)
-        return (
-            None
-            if frame is None
-            else Rows(frame.selectExpr(*names, _WEIGHT_OF_KIND), consolidated=True)
-        )
+        return handle, columns
 
-    def before(self, scan: n.Scan) -> DataFrame | None:
-        """Return the object's rows before the epoch."""
-        return self._rows(self._before, scan, None)
+    def before(
+        self, scan: n.Scan, keeps: Callable[[DataFile], bool] | None = None
+    ) -> DataFrame | None:
+        """Return the object's rows before the epoch; `keeps` tells which files matter."""
+        return self._rows(self._before, scan, keeps)
 
-    def after(self, scan: n.Scan, ranges: Ranges | None = None) -> DataFrame | None:
-        """Return the object's rows after the epoch, at least those within the ranges."""
-        return self._rows(self._after, scan, ranges)
+    def after(
+        self, scan: n.Scan, keeps: Callable[[DataFile], bool] | None = None
+    ) -> DataFrame | None:
+        """Return the object's rows after the epoch; `keeps` tells which files matter."""
+        return self._rows(self._after, scan, keeps)
 
     def watermark(self, node: n.Node, column: str, *, before: bool) -> Any:
         """Return the watermark of a node's column, before or after the epoch."""
@@ -105,12 +116,14 @@ class EpochInputs:
         scanned = {scan.object: cut.watermarks(scan.object) for scan in n.scans(node)}
         return dict(propagate(node, scanned, self._now))
 
-    def _rows(self, cut: Cut, scan: n.Scan, ranges: Ranges | None) -> DataFrame | None:
+    def _rows(
+        self, cut: Cut, scan: n.Scan, keeps: Callable[[DataFile], bool] | None
+    ) -> DataFrame | None:
         found = self.objects[scan.object]
         handle = self._handle(cut, scan.object, layout.current_table(found))
         if handle is None:
             return None
-        files = prune(handle, None, dict(ranges)) if ranges else handle.files
+        files = handle.files if keeps is None else tuple(filter(keeps, handle.files))
         frame = self.tables.read(handle, layout.current_schema(found), files)
         return None if frame is None else frame.selectExpr(*(quoted(name) for name in scan.names))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime import failpoints, layout
+from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import accumulators as acc
@@ -19,6 +21,7 @@ from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD
 from floodmark.runtime.tables import ROUTE, Tables, Writer
 from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
@@ -112,19 +115,20 @@ class OwnGroups:
     stages: ObjectStages
     node: n.Aggregate
 
-    def stored(self, keys: DataFrame, key: tuple[str, ...]) -> DataFrame | None:
+    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
         home = self.stages.home
         handle = self.stages.handle_before(layout.current_table(home))
         if handle is None:
             return None
-        rows = self.stages.tables.read(handle, layout.current_schema(home))
+        names = self._names()
+        files = prune(handle, None, {names[c]: found for c, found in within.items()})
+        rows = self.stages.tables.read(handle, layout.current_schema(home), files)
         if rows is None:
             return None
-        names = self._names()
         renamed = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.group]
         groups = rows.selectExpr(*renamed, *(quoted(f.name) for f in layout.own_state(home)))
-        return _among(groups, handle, keys, key)
+        return _among(groups, files, keys, key)
 
     def _names(self) -> dict[str, str]:
         """Map the aggregate's columns to those of the object."""
@@ -149,11 +153,14 @@ class AggregateFiles:
     table: str
     schema: Schema
 
-    def stored(self, keys: DataFrame, key: tuple[str, ...]) -> DataFrame | None:
+    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
         handle = self.stages.handle_before(self.table)
-        rows = None if handle is None else self.stages.tables.read(handle, self.schema)
-        return None if rows is None or handle is None else _among(rows, handle, keys, key)
+        if handle is None:
+            return None
+        files = prune(handle, None, within)
+        rows = self.stages.tables.read(handle, self.schema, files)
+        return None if rows is None else _among(rows, files, keys, key)
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
@@ -251,7 +258,9 @@ class AggregateFiles:
         return self.stages.read_scratch(self.table, released, self.schema)
 
 
-def _among(rows: DataFrame, handle: Handle, keys: DataFrame, key: tuple[str, ...]) -> DataFrame:
+def _among(
+    rows: DataFrame, files: Sequence[DataFile], keys: DataFrame, key: tuple[str, ...]
+) -> DataFrame:
     """Return the rows of the keys where the table is too large to broadcast whole.
 
     Spark cannot broadcast the preserved side of the outer join that follows: it would shuffle
@@ -259,7 +268,7 @@ def _among(rows: DataFrame, handle: Handle, keys: DataFrame, key: tuple[str, ...
     """
     from pyspark.sql import functions as F
 
-    if not key or sum(file.size for file in handle.files) < BROADCAST_BYTES:
+    if not key or sum(file.size for file in files) < BROADCAST_BYTES:
         return rows
     wanted = keys.selectExpr(*(f"{quoted(c)} AS {quoted('__w_' + c)}" for c in key))
     condition = " AND ".join(f"{quoted(c)} <=> {quoted('__w_' + c)}" for c in key)

@@ -63,9 +63,13 @@ class Tables:
         paths = self.store.paths(handle, chosen)
         return self.spark.read.schema(ddl(_nullable(columns))).parquet(*paths)
 
+    def files_of_epoch(self, handle: Handle, epoch: int) -> tuple[DataFile, ...]:
+        """Return the files that hold rows which one epoch wrote, merged with others or not."""
+        return prune(handle, None, {EPOCH: (epoch, epoch)})
+
     def of_epoch(self, handle: Handle, columns: Schema, epoch: int) -> DataFrame | None:
         """Return the rows that one epoch wrote."""
-        files = prune(handle, None, {EPOCH: (epoch, epoch)})
+        files = self.files_of_epoch(handle, epoch)
         mixed = any(f.low.get(EPOCH) != f.high.get(EPOCH) for f in files)
         wanted = columns if any(f.name == EPOCH for f in columns) else (*columns, _EPOCH_FIELD)
         frame = self.read(handle, wanted if mixed else columns, files)

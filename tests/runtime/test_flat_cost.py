@@ -116,7 +116,6 @@ def test_a_projection_reads_as_much_after_a_while(long: Long) -> None:
     assert 0 < late <= 1.3 * early
 
 
-@pytest.mark.xfail(strict=True, reason="an aggregate reads all groups that it has stored")
 def test_groups_of_a_new_hour_do_not_read_the_old_hours(long: Long) -> None:
     early, late = long.early_and_late("public/g")
     assert late <= 1.3 * early

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from floodmark.analysis.analyse import AnalysedPlan
+    from floodmark.runtime.bounds import Bounds
     from floodmark.runtime.evaluation import Inputs, Stages
 
 OLD, NEW = "__old_", "__new_"
@@ -31,10 +32,10 @@ Grouping = n.Aggregate | n.CloseAggregate
 class Stored(Protocol):
     """Groups at rest."""
 
-    def stored(self, keys: DataFrame, key: tuple[str, ...]) -> DataFrame | None:
+    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none.
 
-        Groups that are not among `keys` may be left out.
+        Groups that are not among `keys`, all of which lie within the bounds, may be left out.
         """
 
 
@@ -75,8 +76,11 @@ class Surroundings(Protocol):
     def delta(self, node: n.Node) -> Rows | None:
         """Return the changes of a node."""
 
-    def after(self, node: n.Node) -> DataFrame | None:
-        """Return the rows of a re-readable node after the epoch."""
+    def bounds(self, node: n.Node) -> Bounds:
+        """Return where the values of a node's changes lie."""
+
+    def after(self, node: n.Node, within: Bounds) -> DataFrame | None:
+        """Return the rows of a re-readable node after the epoch, at least those within bounds."""
 
     def own_state(self, node: n.Node) -> Stored | None:
         """Return the node's groups at rest, where they live in the object's own table."""
@@ -165,15 +169,22 @@ def transitions(
     scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
     if scoped:
         partial = _with_scope(node, partial, scoped, _scope(node, changes, around))
-    stored = state.stored(changes.selectExpr(*map(quoted, node.group)), node.group)
+    keys = changes.selectExpr(*map(quoted, node.group))
+    stored = state.stored(keys, node.group, _touched_bounds(node, around))
     merged = _joined(node, partial, stored, parts)
     return merged.selectExpr(*map(quoted, node.group), *_sides(node, parts, stored is not None))
+
+
+def _touched_bounds(node: Grouping, around: Surroundings) -> Bounds:
+    """Return where the keys of the touched groups lie."""
+    found = around.bounds(node.input)
+    return {name: found[name] for name in node.group if name in found}
 
 
 def _scope(node: Grouping, changes: DataFrame, around: Surroundings) -> DataFrame | None:
     """Return the input's rows after the epoch that no argument refuses."""
     if rereadable(node.input):
-        rows = around.after(node.input)
+        rows = around.after(node.input, _touched_bounds(node, around))
     else:
         name = f"{around.name(node)}_input"
         rows = around.stages.arrangement(name, node.input.schema).after(changes)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.state import closes_from_input
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import ColumnRef
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import aggregate
 from floodmark.runtime.operators.rows import Rows, weighted
@@ -37,7 +36,7 @@ def delta(node: n.CloseAggregate, around: Evaluation) -> Rows | None:
 
 
 def _from_input(node: n.CloseAggregate, around: Evaluation, before: Any, after: Any) -> Rows | None:
-    rows = around.after_range(node.input, _time_range(node, before, after))
+    rows = around.after(node.input, {node.window: (before, after)} if before is not None else {})
     if rows is None:
         return None
     return Rows(weighted(_closed(node, rows, around, before, after)), consolidated=True)
@@ -51,33 +50,6 @@ def _closed(
     if before is not None:
         conditions.append(f"{quoted(node.window)} >= {literal(before, type_)}")
     return aggregate.batch(node, rows.where(" AND ".join(conditions)), around.now)
-
-
-def _time_range(node: n.CloseAggregate, before: Any, after: Any) -> dict[str, tuple[Any, Any]]:
-    """Return the range of the scanned time column that the closing windows can hold.
-
-    Known where the window is a tumbling window's start over a column of the scan.
-    """
-    step, column = node.input, node.window
-    while isinstance(step, n.Project | n.Filter):
-        if isinstance(step, n.Project):
-            expr = dict(step.columns)[column]
-            if not isinstance(expr, ColumnRef):
-                return {}
-            column = expr.name
-        step = step.input
-    if not isinstance(step, n.Tumble) or column != step.start:
-        return {}
-    time = step.time
-    step = step.input
-    while isinstance(step, n.Project | n.Filter):
-        if isinstance(step, n.Project):
-            expr = dict(step.columns)[time]
-            if not isinstance(expr, ColumnRef):
-                return {}
-            time = expr.name
-        step = step.input
-    return {time: (before, after)} if isinstance(step, n.Scan) else {}
 
 
 def _from_state(node: n.CloseAggregate, around: Evaluation, after: Any) -> Rows | None:

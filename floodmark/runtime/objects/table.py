@@ -1,0 +1,197 @@
+"""A table in an epoch: what its connector, sinks and DML bring, merged by its key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from floodmark.analysis.pipeline import ORIGIN, AnalysedObject
+from floodmark.catalog.types import BIGINT, Field, Schema
+from floodmark.changelog import EPOCH, ROW_ID, WEIGHT
+from floodmark.connectors.base import Connector
+from floodmark.runtime import layout
+from floodmark.runtime.bounds import Bounds, hull, of_files
+from floodmark.runtime.evaluation import Evaluation
+from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
+from floodmark.runtime.operators import materialize, merge, source
+from floodmark.runtime.operators.rows import Rows
+from floodmark.runtime.operators.source import LateFilter
+from floodmark.runtime.stages import BROADCAST_BYTES, ObjectStages
+from floodmark.runtime.tables import rows_of
+from floodmark.spark.session import Sessions
+from floodmark.spark.types import quoted
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.pruning import prune
+from floodmark.storage.statistics import read_footer
+from floodmark.storage.table import DataFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_OFFSET_FIELD = Field("__offset", BIGINT)
+_ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
+
+
+@dataclass(frozen=True)
+class _Operations:
+    """What one writer does to the table: a frame, where its keys lie, the rows it delivered."""
+
+    frame: DataFrame
+    within: Bounds = field(default_factory=dict)
+
+
+def advance(task: Task, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
+    """Gather what the connector, sinks and DML write, and merge it into the stored rows."""
+    return _Gathering(task, task.stages(task.found)).merged(sessions, connector)
+
+
+@dataclass
+class _Gathering:
+    """The writers of one table in one epoch."""
+
+    task: Task
+    stages: ObjectStages
+    rows_in: int = 0
+
+    @property
+    def found(self) -> AnalysedObject:
+        """Return the table."""
+        return self.task.found
+
+    @property
+    def columns(self) -> Schema:
+        """Return the table's columns, hidden ones included."""
+        return self.found.relation.columns
+
+    def merged(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
+        """Write and commit what the epoch changes in the table."""
+        operations = list(self._operations(sessions, connector))
+        if not operations:
+            out, written = self.task.apply(None, self.stages)
+        elif self.found.append_only:
+            out, written = self.task.append(self._inserted(operations), self.stages)
+        else:
+            out, written = self.task.apply(self._changes(operations), self.stages)
+        return ObjectRecord(
+            self.found.key,
+            {**self.task.kept_versions(), **self.stages.versions, **written},
+            rows_in=self.rows_in + self.task.rows_of_inputs(self._upstream()),
+            rows_out=out,
+            dead_rows=sum(rows_of(files) for _, files in self.stages.dead),
+        )
+
+    def _upstream(self) -> set[str]:
+        return {r for key in self.found.feeders for r in self.task.work.pipeline[key].reads}
+
+    def _operations(self, sessions: Sessions, connector: Connector | None) -> Iterator[_Operations]:
+        parts = []
+        if connector is not None and self.task.work.splits.get(self.found.key):
+            parts.append(self._connected(sessions, connector))
+        parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
+        parts += [self._changed_by_hand(i) for i in self.task.work.dml if self._is_mine(i)]
+        return (part for part in parts if part is not None)
+
+    def _is_mine(self, item: Mapping[str, Any]) -> bool:
+        return bool(item["table"] == self.found.key)
+
+    def _changed_by_hand(self, item: Mapping[str, Any]) -> _Operations:
+        """Return the operations of one DML statement."""
+        self.rows_in += int(item["rows"])
+        frame = self.task.tables.read_paths(
+            item["paths"], (*self.columns, WEIGHT_FIELD, _ORDINAL_FIELD)
+        )
+        files = [read_footer(Path(path), path) for path in item["paths"]]
+        return _Operations(merge.dml_operations(frame, self.columns), self._within(files))
+
+    def _within(self, files: Sequence[DataFile]) -> Bounds:
+        return of_files(files, self.found.relation.stream_key) or {}
+
+    def _connected(self, sessions: Sessions, connector: Connector) -> _Operations | None:
+        """Return the operations of the table's own connector."""
+        task, declared = self.task, self.found.declared
+        assert declared is not None
+        splits = task.work.splits[self.found.key]
+        session = sessions.ingest if connector.reads_text else sessions.main
+        frame = source.typed(connector.read(session, splits), declared, task.work.epoch, task.now)
+        names = [quoted(c.name) for c in declared.columns]
+        columns = (*self._declared_fields(), _OFFSET_FIELD)
+        routed = source.routed(frame, LateFilter((), {}), columns, task.now)
+        scratch = layout.state_table(self.found, "connector")
+        files = task.writer.write_routed(scratch, routed)
+        self.stages.put_aside(scratch, files.get(source.DEAD, ()))
+        accepted = files.get(source.GOOD, ())
+        good = self.stages.read_scratch(scratch, accepted, columns)
+        self.rows_in += sum(rows_of(f) for f in files.values())
+        if good is None:
+            return None
+        hidden = []
+        if not self.found.relation.primary_key:
+            hidden = [ROW_ID, f"CAST(NULL AS STRING) AS {ORIGIN}"]
+        typed = good.selectExpr(*names, *hidden, "__offset")
+        return _Operations(merge.connector_operations(typed, self.columns), self._within(accepted))
+
+    def _declared_fields(self) -> Schema:
+        declared = self.found.declared
+        assert declared is not None
+        fields = tuple(Field(c.name, c.type) for c in declared.columns)
+        hidden = () if self.found.relation.primary_key else (Field(ROW_ID, BIGINT),)
+        return (*fields, *hidden, Field(EPOCH, BIGINT))
+
+    def _fed(self, key: str, ordinal: int) -> _Operations | None:
+        """Return the operations of one sink."""
+        sink = self.task.work.pipeline[key]
+        assert sink.plan is not None
+        inputs = self.task.work.inputs(self.task.tables, sink)
+        mine = replace(self.stages, owner=sink)
+        evaluation = Evaluation(sink.plan, inputs, mine)
+        root = sink.plan.root
+        rows = evaluation.root()
+        if rows is None:
+            return None
+        columns = (*root.schema, WEIGHT_FIELD)
+        frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
+        if frame is None:
+            return None
+        frame = self._with_origin(frame, sink)
+        operations = merge.sink_operations(frame, self.columns, self._tie(sink), ordinal)
+        keyed = self.found.relation.primary_key
+        within = {c: b for c, b in evaluation.bounds(root).items() if c in keyed}
+        return _Operations(operations, within)
+
+    def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
+        """Return what orders the sink's rows of one key: the upstream stream key."""
+        keyed = bool(self.found.relation.primary_key)
+        return sink.relation.stream_key if keyed else self.found.relation.stream_key
+
+    def _with_origin(self, frame: DataFrame, sink: AnalysedObject) -> DataFrame:
+        """Add the hidden key of a table without one: the sink and its upstream stream key."""
+        if self.found.relation.primary_key:
+            return frame
+        key = ", ".join(quoted(c) for c in sink.relation.stream_key)
+        origin = f"concat('{sink.name}:', to_json(struct({key}), map('ignoreNullFields', 'false')))"
+        # The sink's own rows may have hidden columns of the same names.
+        shown = [quoted(f.name) for f in self.found.relation.visible]
+        return frame.selectExpr(*shown, f"0L AS {ROW_ID}", f"{origin} AS {ORIGIN}", WEIGHT)
+
+    def _inserted(self, operations: Sequence[_Operations]) -> Rows:
+        names = [quoted(f.name) for f in self.columns]
+        frame = merge.gathered([o.frame for o in operations])
+        return Rows(frame.selectExpr(*names, WEIGHT))
+
+    def _changes(self, operations: Sequence[_Operations]) -> DataFrame:
+        """Return the changes of the stored rows."""
+        key = self.found.relation.stream_key
+        gathered = merge.gathered([o.frame for o in operations])
+        chosen = merge.last_per_key(gathered, self.columns, key)
+        table = layout.current_table(self.found)
+        version = self.task.work.before.version(self.found.key, table)
+        stored, small = None, True
+        if version is not None:
+            handle = self.task.tables.at(table, version)
+            files = prune(handle, None, hull([o.within for o in operations]))
+            stored = self.task.tables.read(handle, layout.current_schema(self.found), files)
+            small = sum(file.size for file in files) < BROADCAST_BYTES
+        pairs = merge.pairs(chosen, stored, self.columns, key, small=small)
+        return materialize.as_changes(pairs, self.columns, self.task.work.epoch)

@@ -1,0 +1,207 @@
+"""One object in one epoch: what it reads, and how its changes are written and committed.
+
+What a reader of the object sees is committed last, so that its table's application transaction
+says how far the object has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.objects import Kind
+from floodmark.catalog.types import INT, VARCHAR, Field
+from floodmark.changelog import ERROR, KIND, WEIGHT
+from floodmark.connectors.base import Split
+from floodmark.runtime import failpoints, layout
+from floodmark.runtime.cut import Cut
+from floodmark.runtime.inputs import EpochInputs
+from floodmark.runtime.keys import touched_files
+from floodmark.runtime.operators import materialize, source
+from floodmark.runtime.operators.rows import Rows, stamped
+from floodmark.runtime.stages import ObjectStages
+from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
+from floodmark.spark.types import quoted
+from floodmark.storage.table import DataFile, Handle
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WEIGHT_FIELD = Field(WEIGHT, INT, nullable=False)
+_KIND_FIELD = Field(KIND, VARCHAR)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The files of a changelog, and those of changes that nobody sees."""
+
+    changes: tuple[DataFile, ...] = ()
+    silent: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an epoch asks of one object."""
+
+    epoch: int
+    now: datetime
+    before: Cut
+    after: Cut
+    pipeline: Pipeline
+    created: frozenset[str] = frozenset()
+    splits: Mapping[str, Sequence[Split]] = field(default_factory=dict)
+    dml: Sequence[Mapping[str, Any]] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
+        """Return what a plan of the object reads."""
+        return EpochInputs(
+            tables,
+            self.pipeline.objects,
+            self.before,
+            self.after,
+            self.now,
+            fills=found.key in self.created,
+        )
+
+
+@dataclass
+class Task:
+    """One advance of one object."""
+
+    found: AnalysedObject
+    work: Work
+    tables: Tables
+    writer: Writer
+
+    @property
+    def now(self) -> int:
+        """Return the epoch's time in microseconds."""
+        return self.work.inputs(self.tables, self.found).now
+
+    def stages(self, owner: AnalysedObject) -> ObjectStages:
+        """Return where operators of the object's plan, or of a sink's, keep things."""
+        return ObjectStages(self.tables, self.writer, self.work.before, self.found, owner)
+
+    def kept_versions(self) -> dict[str, int]:
+        """Return the versions of all tables of the object before the epoch."""
+        record = self.work.before.records.get(self.found.key)
+        return dict(record.versions) if record is not None else {}
+
+    def rows_of_inputs(self, names: Collection[str]) -> int:
+        """Return how many rows the epoch changed in some objects."""
+        before = self.work.before.records
+        return sum(
+            record.rows_out
+            for key, record in self.work.after.records.items()
+            if key in names and record is not before.get(key)
+        )
+
+    def dead_letters(self, written: Sequence[tuple[str, tuple[DataFile, ...]]]) -> dict[str, int]:
+        """Commit written dead letters; return the version of their table."""
+        if not written:
+            return {}
+        target = layout.dead_letter_table(self.found)
+        moved: tuple[DataFile, ...] = ()
+        for table, files in written:
+            moved = self.writer.move(table, files, target)
+        handle = self.writer.commit(target, layout.DEAD_LETTER, moved)
+        failpoints.reach("dead_letter_committed")
+        return {target: handle.version}
+
+    def append(self, rows: Rows, stages: ObjectStages) -> tuple[int, dict[str, int]]:
+        """Add rows to an append-only view, failing ones to its dead letters: one job."""
+        table = layout.current_table(self.found)
+        schema = layout.current_schema(self.found)
+        stamp = stamped(self.work.epoch)
+        names = [quoted(f.name) for f in self.found.relation.columns]
+        if rows.failing:
+            route = f"CASE WHEN {ERROR} IS NULL THEN 0 ELSE {source.DEAD} END AS {ROUTE}"
+            frame = rows.frame.selectExpr(*names, stamp, WEIGHT, ERROR, route)
+            files = self.writer.write_routed(table, frame)
+            stages.put_aside(table, files.get(source.DEAD, ()))
+            good = files.get(source.GOOD, ())
+        else:
+            good = self.writer.write(table, rows.frame.selectExpr(*names, stamp))
+        failpoints.reach("files_written")
+        versions = self.dead_letters(stages.dead)
+        handle = self.writer.commit(table, schema, good)
+        failpoints.reach("view_committed")
+        return rows_of(good), {**versions, table: handle.version}
+
+    def update(self, rows: Rows | None, stages: ObjectStages) -> tuple[int, dict[str, int]]:
+        """Consolidate changes, write them, and rewrite the rows that they touch."""
+        relation = self.found.relation
+        settled: Rows | None = rows
+        if rows is not None and rows.failing:
+            columns = (*relation.columns, WEIGHT_FIELD)
+            frame = stages.settle("root", rows, columns)
+            settled = (
+                None
+                if frame is None
+                else replace(rows, frame=frame, failing=False, kinded=False, carried=())
+            )
+        changes = None
+        if settled is not None:
+            changes = materialize.changelog(
+                settled, relation.columns, relation.stream_key, self.work.epoch
+            )
+        return self.apply(changes, stages)
+
+    def apply(self, changes: DataFrame | None, stages: ObjectStages) -> tuple[int, dict[str, int]]:
+        """Commit changes to the changes table, then the current rows that follow from them."""
+        versions = self.dead_letters(stages.dead)
+        failpoints.reach("state_committed")
+        if self.found.append_only:
+            handle = self.writer.commit(
+                layout.current_table(self.found), layout.current_schema(self.found)
+            )
+            return 0, {**versions, handle.table: handle.version}
+        table = layout.changes_table(self.found)
+        written = _Written() if changes is None else self._write_changes(table, changes)
+        failpoints.reach("files_written")
+        handle = self.writer.commit(table, layout.changes_schema(self.found), written.changes)
+        current = self._rewrite(table, written)
+        return rows_of(written.changes), {
+            **versions,
+            table: handle.version,
+            current.table: current.version,
+        }
+
+    def _write_changes(self, table: str, changes: DataFrame) -> _Written:
+        """Write a changelog; changes of accumulators alone go to files of their own."""
+        if not layout.own_state(self.found):
+            return _Written(self.writer.write(table, changes))
+        silent = f"CASE WHEN {KIND} IN ('-S', '+S') THEN 1 ELSE 0 END AS {ROUTE}"
+        files = self.writer.write_routed(table, changes.selectExpr("*", silent))
+        return _Written(files.get(0, ()), files.get(1, ()))
+
+    def _rewrite(self, changes_table: str, written: _Written) -> Handle:
+        """Rewrite the touched files of the current rows from the written changes."""
+        table = layout.current_table(self.found)
+        schema = layout.current_schema(self.found)
+        done = self.writer.recorded(table)
+        if done is not None:
+            return done
+        current = self.writer.newest(table, schema)
+        files = (*written.changes, *written.silent)
+        if not files:
+            return self.writer.commit(table, schema, on=current)
+        columns = (*self.found.relation.columns, *layout.own_state(self.found))
+        paths = self.writer.paths(changes_table, files)
+        if all(f.low.get(KIND) == f.high.get(KIND) == "+I" for f in files):
+            # New rows alone: the files of the changelog are those of the table, too.
+            added = self.tables.store.share(table, paths, self.work.epoch, self.writer.attempt)
+            return self.writer.commit(table, schema, added, (), current)
+        frame = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
+        key = self.found.relation.stream_key
+        touched = touched_files(current, files, paths, key)
+        stored = self.tables.read(current, schema, touched)
+        rows = materialize.rewritten(stored, frame, columns, key, self.work.epoch)
+        rewritten = self.writer.write(table, rows)
+        handle = self.writer.commit(table, schema, rewritten, touched, current)
+        failpoints.reach("sink_committed" if self.found.kind is Kind.TABLE else "view_committed")
+        return handle

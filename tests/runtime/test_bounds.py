@@ -1,0 +1,106 @@
+"""Bounds from file statistics through a plan: what they keep, and what they must not lose."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from floodmark.catalog.types import BIGINT, INT, TIMESTAMP, Field
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import ColumnRef, Literal
+from floodmark.runtime import bounds
+from floodmark.storage.table import DataFile
+
+HOUR = (0, 0, 3_600_000_000)
+NONE = (0, 0, 0)
+
+
+def _scan(name: str, prefix: str = "") -> n.Scan:
+    columns = (
+        Field(prefix + "id", BIGINT, nullable=False),
+        Field(prefix + "k", INT),
+        Field(prefix + "ts", TIMESTAMP),
+    )
+    return n.Scan(name, columns, (prefix + "id",), ChangelogMode.APPEND_ONLY)
+
+
+def _file(low: dict[str, object], high: dict[str, object], **nulls: int) -> DataFile:
+    counts = {name: nulls.get(name, 0) for name in low}
+    return DataFile("f", 1, 10, low, high, counts)  # type: ignore[arg-type]
+
+
+def test_a_column_with_nulls_has_no_bounds() -> None:
+    file = _file({"id": 1, "k": 2}, {"id": 9, "k": 3}, k=1)
+    assert bounds.of_files([file], ["id", "k"]) == {"id": (1, 9)}
+
+
+def test_bounds_need_statistics_of_every_file() -> None:
+    files = [_file({"id": 1}, {"id": 9}), DataFile("g", 1, 3, {}, {}, {})]
+    assert bounds.of_files(files, ["id"]) == {}
+    assert bounds.of_files([], ["id"]) is None
+
+
+def test_windows_follow_their_time() -> None:
+    node = n.Tumble(_scan("s"), "ts", HOUR, NONE, start="ws", end="we")
+    at = (datetime(2026, 1, 1, 10, 7), datetime(2026, 1, 1, 12, 59))
+    found = bounds.of_changes(node, lambda _: {"ts": at})
+    assert found is not None
+    assert found["ws"] == (datetime(2026, 1, 1, 10), datetime(2026, 1, 1, 12))
+    assert found["we"] == (datetime(2026, 1, 1, 11), datetime(2026, 1, 1, 13))
+
+
+def test_a_constant_column_is_its_own_bound() -> None:
+    node = n.Project(_scan("s"), (("one", Literal(INT, 1)), ("none", Literal(INT, None))))
+    assert bounds.of_changes(node, lambda _: {}) == {"one": (1, 1)}
+
+
+def test_one_unknown_branch_makes_a_union_unknown() -> None:
+    union = n.UnionAll((_scan("s"), _scan("t")), "__branch")
+    both = {"s": {"id": (1, 2), "k": (0, 1)}, "t": {"id": (7, 9)}}
+    assert bounds.of_changes(union, lambda s: both[s.object]) == {"id": (1, 9)}
+    assert bounds.of_changes(union, lambda s: {"t": both["t"]}.get(s.object)) == {"id": (7, 9)}
+    assert bounds.of_changes(union, lambda _: None) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (n.JoinKind.INNER, {"id": (1, 9), "rid": (1, 9)}),
+        (n.JoinKind.LEFT, {"id": (1, 9)}),
+        (n.JoinKind.RIGHT, {"rid": (1, 9)}),
+        (n.JoinKind.FULL, {}),
+        (n.JoinKind.SEMI, {"id": (1, 9)}),
+    ],
+)
+def test_keys_of_a_join_lie_where_either_side_changes(
+    kind: n.JoinKind, expected: bounds.Bounds
+) -> None:
+    join = n.Join(_scan("s"), _scan("t", "r"), kind, (("id", "rid"),))
+    changed = {"s": {"id": (1, 2), "k": (0, 1)}, "t": {"rid": (7, 9), "rk": (0, 1)}}
+    assert bounds.of_changes(join, lambda s: changed[s.object]) == expected
+
+
+def test_partners_of_one_changed_side_are_unknown() -> None:
+    join = n.Join(_scan("s"), _scan("t", "r"), n.JoinKind.INNER, (("id", "rid"),))
+    found = bounds.of_changes(
+        join, lambda s: {"rid": (7, 9), "rk": (0, 1)} if s.object == "t" else None
+    )
+    assert found == {"id": (7, 9), "rid": (7, 9), "rk": (0, 1)}
+
+
+def test_a_padded_side_is_read_by_key_only() -> None:
+    join = n.Join(_scan("s"), _scan("t", "r"), n.JoinKind.LEFT, (("id", "rid"),))
+    wanted = {"id": (1, 2), "k": (3, 4), "rk": (5, 6)}
+    assert bounds.of_sides(join, wanted) == ({"id": (1, 2), "k": (3, 4)}, {"rid": (1, 2)})
+
+
+def test_a_file_is_kept_unless_it_surely_lies_outside() -> None:
+    node = n.Project(_scan("s"), (("key", ColumnRef(INT, "k")),))
+    keeps = bounds.keeper(node, {"key": (10, 20)})
+    assert keeps(_file({"k": 1}, {"k": 10}))
+    assert not keeps(_file({"k": 1}, {"k": 9}))
+    assert not keeps(_file({"k": 21}, {"k": 30}))
+    assert keeps(_file({"k": 1}, {"k": 9}, k=1))
+    assert keeps(DataFile("f", 1, 10, {}, {}, {}))
