@@ -186,7 +186,7 @@ class Run:
                 scheduler.catalogs.append(1, applied, self.clock.now())
                 scheduler._deployed = deployment.Deployed(1, self.pipeline)
             deployed = scheduler.deployed()
-            offers = scheduler._offers(deployed)
+            offers = scheduler.offers.of(deployed.pipeline)
             opened = scheduler._open(number, deployed.version, self.clock.now(), offers, statements)
             scheduler._run(opened)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,6 +37,7 @@ HELP = """Take in what the sources have, epoch by epoch, and print what each obj
   floodmark run                      until nothing is new
   floodmark run --epochs 1           one epoch
   floodmark run --follow             go on, as data comes
+  floodmark run --select a,b         only these objects; the epoch stays open for the others
   floodmark run --now 2013-02-01T00  with this as the time of the epochs
   floodmark run --json | jq .        one line of JSON per epoch
 
@@ -57,13 +58,16 @@ def run(
     ] = True,
     follow: Annotated[bool, typer.Option("--follow", help="Wait for more when caught up.")] = False,
     now: Annotated[str | None, typer.Option(help="The time of the epochs, ISO 8601, UTC.")] = None,
+    select: Annotated[
+        str | None, typer.Option(help="Advance these objects alone, by name, with commas.")
+    ] = None,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
-    moment = _moment(now)
+    moment, chosen = _moment(now), _names(select)
     with connected(settings) as connection:
         folder = settings.pipelines_if_any
         if folder is not None:
@@ -74,7 +78,7 @@ def run(
         if follow:
             _follow(connection, settings, epochs, moment)
         else:
-            done = advance(connection, settings, epochs, moment)
+            done = advance(connection, settings, epochs, moment, chosen)
             if not done:
                 sealed = connection.scheduler.log.head().sealed
                 _say(settings, f"nothing new: epoch {sealed} is sealed")
@@ -99,6 +103,7 @@ def advance(
     settings: Settings,
     epochs: int | None = None,
     now: datetime | None = None,
+    select: Sequence[str] | None = None,
 ) -> int:
     """Run epochs until nothing is new, print them, and return how many there were."""
     if not connection.has_new():
@@ -106,7 +111,7 @@ def advance(
     started = time.monotonic()
     done = rows = 0
     with _display(settings, epochs) as display:
-        for summary in connection.epochs(epochs, now, display.show):
+        for summary in connection.epochs(epochs, now, display.show, select):
             done += 1
             rows += sum(r.rows_in for r in summary.touched)
             display.sealed(summary)
@@ -140,6 +145,10 @@ class Display:
         """Print that an epoch is done."""
         if self._json:
             typer.echo(json.dumps(summary_json(summary)))
+            return
+        if not summary.sealed:
+            for line in summary.notices:
+                self._console.print(line, highlight=False)
             return
         took = duration(summary.duration_s)
         text = f"epoch {summary.epoch} sealed  {len(summary.touched)} objects  {took}"
@@ -200,6 +209,9 @@ def summary_json(summary: EpochSummary) -> dict[str, Any]:
         "duration_s": summary.duration_s,
         "objects": [record_json(r) for r in summary.touched],
         "suspended": dict(summary.suspended),
+        "sealed": summary.sealed,
+        "waiting_for": list(summary.waiting_for),
+        "held_back": {key: list(upstream) for key, upstream in summary.held_back.items()},
     }
 
 
@@ -215,6 +227,10 @@ def record_json(record: ObjectRecord) -> dict[str, Any]:
         "duration_s": record.duration_s,
         "position": record.position,
     }
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -1,0 +1,56 @@
+"""Taking objects that are not suspended any more through the epochs that they missed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from floodmark.analysis.pipeline import Pipeline
+from floodmark.runtime.cut import Cut, Progress
+from floodmark.runtime.run import Run, needs_of
+from floodmark.storage.epoch_log import ObjectRecord
+
+if TYPE_CHECKING:
+    from floodmark.runtime.scheduler import Scheduler
+
+
+def blocked(suspended: Collection[str], pipeline: Pipeline) -> set[str]:
+    """Return the suspended objects and all that depend on them."""
+    out = set(suspended)
+    for found in pipeline.stored:
+        if needs_of(found, pipeline) & out:
+            out.add(found.key)
+    return out
+
+
+def behind(
+    scheduler: Scheduler, records: Mapping[str, ObjectRecord], pipeline: Pipeline, epoch: int
+) -> set[str]:
+    """Return the objects that have epochs to catch up before this one; suspended ones have not."""
+    held = blocked(scheduler.log.suspended(), pipeline)
+    return {k for k, r in records.items() if k not in held and r.position < epoch - 1}
+
+
+def caught_up(
+    scheduler: Scheduler,
+    records: Mapping[str, ObjectRecord],
+    pipeline: Pipeline,
+    epoch: int,
+    created: frozenset[str],
+) -> dict[str, ObjectRecord]:
+    """Advance what is behind by the missed epochs, oldest first; return all objects' records."""
+    out = dict(records)
+    missing = behind(scheduler, records, pipeline, epoch)
+    first = min((records[key].position for key in missing), default=epoch - 1) + 1
+    for missed in range(first, epoch):
+        late = {k for k, r in out.items() if r.position < missed}
+        sealed = scheduler.log.sealed(missed - 1).objects if missed > 1 else {}
+        before = {**{k: r for k, r in sealed.items() if k in out}, **{k: out[k] for k in late}}
+        progress = Progress(Cut(missed - 1, before), missed)
+        for key, done in scheduler.log.sealed(missed).objects.items():
+            if key in out and key not in late:
+                progress.add(done)
+        run = Run(scheduler, scheduler.log.opened(missed), pipeline, progress)
+        run.advance(late - created)
+        out.update({k: r for k, r in progress.done.items() if k in late})
+    return out

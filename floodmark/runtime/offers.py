@@ -1,0 +1,85 @@
+"""What the sources have that no epoch has taken in yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
+from floodmark.connectors.registry import make_connector
+from floodmark.errors import FloodmarkError
+from floodmark.storage.epoch_log import EpochLog
+
+MAX_ROWS_PER_EPOCH = 1_000_000
+
+
+class Offers:
+    """Asks the connectors of one warehouse; keeps them, and what each has discovered."""
+
+    def __init__(self, log: EpochLog) -> None:
+        self._log = log
+        self._connectors: dict[str, tuple[AnalysedObject, Connector]] = {}
+        self._discoveries: dict[str, Discovery] = {}
+        self._discovered = 0
+
+    def of(self, pipeline: Pipeline, limit: int | None = None) -> dict[str, Sequence[Split]]:
+        """Return what is new, by source; a source that cannot say does not stop the others.
+
+        Its error is raised once the others have nothing new.
+        """
+        self._discover()
+        positions = self._log.positions()
+        suspended = self._log.suspended()
+        out: dict[str, Sequence[Split]] = {}
+        errors: list[FloodmarkError] = []
+        for found in pipeline.objects.values():
+            if found.declared is None or found.declared.connector is None or found.key in suspended:
+                continue
+            options = dict(found.declared.options)
+            rows = limit or int(options.get("max_rows_per_epoch", MAX_ROWS_PER_EPOCH))
+            discovery = self._discoveries.setdefault(found.key, Discovery())
+            try:
+                splits = self.connector(found).offer(positions.get(found.key, {}), rows, discovery)
+            except FloodmarkError as error:
+                errors.append(error)
+                continue
+            if splits:
+                out[found.key] = splits
+        if errors and not out:
+            raise errors[0]
+        return out
+
+    def connector(self, found: AnalysedObject) -> Connector:
+        """Return the connector of a source."""
+        cached = self._connectors.get(found.key)
+        if cached is not None and cached[0] is found:
+            return cached[1]
+        declared = found.declared
+        assert declared is not None
+        connector = make_connector(
+            SourceSpec(
+                found.name,
+                declared.physical,
+                declared.format,
+                declared.encode,
+                dict(declared.options),
+                tuple(c.metadata for c in declared.columns if c.metadata is not None),
+            )
+        )
+        self._connectors[found.key] = (found, connector)
+        return connector
+
+    def _discover(self) -> None:
+        """Feed the splits that were logged since last time to the discoveries."""
+        head = self._log.head()
+        last = head.open.epoch if head.open is not None else head.sealed
+        for epoch in self._log.epochs(after=self._discovered):
+            if epoch > last:
+                break
+            opened = self._log.opened(epoch)
+            for source in opened.restarted:
+                self._discoveries.pop(source, None)
+            for source, splits in opened.splits.items():
+                found = self._discoveries.setdefault(source, Discovery())
+                found.add(Split.from_json(split) for split in splits)
+            self._discovered = epoch

@@ -1,0 +1,186 @@
+"""One epoch's objects, in dependency order, independent ones in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.connectors.base import Split
+from floodmark.errors import UserError
+from floodmark.runtime import failpoints
+from floodmark.runtime.cut import Progress
+from floodmark.runtime.epoch import Work, advance
+from floodmark.runtime.inputs import EpochInputs
+from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+
+if TYPE_CHECKING:
+    from floodmark.runtime.scheduler import Scheduler
+
+THREADS = 4
+
+
+class _Skipped(Enum):
+    """Why a run does not advance an object."""
+
+    SUSPENDED = "it, or something it needs, is suspended"
+    LEFT = "it, or something it needs, is not selected"
+
+
+def needs_of(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
+    """Return what has to be advanced before an object: what it reads, or its sinks do."""
+    sinks = [pipeline[key] for key in found.feeders]
+    return {*found.reads, *(name for sink in sinks for name in sink.reads)}
+
+
+class Run:
+    """Advances objects in one epoch; `progress` grows by their records.
+
+    With a selection, an object outside of it counts as done where the epoch does not touch it;
+    else it is `left`, and so is what needs it. `left` may be given what cannot advance anyhow.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        record: OpenRecord,
+        pipeline: Pipeline,
+        progress: Progress,
+        created: frozenset[str] = frozenset(),
+        select: Collection[str] | None = None,
+        left: Collection[str] = (),
+    ) -> None:
+        self.scheduler = scheduler
+        self.record = record
+        self.pipeline = pipeline
+        self.progress = progress
+        self.created = created
+        self.select = select
+        self.left = set(left)
+        self.suspended = set(scheduler.log.suspended())
+
+    def advance(self, keys: Collection[str]) -> None:
+        """Advance objects, each after those that flow into it.
+
+        One that fails by its user's fault is suspended.
+        """
+        waiting = {o.key: needs_of(o, self.pipeline) for o in self.pipeline.stored if o.key in keys}
+        running: dict[Future[ObjectRecord | _Skipped], str] = {}
+        with ThreadPoolExecutor(THREADS) as pool:
+            while waiting or running:
+                busy = waiting.keys() | set(running.values())
+                ready = [key for key, needs in waiting.items() if not needs & busy]
+                for key in ready:
+                    waiting.pop(key)
+                    running[pool.submit(self._one, key)] = key
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    self._finished(running.pop(future), future)
+
+    def _finished(self, key: str, future: Future[ObjectRecord | _Skipped]) -> None:
+        try:
+            outcome = future.result()
+        except UserError as error:
+            self.scheduler.log.record(
+                "suspend", self.scheduler.clock.now(), error.message, object=key, code=error.code
+            )
+            outcome = _Skipped.SUSPENDED
+        match outcome:
+            case _Skipped.LEFT:
+                self.left.add(key)
+            case _Skipped.SUSPENDED:
+                self.suspended.add(key)
+                if key not in self.progress.before.records:
+                    behind = self.record.epoch - 1
+                    self.progress.add(ObjectRecord(key, {}, touched=False, position=behind))
+            case record:
+                self.progress.add(replace(record, position=self.record.epoch))
+                failpoints.reach("first_object_done")
+                if self.scheduler.on_progress is not None and record.touched:
+                    self.scheduler.on_progress(self.record.epoch, record)
+
+    def _one(self, key: str) -> ObjectRecord | _Skipped:
+        """Advance one object, or say why not."""
+        found = self.pipeline[key]
+        concerned = {key} | needs_of(found, self.pipeline)
+        if concerned & self.suspended:
+            return _Skipped.SUSPENDED
+        if concerned & self.left:
+            return _Skipped.LEFT
+        work = self.work()
+        if not self._has_work(found, work):
+            return self._untouched(found, work)
+        if self.select is not None and key not in self.select:
+            return _Skipped.LEFT
+        sessions = self.scheduler.sessions()
+        with sessions.guarded():
+            reads = found.declared is not None and found.declared.connector is not None
+            connector = self.scheduler.offers.connector(found) if reads else None
+            return advance(found, work, self.scheduler.tables, sessions, connector)
+
+    def work(self) -> Work:
+        """Return what the epoch asks, with what it has done so far."""
+        splits = {
+            source: [Split.from_json(split) for split in taken]
+            for source, taken in self.record.splits.items()
+        }
+        unfilled = {k for k, r in self.progress.before.records.items() if not r.versions}
+        created = self.created | unfilled
+        return Work(
+            self.record.epoch,
+            self.record.now,
+            self.progress.before,
+            self.progress.cut(),
+            self.pipeline,
+            created,
+            splits,
+            self.record.dml,
+            {"catalog_version": self.record.catalog_version},
+        )
+
+    def _has_work(self, found: AnalysedObject, work: Work) -> bool:
+        if found.key in work.created or found.key in work.splits:
+            return True
+        if any(item["table"] == found.key for item in work.dml):
+            return True
+        done = self.progress.done
+        changed = {k for k, r in done.items() if r.touched and (r.rows_out or k in work.created)}
+        if needs_of(found, self.pipeline) & changed or self.created & set(found.feeders):
+            return True
+        return found.emits_on_close and self._closes(found, work)
+
+    def _closes(self, found: AnalysedObject, work: Work) -> bool:
+        before, after = work.before, work.after
+        return any(before.watermarks(k) != after.watermarks(k) for k in found.reads)
+
+    def _untouched(self, found: AnalysedObject, work: Work) -> ObjectRecord:
+        before = work.before.records.get(found.key) or ObjectRecord(found.key, {})
+        marks = dict(before.watermarks)
+        if found.plan is not None and found.relation.watermarks:
+            inputs = EpochInputs(
+                _NO_TABLES, self.pipeline.objects, work.before, work.after, work.now, fills=False
+            )
+            fresh = inputs.watermarks(found.plan.root)
+            marks = {c: fresh[c] for c, _ in found.relation.watermarks if c in fresh}
+        return replace(
+            before,
+            rows_in=0,
+            rows_out=0,
+            late_rows=0,
+            dead_rows=0,
+            duration_s=0.0,
+            touched=False,
+            watermarks=marks,
+        )
+
+
+class _NoTables:
+    """Stands for tables where only watermarks are asked for, so that Spark is not attached."""
+
+    spark: Any = None
+
+
+_NO_TABLES: Any = _NoTables()

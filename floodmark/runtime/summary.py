@@ -1,0 +1,77 @@
+"""What a run of one epoch did, and what an epoch that is not sealed waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from floodmark.analysis.pipeline import Pipeline
+from floodmark.runtime.run import needs_of
+from floodmark.storage.epoch_log import ObjectRecord
+
+
+@dataclass(frozen=True)
+class EpochSummary:
+    """What one epoch did: a record per object, and who is suspended with what message.
+
+    An epoch of which only a selection has advanced is not `sealed`: it has the records of what
+    advanced just now and is `waiting_for` the objects that have not. `held_back` are those of the
+    selection, each with the objects that have to advance first; none where the object has earlier
+    epochs to catch up.
+    """
+
+    epoch: int
+    now: datetime
+    objects: Mapping[str, ObjectRecord]
+    suspended: Mapping[str, str] = field(default_factory=dict)
+    duration_s: float = 0.0
+    sealed: bool = True
+    waiting_for: tuple[str, ...] = ()
+    held_back: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def touched(self) -> tuple[ObjectRecord, ...]:
+        """Return the records of the objects that changed."""
+        return tuple(r for r in self.objects.values() if r.touched)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Return, a line each, why the epoch is not sealed and what held the selection back."""
+        if self.sealed:
+            return ()
+        lines = [f"epoch {self.epoch} is not sealed: it waits for {', '.join(self.waiting_for)}"]
+        for key, upstream in self.held_back.items():
+            first = (
+                f"advances after {', '.join(upstream)}" if upstream else "has epochs to catch up"
+            )
+            lines.append(f"{key} {first}")
+        return (*lines, "a run without a selection completes the epoch")
+
+
+def left_open(
+    summary: EpochSummary, pipeline: Pipeline, left: Collection[str], select: Collection[str]
+) -> EpochSummary:
+    """Return the summary of an epoch in which objects are left."""
+    waiting = tuple(o.key for o in pipeline.stored if o.key in left)
+    held_back = {
+        key: tuple(k for k in waiting if k in needs_of(pipeline[key], pipeline))
+        for key in waiting
+        if key in select
+    }
+    return replace(summary, sealed=False, waiting_for=waiting, held_back=held_back)
+
+
+def unopened(
+    epoch: int, now: datetime, pipeline: Pipeline, offered: Collection[str], select: Collection[str]
+) -> EpochSummary | None:
+    """Return the summary of an epoch that a selection without any of its sources does not open.
+
+    None where nothing of the selection is downstream of what is new.
+    """
+    touched = set(offered)
+    for found in pipeline.stored:
+        if needs_of(found, pipeline) & touched:
+            touched.add(found.key)
+    summary = left_open(EpochSummary(epoch, now, {}), pipeline, touched, select)
+    return summary if summary.held_back else None
