@@ -2,61 +2,37 @@
 
 from __future__ import annotations
 
-import json
-import secrets
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from floodmark.analysis.explain import Explanation, explain_object, explain_plan
-from floodmark.analysis.pipeline import AnalysedObject, plain_views, plan_of
-from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
-from floodmark.catalog.types import Schema
+from floodmark.analysis.explain import Explanation
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.objects import Kind, key_of, qualified
 from floodmark.errors import DataError, NotSupported, UserError
-from floodmark.plan.build import build_query
-from floodmark.runtime import deployment, dml, system
+from floodmark.runtime import deployment, statements, system
 from floodmark.runtime.deployment import Deployed, Desired, Plan
-from floodmark.runtime.layout import tables_of
 from floodmark.runtime.query import Reader
-from floodmark.runtime.results import python_rows
+from floodmark.runtime.results import Result, table_result
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
 from floodmark.runtime.settings import RETENTION, retention_of
+from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.runtime.summary import EpochSummary
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
-from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.statistics import read_footer
-from floodmark.storage.warehouse import engine_folder, local_root
+from floodmark.storage.warehouse import local_root
+
+__all__ = ["Floodmark", "Result", "connect"]
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-@dataclass(frozen=True)
-class ResultColumn:
-    """A column of a result; `type` is the SQL type's text."""
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a statement gave: rows as tuples of Python values, or a status line."""
-
-    columns: tuple[ResultColumn, ...] = ()
-    rows: tuple[tuple[Any, ...], ...] = ()
-    rowcount: int = -1
-    status: str = ""
-    notices: tuple[str, ...] = ()
 
 
 class SystemClock:
@@ -171,7 +147,7 @@ class Floodmark:
         with self.scheduler.held("applying the pipeline files"):
             plan = self.plan(pipelines)
             if plan.changes or set(plan.catalog.objects) != set(self.deployed.catalog.objects):
-                self._apply(plan)
+                statements.apply_plan(plan, self.scheduler)
         return plan
 
     def deploy(self, pipelines: Path) -> Plan:
@@ -186,24 +162,6 @@ class Floodmark:
                 hint="look at `floodmark plan`, then run `floodmark plan --apply`",
             )
         return self.apply(pipelines) if plan.changes else plan
-
-    def _apply(self, plan: Plan) -> EpochSummary:
-        before = self.deployed.pipeline
-        for key in plan.created:
-            created = plan.pipeline[key]
-            if created.declared is not None and created.declared.connector is not None:
-                # A wrong option is refused here: nothing has been logged yet.
-                self.scheduler.offers.connector(created)
-        epoch = self.scheduler.log.head().sealed + 1
-        version = self.scheduler.catalogs.append(
-            epoch, deployment.statements_of(plan.catalog), self.clock.now()
-        )
-        summary = self.scheduler.run_once(version.version)
-        for change in plan.changes:
-            if change.action == "drop":
-                for table in tables_of(before[change.key], self.store):
-                    self.store.drop(table)
-        return summary
 
     def advance(
         self,
@@ -244,15 +202,15 @@ class Floodmark:
             case s.Select():
                 return self._select(statement)
             case s.Insert() | s.Update() | s.Delete():
-                return self._dml(statement)
+                return statements.run_dml(statement, self.scheduler, self.reader)
             case s.Definition() | s.Drop():
-                return self._ddl(statement)
+                return statements.run_ddl(statement, self.scheduler)
             case s.AlterResume():
                 return self._resume(statement)
             case s.Explain():
-                return _text_result("QUERY PLAN", self._explain(statement))
+                return explain_result(statement, self.deployed)
             case s.Show() | s.Describe():
-                return self._show(statement)
+                return show(statement, self.deployed, self._settings)
             case s.SetOption():
                 return self._set(statement)
             case s.Flush():
@@ -297,139 +255,25 @@ class Floodmark:
         reader = self.reader()
         node = reader.plan(statement.query, statement.span)
         with self.sessions().guarded():
-            rows = python_rows(reader.frame(node).toArrow(), node.schema)
-        return Result(_columns(node.schema), rows, len(rows), f"SELECT {len(rows)}")
-
-    def _ddl(self, statement: s.Definition | s.Drop) -> Result:
-        word = statement.sql.split()[0].upper()
-        kind = statement.kind.value if isinstance(statement, s.Drop) else _kind_word(statement)
-        with self.scheduler.held(f"{word} {kind}"):
-            plan = deployment.plan_statement(statement, self.deployed)
-            if plan is None:
-                return Result(status=f"{word}_{kind}".replace(" ", "_"), notices=("nothing to do",))
-            summary = self._apply(plan)
-        created = [c.key for c in plan.changes if c.key in summary.suspended]
-        notices = tuple(f"{k} is suspended: {summary.suspended[k]}" for k in created)
-        return Result(status=f"{word}_{kind}".replace(" ", "_"), notices=notices)
-
-    def _dml(self, statement: s.Insert | s.Update | s.Delete) -> Result:
-        with self.scheduler.held(type(statement).__name__.upper()):
-            rows = self._log_dml(statement)
-        word = type(statement).__name__.upper()
-        return Result(rowcount=rows, status=f"{word} {'0 ' if word == 'INSERT' else ''}{rows}")
-
-    def _log_dml(self, statement: s.Insert | s.Update | s.Delete) -> int:
-        """Write the statement's rows, then run the epoch that takes them in."""
-        key = qualified(statement.table)
-        target = self._object(key, statement)
-        reader = self.reader()
-        plan = dml.plan_dml(statement, target, reader)
-        taken = self.scheduler.log.positions().get(f"dml:{key}", {}).get(dml.PARTITION, 0)
-        folder = engine_folder(self.root) / "dml" / f"{key}-{secrets.token_hex(8)}"
-        with self.sessions().guarded():
-            dml.dml_frame(plan, target, reader, taken).write.parquet(str(folder))
-        return self._run_dml(target, folder, taken, statement)
-
-    def _run_dml(
-        self, target: AnalysedObject, folder: Path, taken: int, statement: s.Statement
-    ) -> int:
-        files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]
-        files = [f for f in files if f.rows]
-        nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
-        if not isinstance(statement, s.Delete):
-            dml.check_rows(nulls, target)
-        rows = sum(f.rows for f in files)
-        if rows:
-            paths = [str(folder / f.path) for f in files]
-            self.scheduler.run_once(
-                dml=[{"table": target.key, "paths": paths, "rows": rows, "start": taken}]
-            )
-        moved = isinstance(statement, s.Update) and _changes_key(statement, target)
-        return rows // 2 if moved else rows
-
-    def _object(self, key: str, statement: s.Statement) -> AnalysedObject:
-        found = self.deployed.pipeline.objects.get(key)
-        if found is None:
-            self.deployed.catalog.get(key, statement.span)
-            raise AssertionError(key)
-        return found
+            return table_result(node.schema, reader.frame(node).toArrow())
 
     def _resume(self, statement: s.AlterResume) -> Result:
-        key = self.find(str(qualified(statement.name))).key
+        key = self.deployed.find(qualified(statement.name), statement.name.span).key
         with self.scheduler.held(f"resuming {key}"):
             self.scheduler.resume(key)
         return Result(status="ALTER_RESUME")
 
     def find(self, name: str) -> AnalysedObject:
         """Return an object by name: a relation, else a sink of that name."""
-        objects = self.deployed.pipeline.objects
-        found = objects.get(name) or objects.get(key_of(name, Kind.SINK))
-        if found is None:
-            self.deployed.catalog.get(name)
-            raise AssertionError(name)
-        return found
+        return self.deployed.find(name)
 
     def explain(self, name: str) -> Explanation:
         """Return the analysed plan of an object, or of a query."""
-        pipeline = self.deployed.pipeline
-        if name in pipeline.objects or key_of(name, Kind.SINK) in pipeline.objects:
-            return explain_object(self.find(name), pipeline)
-        statement = parse_statement(name)
-        return self._explain_statement(statement)
-
-    def _explain(self, statement: s.Explain) -> str:
-        if statement.name is not None:
-            found = explain_object(
-                self.find(str(qualified(statement.name))), self.deployed.pipeline
-            )
-        else:
-            assert statement.statement is not None
-            found = self._explain_statement(statement.statement)
-        if statement.format is s.ExplainFormat.JSON:
-            return json.dumps(found.as_dict(), indent=2)
-        return str(found)
-
-    def _explain_statement(self, statement: s.Statement) -> Explanation:
-        pipeline = self.deployed.pipeline
-        if isinstance(statement, s.Select):
-            views = plain_views(pipeline.objects.values())
-            node = build_query(statement.query, pipeline.relations, statement.span, views=views)
-            return explain_plan(plan_of(node, on_close=False, statement=statement), pipeline)
-        if isinstance(statement, s.Definition):
-            plan = deployment.plan_statement(statement, self.deployed)
-            assert plan is not None
-            created = next(iter(c.key for c in plan.changes if c.action == "create"))
-            return explain_object(plan.pipeline[created], plan.pipeline)
-        raise NotSupported(
-            "E0368",
-            "EXPLAIN takes a query, a CREATE statement or a name",
-            span=statement.span,
-            hint="EXPLAIN SELECT …",
-        )
-
-    def _show(self, statement: s.Show | s.Describe) -> Result:
-        if isinstance(statement, s.Describe):
-            found = self.find(str(qualified(statement.name)))
-            rows = tuple((c.name, str(c.type), c.nullable) for c in found.relation.visible)
-            return Result(_text_columns("Name", "Type", "Nullable"), rows, len(rows), "DESCRIBE")
-        if statement.what == "CREATE":
-            assert statement.name is not None
-            found = self.find(str(qualified(statement.name)))
-            row = (found.name, to_sql(found.object.statement))
-            return Result(_text_columns("Name", "Create Sql"), (row,), 1, "SHOW")
-        if statement.is_setting:
-            value = self._settings.get(statement.what, "")
-            return Result(_text_columns(statement.what), ((value,),), 1, "SHOW")
-        return self._show_objects(statement.what)
-
-    def _show_objects(self, what: str) -> Result:
-        wanted = {
-            "TABLES": Kind.TABLE, "SOURCES": Kind.SOURCE, "SINKS": Kind.SINK, "VIEWS": Kind.VIEW,
-            "MATERIALIZED VIEWS": Kind.MATERIALIZED_VIEW,
-        }.get(what)  # fmt: skip
-        objects = self.deployed.pipeline.objects.values()
-        rows = tuple((o.name,) for o in objects if wanted is None or o.kind is wanted)
-        return Result(_text_columns("Name"), rows, len(rows), "SHOW")
+        deployed = self.deployed
+        objects = deployed.pipeline.objects
+        if name in objects or key_of(name, Kind.SINK) in objects:
+            return explain_name(name, deployed)
+        return explain_statement(parse_statement(name), deployed)
 
     def _set(self, statement: s.SetOption) -> Result:
         if statement.value is None:
@@ -465,25 +309,3 @@ class Floodmark:
     def has_new(self) -> bool:
         """Tell whether a run would do anything; needs no Spark."""
         return self.scheduler.has_new()
-
-
-def _changes_key(statement: s.Update, target: AnalysedObject) -> bool:
-    names = {c for a in statement.assignments for c in a.columns}
-    return bool(names & set(target.relation.stream_key))
-
-
-def _kind_word(statement: s.Definition) -> str:
-    return kind_of(statement).value.upper()
-
-
-def _columns(schema: Schema) -> tuple[ResultColumn, ...]:
-    return tuple(ResultColumn(f.name, str(f.type)) for f in schema)
-
-
-def _text_columns(*names: str) -> tuple[ResultColumn, ...]:
-    return tuple(ResultColumn(name, "character varying") for name in names)
-
-
-def _text_result(name: str, text: str) -> Result:
-    rows = tuple((line,) for line in text.split("\n"))
-    return Result(_text_columns(name), rows, len(rows), "EXPLAIN")

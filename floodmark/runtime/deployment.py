@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
-from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.objects import CatalogObject, Origin, key_of, kind_of, qualified
-from floodmark.errors import NotSupported
+from floodmark.catalog.catalog import Catalog, unknown_object
+from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
+from floodmark.errors import NotSupported, Span
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
@@ -26,6 +26,14 @@ class Deployed:
     def catalog(self) -> Catalog:
         """Return the catalog."""
         return self.pipeline.catalog
+
+    def find(self, name: str, span: Span | None = None) -> AnalysedObject:
+        """Return an object by name: a relation, else a sink of that name; E0201 for neither."""
+        objects = self.pipeline.objects
+        found = objects.get(name) or objects.get(key_of(name, Kind.SINK))
+        if found is None:
+            raise unknown_object(name, objects, span)
+        return found
 
 
 EMPTY = Deployed(0, Pipeline(Catalog()))

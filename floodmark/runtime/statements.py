@@ -1,0 +1,117 @@
+"""Statements that are an epoch of their own: CREATE and DROP, INSERT, UPDATE and DELETE."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.catalog import unknown_object
+from floodmark.catalog.objects import kind_of, qualified
+from floodmark.runtime import deployment, dml
+from floodmark.runtime.deployment import Deployed, Plan
+from floodmark.runtime.layout import tables_of
+from floodmark.runtime.query import Reader
+from floodmark.runtime.results import Result
+from floodmark.runtime.scheduler import Scheduler
+from floodmark.runtime.summary import EpochSummary
+from floodmark.sql import statements as s
+from floodmark.storage.statistics import read_footer
+from floodmark.storage.warehouse import engine_folder
+
+Dml = s.Insert | s.Update | s.Delete
+
+
+def run_ddl(statement: s.Definition | s.Drop, scheduler: Scheduler) -> Result:
+    """Create or drop an object in one epoch; a new one that fails at once is a notice."""
+    word = statement.sql.split()[0].upper()
+    kind = _kind(statement)
+    status = f"{word}_{kind}".replace(" ", "_")
+    with scheduler.held(f"{word} {kind}"):
+        plan = deployment.plan_statement(statement, scheduler.deployed())
+        if plan is None:
+            return Result(status=status, notices=("nothing to do",))
+        summary = apply_plan(plan, scheduler)
+    created = [c.key for c in plan.changes if c.key in summary.suspended]
+    notices = tuple(f"{k} is suspended: {summary.suspended[k]}" for k in created)
+    return Result(status=status, notices=notices)
+
+
+def _kind(statement: s.Definition | s.Drop) -> str:
+    if isinstance(statement, s.Drop):
+        return statement.kind.value
+    return kind_of(statement).value.upper()
+
+
+def apply_plan(plan: Plan, scheduler: Scheduler) -> EpochSummary:
+    """Log a catalog version and run the epoch from which it is in force; the lease is held."""
+    before = scheduler.deployed().pipeline
+    for key in plan.created:
+        created = plan.pipeline[key]
+        if created.declared is not None and created.declared.connector is not None:
+            # A wrong option is refused here: nothing has been logged yet.
+            scheduler.offers.connector(created)
+    epoch = scheduler.log.head().sealed + 1
+    version = scheduler.catalogs.append(
+        epoch, deployment.statements_of(plan.catalog), scheduler.clock.now()
+    )
+    summary = scheduler.run_once(version.version)
+    for change in plan.changes:
+        if change.action == "drop":
+            for table in tables_of(before[change.key], scheduler.store):
+                scheduler.store.drop(table)
+    return summary
+
+
+def run_dml(statement: Dml, scheduler: Scheduler, reader: Callable[[], Reader]) -> Result:
+    """Change rows of a table in one epoch; `reader` is called when the lease is held."""
+    word = type(statement).__name__.upper()
+    with scheduler.held(word):
+        target = _target(statement, scheduler.deployed())
+        folder, taken = _write_rows(statement, target, scheduler, reader())
+        rows = _take_in(statement, target, folder, taken, scheduler)
+    return Result(rowcount=rows, status=f"{word} {'0 ' if word == 'INSERT' else ''}{rows}")
+
+
+def _target(statement: Dml, deployed: Deployed) -> AnalysedObject:
+    key, objects = qualified(statement.table), deployed.pipeline.objects
+    if key not in objects:
+        raise unknown_object(key, objects, statement.table.span)
+    return objects[key]
+
+
+def _write_rows(
+    statement: Dml, target: AnalysedObject, scheduler: Scheduler, reader: Reader
+) -> tuple[Path, int]:
+    """Write the rows that a statement results in; return where, and how many came before them."""
+    plan = dml.plan_dml(statement, target, reader)
+    positions = scheduler.log.positions()
+    taken = positions.get(f"dml:{target.key}", {}).get(dml.PARTITION, 0)
+    folder = engine_folder(scheduler.root) / "dml" / f"{target.key}-{secrets.token_hex(8)}"
+    with scheduler.sessions().guarded():
+        dml.dml_frame(plan, target, reader, taken).write.parquet(str(folder))
+    return folder, taken
+
+
+def _take_in(
+    statement: Dml, target: AnalysedObject, folder: Path, taken: int, scheduler: Scheduler
+) -> int:
+    """Run the epoch that takes written rows in; return how many rows the statement changed."""
+    files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]
+    files = [f for f in files if f.rows]
+    nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
+    if not isinstance(statement, s.Delete):
+        dml.check_rows(nulls, target)
+    rows = sum(f.rows for f in files)
+    if rows:
+        paths = [str(folder / f.path) for f in files]
+        entry = {"table": target.key, "paths": paths, "rows": rows, "start": taken}
+        scheduler.run_once(dml=[entry])
+    moved = isinstance(statement, s.Update) and _changes_key(statement, target)
+    return rows // 2 if moved else rows
+
+
+def _changes_key(statement: s.Update, target: AnalysedObject) -> bool:
+    names = {c for a in statement.assignments for c in a.columns}
+    return bool(names & set(target.relation.stream_key))
