@@ -106,4 +106,6 @@ def _status(error: BaseException) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    asked = getattr(error, "details", None)
+    text = str((asked() if callable(asked) else None) or error)
+    return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
