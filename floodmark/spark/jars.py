@@ -122,10 +122,3 @@ def _run_ivy(scratch: Path, java: Java, options: tuple[str, ...]) -> tuple[list[
         output = f"no answer within {RESOLVE_SECONDS} s"
     names = [_file_name(coordinate) for coordinate in delta_coordinates()]
     return [name for name in names if not (scratch / "jars" / name).is_file()], output
-
-
-if __name__ == "__main__":
-    from floodmark.spark.cache import cache_folder
-    from floodmark.spark.java import find_java
-
-    delta_jars(cache_folder(), find_java())

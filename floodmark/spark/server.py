@@ -26,6 +26,7 @@ from floodmark.spark.confs import SparkConfig
 from floodmark.spark.java import find_java
 from floodmark.spark.launch import (
     archive_options,
+    forget_old_archives,
     resolve_jars,
     server_command,
     server_environment,
@@ -144,7 +145,9 @@ def _end(home: ServerHome, record: ServerRecord | None) -> bool:
 
 def _keep_archive(fresh: str | None) -> None:
     if fresh is not None and Path(fresh).is_file():
-        Path(fresh).replace(Path(fresh).with_suffix(".jsa"))
+        archive = Path(fresh).with_suffix(".jsa")
+        Path(fresh).replace(archive)
+        forget_old_archives(archive.parent)
 
 
 def _start(config: SparkConfig, home: ServerHome, token: str) -> ServerRecord:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,7 +38,10 @@ def write_trust_store(bundle: Path, target: Path) -> int:
         serialize_java_truststore,
     )
 
-    certificates = x509.load_pem_x509_certificates(bundle.read_bytes())
+    with warnings.catch_warnings():
+        # Some authorities in use since long have serial numbers that the library frowns upon.
+        warnings.simplefilter("ignore")
+        certificates = x509.load_pem_x509_certificates(bundle.read_bytes())
     entries = [PKCS12Certificate(c, f"ca{i}".encode()) for i, c in enumerate(certificates)]
     store = serialize_java_truststore(entries, BestAvailableEncryption(PASSWORD.encode()))
     partial = target.with_suffix(f".{os.getpid()}")
