@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from floodmark.errors import TransientError
@@ -76,10 +76,12 @@ class Sessions:
 
     def close(self) -> None:
         """End the sessions; the server stays. A dead server is no error here."""
-        for session in (self._ingest, self.main):
-            if session is not None:
-                session.stop()
-        self._release()
+        with ExitStack() as ends:
+            # Without the release, the watchdog of the server waits for this process to end.
+            ends.callback(self._release)
+            for session in (self.main, self._ingest):
+                if session is not None:
+                    ends.callback(session.stop)
 
     def __enter__(self) -> Sessions:
         return self

@@ -14,7 +14,7 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from pathlib import Path
 import psutil
 
 from floodmark.errors import TransientError
+from floodmark.storage.local_files import disk_errors
 from floodmark.storage.warehouse import engine_folder
 
 _POLL_SECONDS = 0.02
@@ -60,8 +61,9 @@ class Lease:
     def held(self, purpose: str, wait: float = 60.0) -> Iterator[None]:
         """Hold the lease for a block; after `wait` seconds a `TransientError` E0503."""
         deadline = time.monotonic() + wait
-        self._folder.mkdir(parents=True, exist_ok=True)
-        number, ticket = self._take_ticket(purpose)
+        with disk_errors("the lease"):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            number, ticket = self._take_ticket(purpose)
         try:
             lock = self._wait_for_turn(number, deadline, wait, purpose)
             try:
@@ -81,9 +83,9 @@ class Lease:
         """Return the number of a new ticket and its open, locked file."""
         temporary = self._folder / f".{uuid.uuid4().hex}"
         ticket = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
-        fcntl.flock(ticket, fcntl.LOCK_EX)
-        _write_holder(ticket, purpose)
         try:
+            fcntl.flock(ticket, fcntl.LOCK_EX)
+            _write_holder(ticket, purpose)
             number = max(self._tickets(), default=0) + 1
             while True:
                 try:
@@ -91,6 +93,9 @@ class Lease:
                     return number, ticket
                 except FileExistsError:
                     number += 1
+        except BaseException:
+            os.close(ticket)
+            raise
         finally:
             temporary.unlink()
 
@@ -106,20 +111,21 @@ class Lease:
 
     def _try_hold(self, purpose: str) -> int | None:
         path = self._folder / "holder"
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            holder = self.holder()
-            if holder is not None and holder.is_dead:
-                # A forked child of the dead holder keeps its lock: leave the file to it.
-                path.unlink(missing_ok=True)
-            return None
-        if not _is_same_file(lock, path):
-            os.close(lock)
-            return None
-        _write_holder(lock, purpose)
+        with ExitStack() as undo, disk_errors("the lease"):
+            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            undo.callback(os.close, lock)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = self.holder()
+                if holder is not None and holder.is_dead:
+                    # A forked child of the dead holder keeps its lock: leave the file to it.
+                    path.unlink(missing_ok=True)
+                return None
+            if not _is_same_file(lock, path):
+                return None
+            _write_holder(lock, purpose)
+            undo.pop_all()
         return lock
 
     def _is_alive(self, number: int) -> bool:

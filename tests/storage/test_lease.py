@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -89,4 +90,26 @@ def test_an_error_gives_the_lease_back(tmp_path: Path) -> None:
     with pytest.raises(ValueError), lease.held("breaks"):
         raise ValueError
     with lease.held("next", wait=0):
+        pass
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lease = Lease(tmp_path)
+    with lease.held("before"):
+        pass
+    files = set((tmp_path / "_floodmark" / "lease").iterdir())
+    descriptors = set(os.listdir("/proc/self/fd"))
+
+    def is_full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", is_full)
+        for _ in range(3):
+            with pytest.raises(TransientError) as caught, lease.held("mine"):
+                pass
+            assert caught.value.code == "E0504"
+    assert set((tmp_path / "_floodmark" / "lease").iterdir()) == files
+    assert set(os.listdir("/proc/self/fd")) == descriptors
+    with lease.held("after", wait=0):
         pass
