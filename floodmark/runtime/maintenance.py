@@ -10,6 +10,7 @@ import secrets
 import shutil
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import EPOCH
-from floodmark.errors import TransientError
+from floodmark.errors import FloodmarkError
 from floodmark.runtime import layout
 from floodmark.runtime.tables import Tables
 from floodmark.storage.compaction import plan_compaction
@@ -230,8 +231,10 @@ def after_seal(
                     compact(scheduler.tables, table)
             if version // CHECKPOINT_EVERY > old // CHECKPOINT_EVERY:
                 scheduler.store.checkpoint(table)
-        except TransientError as error:
-            scheduler.log.record("warning", scheduler.clock.now(), f"{table}: {error.message}")
+        except (FloodmarkError, OSError) as error:
+            # The epoch is sealed: nothing that goes wrong from here on may fail its run.
+            with suppress(FloodmarkError):
+                scheduler.log.record("warning", scheduler.clock.now(), f"{table}: {error}")
 
 
 def compact(tables: Tables, table: str) -> int:

@@ -24,7 +24,7 @@ from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError
 
 from floodmark.catalog.types import Schema
-from floodmark.errors import DataError
+from floodmark.errors import DataError, TransientError
 from floodmark.storage import delta_log, statistics
 from floodmark.storage.delta_clean import delete_unneeded
 from floodmark.storage.delta_log import Action, Snapshot
@@ -157,8 +157,16 @@ class DeltaStore(LocalFiles):
 
     def checkpoint(self, table: str) -> None:
         """Write a log checkpoint; contents do not change."""
-        with disk_errors(table):
-            DeltaTable(str(self.folder(table))).create_checkpoint()
+        try:
+            with disk_errors(table):
+                DeltaTable(str(self.folder(table))).create_checkpoint()
+        except DeltaError as error:
+            raise TransientError(
+                "E0508",
+                f"a checkpoint of the log of {table} cannot be written",
+                detail=str(error),
+                hint="look at the disk; readers do without, and the next maintenance tries again",
+            ) from error
 
     def vacuum(self, table: str, *, retain_versions_from: int, written_before: datetime) -> int:
         """Delete orphans and files no version from the given one on needs; return how many."""

@@ -72,3 +72,15 @@ def test_contents_and_pinned_epochs_stay(
         _land(landing, 8)
         floodmark.advance()
         assert _read(floodmark, head + 2)[1] == [("a", 9, 16), ("b", 9, 17)]
+
+
+def test_what_fails_after_a_seal_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connect(tmp_path) as floodmark:
+        floodmark.execute("CREATE TABLE t (a INT PRIMARY KEY)")
+        (tmp_path / "public/t/_delta_log/00000000000000000001.checkpoint.parquet").mkdir()
+        monkeypatch.setattr(maintenance, "CHECKPOINT_EVERY", 1)
+        maintenance.after_seal(floodmark.scheduler, {}, floodmark.status())
+        (warning,) = floodmark.scheduler.log.events(2)
+        assert warning.kind == "warning" and "E0508" in warning.message
