@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from floodmark.cli.options import (
     PIPELINES,
@@ -236,6 +234,9 @@ def _dead_letters(connection: Floodmark) -> Iterator[Check]:
 
 
 def _show(checks: list[Check]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
     console = Console(soft_wrap=True, highlight=False)
     width = max(len(c.name) for c in checks)
     for check in checks:

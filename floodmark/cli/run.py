@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from floodmark.cli.options import (
     PIPELINES,
@@ -27,6 +25,9 @@ from floodmark.cli.rendering import cell, duration
 from floodmark.cli.session import connected, suspended_code
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
     from floodmark.api import Floodmark
     from floodmark.runtime.summary import EpochSummary
     from floodmark.storage.epoch_log import ObjectRecord
@@ -160,10 +161,14 @@ class Display:
 
 @contextmanager
 def _display(settings: Settings, epochs: int | None) -> Iterator[Display]:
+    from rich.console import Console
+
     console = Console(soft_wrap=True)
     if settings.json or not console.is_terminal:
         yield Display(settings, console, None)
         return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     parts = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*parts, console=console, transient=True) as progress:
         progress.add_task("", total=epochs)

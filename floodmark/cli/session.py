@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -37,6 +38,8 @@ def opened(settings: Settings) -> Iterator[Floodmark]:
     """Yield a connection; Floodmark's errors become their text and an exit code."""
     from floodmark.api import connect
 
+    # pyspark tells of a lost server in a warning first; the error that follows says it better.
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     # Closed whatever happens: an open client waits for its server when the process ends.
     with reported(settings), connect(settings.warehouse, wait=settings.wait) as connection:
         yield connection
