@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Field, Kind, Schema
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.generated import GeneratedConnector, below, hash_of, unit
 from floodmark.connectors.options import Options
-from floodmark.connectors.physical import literal, quoted, spark_type
 from floodmark.errors import UserError
+from floodmark.spark.types import quoted, spark_type
 
 _FIELD_OPTIONS = ("kind", "start", "end", "min", "max", "length", "seed", "nulls", "step")
 _EPOCH = "2024-01-01 00:00:00"
@@ -136,7 +137,7 @@ def _random(options: Options, column: Field, prefix: str, bits: str) -> str:
             )
 
 
-_UUID_PARTS = f"{literal('^(.{8})(.{4})(.{4})(.{4})(.{12})$')}, '$1-$2-$3-$4-$5'"
+_UUID_PARTS = f"{quote('^(.{8})(.{4})(.{4})(.{4})(.{12})$')}, '$1-$2-$3-$4-$5'"
 
 
 def _from_micros(micros: str, column: Field) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.connectors import files_text
 from floodmark.connectors.base import Discovery, SourceSpec, Split
 from floodmark.connectors.files_discovery import (
@@ -29,8 +30,8 @@ from floodmark.connectors.files_discovery import (
     offer_files,
 )
 from floodmark.connectors.options import Options, nearest
-from floodmark.connectors.physical import literal, quoted, spark_type
 from floodmark.errors import DataError, UserError
+from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -243,7 +244,7 @@ def _with_offsets(spark: SparkSession, rows: DataFrame, splits: Sequence[Split])
     if len(bases) == 1:
         return rows.selectExpr("*", f"CAST({next(iter(bases.values()))} AS BIGINT) AS __base")
     if len(bases) * sum(s.estimate for s in splits) <= _MAP_WORK:
-        pairs = ", ".join(f"{literal(f)}, CAST({b} AS BIGINT)" for f, b in bases.items())
+        pairs = ", ".join(f"{quote(f)}, CAST({b} AS BIGINT)" for f, b in bases.items())
         return rows.selectExpr("*", f"element_at(map({pairs}), __file) AS __base")
     from pyspark.sql.functions import broadcast
 

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 from floodmark.catalog.types import Field, Kind, Schema, SqlType
 from floodmark.connectors.base import Split
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
-from floodmark.connectors.physical import quoted, spark_type
 from floodmark.errors import DataError
+from floodmark.spark.types import quoted, spark_type
 
 _INTEGERS = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
-_INTEGER_DIGITS = {"SMALLINT": 5, "INT": 10, "BIGINT": 19}
-_WIDTH = {"SMALLINT": 0, "INT": 1, "BIGINT": 2}
+_INTEGER_DIGITS = {"smallint": 5, "int": 10, "bigint": 19}
+_WIDTH = {"smallint": 0, "int": 1, "bigint": 2}
 
 
 def inspect_parquet(found: FoundFile, schema: Schema) -> FileFacts:
@@ -53,7 +53,7 @@ def _stored_type(path: Path, column: Field, arrow: pa.Schema, int96: frozenset[s
         # A writer that saw only NULLs in a column may have left its type open.
         return None
     type_ = arrow.field(name).type
-    stored = "TIMESTAMP_LTZ" if name in int96 else stored_as(type_, column.type)
+    stored = "timestamp_ltz" if name in int96 else stored_as(type_, column.type)
     if stored is None or not _readable(stored, column.type):
         nanos = pa.types.is_timestamp(type_) and type_.unit == "ns"
         raise DataError(
@@ -78,7 +78,7 @@ def stored_as(type_: pa.DataType, declared: SqlType) -> str | None:
     """Return the Spark type of a Parquet column, None when Spark does not read it.
 
     >>> stored_as(pa.int32(), SqlType(Kind.BIGINT))
-    'INT'
+    'int'
     """
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
@@ -86,9 +86,9 @@ def stored_as(type_: pa.DataType, declared: SqlType) -> str | None:
         if test(type_):
             return stored
     if pa.types.is_decimal(type_):
-        return f"DECIMAL({type_.precision},{type_.scale})"
+        return f"decimal({type_.precision},{type_.scale})"
     if pa.types.is_timestamp(type_) and type_.unit != "ns":
-        return "TIMESTAMP_LTZ" if type_.tz is not None else "TIMESTAMP_NTZ"
+        return "timestamp_ltz" if type_.tz is not None else "timestamp_ntz"
     # A nested column is read with its declared type, which has to be the stored one.
     nested = {Kind.LIST: pa.types.is_list, Kind.STRUCT: pa.types.is_struct}
     test = nested.get(declared.kind, pa.types.is_map if declared.kind is Kind.MAP else None)
@@ -98,16 +98,16 @@ def stored_as(type_: pa.DataType, declared: SqlType) -> str | None:
 
 
 _SCALARS = (
-    (pa.types.is_boolean, "BOOLEAN"),
-    (lambda t: pa.types.is_int8(t) or pa.types.is_int16(t) or pa.types.is_uint8(t), "SMALLINT"),
-    (lambda t: pa.types.is_int32(t) or pa.types.is_uint16(t), "INT"),
-    (lambda t: pa.types.is_int64(t) or pa.types.is_uint32(t), "BIGINT"),
-    (pa.types.is_uint64, "DECIMAL(20,0)"),
-    (lambda t: pa.types.is_float32(t), "FLOAT"),
-    (pa.types.is_float64, "DOUBLE"),
-    (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), "STRING"),
-    (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), "BINARY"),
-    (pa.types.is_date32, "DATE"),
+    (pa.types.is_boolean, "boolean"),
+    (lambda t: pa.types.is_int8(t) or pa.types.is_int16(t) or pa.types.is_uint8(t), "smallint"),
+    (lambda t: pa.types.is_int32(t) or pa.types.is_uint16(t), "int"),
+    (lambda t: pa.types.is_int64(t) or pa.types.is_uint32(t), "bigint"),
+    (pa.types.is_uint64, "decimal(20,0)"),
+    (lambda t: pa.types.is_float32(t), "float"),
+    (pa.types.is_float64, "double"),
+    (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), "string"),
+    (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), "binary"),
+    (pa.types.is_date32, "date"),
 )
 
 
@@ -117,20 +117,20 @@ def _readable(stored: str, declared: SqlType) -> bool:
     if stored == target:
         return True
     match stored:
-        case "SMALLINT" | "INT" | "BIGINT" if kind in _INTEGERS:
+        case "smallint" | "int" | "bigint" if kind in _INTEGERS:
             return _WIDTH[stored] <= _WIDTH[target]
-        case "SMALLINT" | "INT" | "BIGINT" if kind is Kind.NUMERIC:
+        case "smallint" | "int" | "bigint" if kind is Kind.NUMERIC:
             return (declared.precision or 0) - (declared.scale or 0) >= _INTEGER_DIGITS[stored]
-        case "SMALLINT" | "INT":
+        case "smallint" | "int":
             return kind is Kind.DOUBLE
-        case "FLOAT":
+        case "float":
             return kind is Kind.DOUBLE
-        case "DATE":
+        case "date":
             return kind is Kind.TIMESTAMP
-        case "TIMESTAMP_LTZ" | "TIMESTAMP_NTZ":
+        case "timestamp_ltz" | "timestamp_ntz":
             # Both are instants in UTC here, and the session's time zone is UTC.
             return declared.is_timestamp
-        case _ if stored.startswith("DECIMAL(") and kind is Kind.NUMERIC:
+        case _ if stored.startswith("decimal(") and kind is Kind.NUMERIC:
             precision, scale = (int(n) for n in stored[8:-1].split(","))
             wider = (declared.precision or 0) - (declared.scale or 0) >= precision - scale
             return wider and (declared.scale or 0) >= scale

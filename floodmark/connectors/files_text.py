@@ -12,10 +12,11 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
-from floodmark.connectors.physical import literal, quoted, spark_type
 from floodmark.errors import UserError
+from floodmark.spark.types import quoted, spark_type
 
 BYTES_PER_ROW = 100
 """The estimate where rows are not counted."""
@@ -136,7 +137,7 @@ def json_cells(schema: Schema) -> str:
     """Return the Spark text that parses the column `value` into a struct of cells."""
     types = {c.name: spark_type(c.type) for c in schema if c.type.kind in _NESTED}
     cells = ", ".join(f"{quoted(c.name)} {types.get(c.name, 'STRING')}" for c in schema)
-    ddl = literal(f"{cells}, {quoted(_UNPARSED)} STRING")
+    ddl = quote(f"{cells}, {quoted(_UNPARSED)} STRING")
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}')"
     return f"from_json(value, {ddl}, {options}) AS {_PARSED}"
 
@@ -144,7 +145,7 @@ def json_cells(schema: Schema) -> str:
 def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
     """Return the Spark text that parses the column `value`; cells are called c0, c1, …"""
     cells = ", ".join(f"c{i} STRING" for i in range(len(columns)))
-    ddl = literal(f"{cells}, {quoted(_UNPARSED)} STRING")
+    ddl = quote(f"{cells}, {quoted(_UNPARSED)} STRING")
     settings = {
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": _UNPARSED,
@@ -154,7 +155,7 @@ def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
         "nullValue": dialect.null,
         "maxCharsPerColumn": "-1",
     }
-    pairs = ", ".join(f"{literal(k)}, {literal(v)}" for k, v in settings.items())
+    pairs = ", ".join(f"{quote(k)}, {quote(v)}" for k, v in settings.items())
     return f"from_csv(value, {ddl}, map({pairs})) AS {_PARSED}"
 
 
@@ -179,8 +180,8 @@ def row_expressions(
     bad.append("NOT is_valid_utf8(value)")
     if dialect is not None:
         # An odd number of quotes: the quoted cell goes on in the next line, or is broken.
-        quote = literal(dialect.quote)
-        bad.append(f"(length(value) - length(replace(value, {quote}, ''))) % 2 = 1")
+        mark = quote(dialect.quote)
+        bad.append(f"(length(value) - length(replace(value, {mark}, ''))) % 2 = 1")
     for column in schema:
         cell = cells[column.name]
         name, target = quoted(column.name), spark_type(column.type)
@@ -225,6 +226,6 @@ def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
         case kind if kind in _NESTED:
             if not nested_as_text:
                 return raw
-            return f"from_json({raw}, {literal(spark_type(type_))}, map('mode', 'PERMISSIVE'))"
+            return f"from_json({raw}, {quote(spark_type(type_))}, map('mode', 'PERMISSIVE'))"
         case _:
             return f"try_cast({raw} AS {spark_type(type_)})"

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Field
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.generated import GeneratedConnector, below, hash_of, unit
 from floodmark.connectors.options import Options, nearest
-from floodmark.connectors.physical import literal, quoted, spark_type
 from floodmark.errors import UserError
+from floodmark.spark.types import quoted, spark_type
 
 OPTIONS = (
     "nexmark.table.type",
@@ -56,7 +57,7 @@ class Nexmark:
 
     def pick(self, tag: int, words: tuple[str, ...]) -> str:
         """Return Spark text that picks a word."""
-        texts = ", ".join(literal(word) for word in words)
+        texts = ", ".join(quote(word) for word in words)
         return f"element_at(array({texts}), CAST({below(self.bits(tag), len(words))} AS INT) + 1)"
 
     def price(self, tag: int) -> str:

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import Field
 from floodmark.catalog.types import Kind as TypeKind
@@ -83,9 +84,8 @@ def _counts(reader: Reader, found: AnalysedObject, now: int) -> DataFrame:
     stored = reader.frame(scan).selectExpr(*shown, f"-1 AS {_SIDE}")
     both = expected.unionAll(stored).groupBy(*names).agg({_SIDE: "sum"})
     sums = both.selectExpr(f"`sum({_SIDE})` AS __sum")
-    label = found.key.replace("\\", "\\\\").replace("'", "\\'")
     return sums.selectExpr(
-        f"'{label}' AS name",
+        f"{quote(found.key)} AS name",
         "coalesce(sum(greatest(__sum, 0)), 0) AS missing",
         "coalesce(sum(greatest(-__sum, 0)), 0) AS surplus",
     )

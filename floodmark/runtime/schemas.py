@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.errors import UserError
 from floodmark.runtime.checks import Rule
@@ -130,7 +131,7 @@ def _literal(value: Any) -> str:
         case date():
             return f"DATE '{value.isoformat()}'"
         case str():
-            return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            return quote(value)
         case _:
             return f"CAST('{value}' AS DECIMAL(38, 10))"
 

@@ -6,9 +6,9 @@ from floodmark.catalog import casts as texts
 from floodmark.catalog.functions.datetime import print_interval
 from floodmark.catalog.functions.intervals import DAY_MICROS
 from floodmark.catalog.functions.model import RowErrorCode
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.promotion import bounds
 from floodmark.catalog.types import Kind, SqlType
-from floodmark.spark.literals import quote
 from floodmark.spark.types import spark_type
 
 _RANGE = RowErrorCode.NUMBER_OUT_OF_RANGE.value

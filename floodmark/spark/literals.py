@@ -6,27 +6,9 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.spark.types import spark_type
-
-
-def quote(text: str) -> str:
-    r"""Return a string literal; backslashes, quotes and control characters are escaped.
-
-    >>> print(quote("it's a \\ and\n"))
-    'it\'s a \\ and\n'
-    """
-    out = []
-    for c in text:
-        if c in "\\'":
-            out.append("\\" + c)
-        elif c == "\n":
-            out.append("\\n")
-        elif ord(c) < 32 or ord(c) == 127:
-            out.append(f"\\u{ord(c):04x}")
-        else:
-            out.append(c)
-    return "'" + "".join(out) + "'"
 
 
 def literal(value: Any, type_: SqlType) -> str:

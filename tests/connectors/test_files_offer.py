@@ -132,7 +132,7 @@ def test_a_file_of_another_kind_is_one_bad_row_or_an_error(
 def test_a_changed_parquet_type_is_an_error_and_a_narrower_one_is_read(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", [1], pa.int32())
     (split,) = source(tmp_path, "PARQUET").offer({}, 10)
-    assert split.payload["types"] == {"id": "INT"}
+    assert split.payload["types"] == {"id": "int"}
     with pytest.raises(
         DataError, match=r"E0478.*column id is declared integer, the file has int64"
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.types import quoted
@@ -54,9 +55,8 @@ class Rows:
 def error_struct(code: str, expression: str, columns: list[str]) -> str:
     """Return the Spark text of a dead letter about the current row."""
     row = ", ".join(quoted(c) for c in columns)
-    text = expression.replace("\\", "\\\\").replace("'", "\\'")
     return (
-        f"named_struct('code', {code}, 'expression', '{text}', "
+        f"named_struct('code', {code}, 'expression', {quote(expression)}, "
         f"'row', to_json(struct({row}), map('ignoreNullFields', 'false')), "
         "'place', CAST(NULL AS STRING))"
     )
