@@ -15,6 +15,7 @@ from floodmark.catalog.objects import Kind, key_of, qualified
 from floodmark.errors import DataError, NotSupported, UserError
 from floodmark.runtime import deployment, statements, system
 from floodmark.runtime.deployment import Deployed, Desired, Plan
+from floodmark.runtime.layout import beside
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result, table_result
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
@@ -299,7 +300,7 @@ class Floodmark:
                 hint=f"the oldest epoch that is kept is {oldest}: read {found.name} at epoch "
                 f"{oldest} and its changes after that",
             )
-        where = "" if after is None else f" WHERE epoch > {int(after)}"
+        where = "" if after is None else f" WHERE {beside(found, 'epoch')} > {int(after)}"
         return self.sql(f'SELECT * FROM "{found.key}__changes"{where}')
 
     def status(self) -> Mapping[str, ObjectRecord]:

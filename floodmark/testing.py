@@ -29,6 +29,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.changelog import RowKind
+from floodmark.runtime.layout import beside
 from floodmark.runtime.results import python_rows
 from floodmark.spark.confs import SparkConfig
 from floodmark.sql import statements as s
@@ -125,7 +126,7 @@ class SqlTest:
         columns = found.relation.visible
         frame = self.connection.changes(name, after)
         names = ("`" + c.name.replace("`", "``") + "`" for c in columns)
-        table = frame.select("kind", *names).toArrow()
+        table = frame.select(beside(found, "kind"), *names).toArrow()
         kinds = table.column(0).to_pylist()
         rows = python_rows(table.select(range(1, table.num_columns)), columns)
         return [(k, *map(as_text, r)) for k, r in zip(kinds, rows, strict=True)]

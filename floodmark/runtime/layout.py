@@ -85,6 +85,17 @@ def late_schema(found: AnalysedObject) -> Schema:
     return (*current_schema(found), Field(WATERMARK, VARCHAR))
 
 
+def beside(found: AnalysedObject, name: str) -> str:
+    """Return the name of an engine's column in a companion, next to those of the object.
+
+    `changelog_` goes before it where the object has a column of that name, in either case.
+    """
+    taken = {f.name.lower() for f in found.relation.visible}
+    while name in taken:
+        name = f"changelog_{name}"
+    return name
+
+
 def tables_of(found: AnalysedObject, store: Store) -> list[str]:
     """Return the tables that an object has at rest; a sink has the state of its operators."""
     names = state_tables(found)

@@ -96,10 +96,11 @@ class Reader:
         rows = self._stored(found, current, schema)
         self._readable[found.key] = Readable(found.relation, rows)
         shown = found.relation.visible
-        late = (*shown, Field("epoch", BIGINT), Field("watermark", VARCHAR))
+        epoch = Field(layout.beside(found, "epoch"), BIGINT)
+        late = (*shown, epoch, Field(layout.beside(found, "watermark"), VARCHAR))
         self._add(f"{found.key}__late", late, self._late(found))
         self._add(f"{found.key}__dead_letter", _DEAD_LETTER, self._dead_letters(found))
-        changes = (Field("epoch", BIGINT), Field("kind", VARCHAR), *shown)
+        changes = (epoch, Field(layout.beside(found, "kind"), VARCHAR), *shown)
         self._add(f"{found.key}__changes", changes, self._changes(found))
 
     def _stored(self, found: AnalysedObject, table: str, schema: Schema) -> Frame:
@@ -118,8 +119,9 @@ class Reader:
     def _late(self, found: AnalysedObject) -> Frame:
         rows = self._stored(found, layout.late_table(found), layout.late_schema(found))
         names = [quoted(f.name) for f in found.relation.visible]
+        epoch, watermark = layout.beside(found, "epoch"), layout.beside(found, "watermark")
         return lambda: rows().selectExpr(
-            *names, f"{EPOCH} AS epoch", f"{layout.WATERMARK} AS watermark"
+            *names, f"{EPOCH} AS {epoch}", f"{layout.WATERMARK} AS {watermark}"
         )
 
     def _dead_letters(self, found: AnalysedObject) -> Frame:
@@ -137,11 +139,12 @@ class Reader:
 
     def _changes(self, found: AnalysedObject) -> Frame:
         names = [quoted(f.name) for f in found.relation.visible]
+        epoch, kind = layout.beside(found, "epoch"), layout.beside(found, "kind")
         if found.append_only:
             rows = self._stored(found, layout.current_table(found), layout.current_schema(found))
-            return lambda: rows().selectExpr(f"{EPOCH} AS epoch", "'+I' AS kind", *names)
+            return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"'+I' AS {kind}", *names)
         rows = self._stored(found, layout.changes_table(found), layout.changes_schema(found))
-        return lambda: rows().selectExpr(f"{EPOCH} AS epoch", f"{KIND} AS kind", *names)
+        return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"{KIND} AS {kind}", *names)
 
     def _local(self, schema: Schema, rows: Callable[[], list[tuple[Any, ...]]]) -> Frame:
         def frame() -> DataFrame:

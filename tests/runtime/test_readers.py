@@ -19,6 +19,8 @@ from warehouses import (
     visible,
 )
 
+from floodmark.api import connect
+
 pytestmark = pytest.mark.spark
 
 
@@ -57,3 +59,19 @@ def test_a_pinned_epoch_reads_as_it_was(site: Site) -> None:
         assert {(r["k"], r["n"]) for r in rows} == {tuple(r) for r in first}
         assert sum(r["n"] for r in rows) < sum(n for _, n, *_ in visible(
             site.root / "warehouse", "st"))  # fmt: skip
+
+
+def test_columns_of_the_engine_give_way_to_those_of_the_object(site: Site) -> None:
+    with connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
+        fm.execute('CREATE TABLE ev (kind TEXT PRIMARY KEY, "Epoch" INT, watermark INT)')
+        fm.execute("INSERT INTO ev VALUES ('click', 7, 9)")
+        changes = fm.execute("SELECT * FROM ev__changes")
+        assert [c.name for c in changes.columns] == [
+            "changelog_epoch", "changelog_kind", "kind", "Epoch", "watermark"
+        ]  # fmt: skip
+        assert changes.rows == ((2, "+I", "click", 7, 9),)
+        late = fm.execute("SELECT * FROM ev__late")
+        assert [c.name for c in late.columns][3:] == ["changelog_epoch", "changelog_watermark"]
+        assert fm.execute("SELECT * FROM ev__dead_letter").rows == ()
+        assert fm.changes("ev", 1).count() == 1
+        assert fm.changes("ev", 2).count() == 0
