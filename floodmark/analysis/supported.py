@@ -5,9 +5,11 @@ from __future__ import annotations
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.determinism import determinism, is_deterministic
 from floodmark.analysis.expressions_of import expressions_of
+from floodmark.catalog.functions import aggregate_for
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
+from floodmark.plan.expressions import AggCall
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
 
@@ -41,6 +43,12 @@ def check_supported(plan: AnalysedPlan) -> None:
             )
 
 
+def is_order_sensitive(call: AggCall) -> bool:
+    """Tell whether the value of an aggregate depends on the order of its input."""
+    found = aggregate_for(call.function, (arg.type for arg in call.args))
+    return found.order_sensitive
+
+
 def _reason(node: n.Node) -> str | None:
     loose = [e for e in expressions_of(node) if not is_deterministic(e)]
     if loose:
@@ -49,8 +57,11 @@ def _reason(node: n.Node) -> str | None:
         case n.Scan() | n.Values() | n.Project() | n.Filter() | n.UnionAll() | n.Tumble():
             return None
         case n.Aggregate() | n.CloseAggregate():
-            ordered = [c.function for _, c in node.aggregates if c.order_by or c.distinct]
-            return f"{ordered[0]} with DISTINCT or ORDER BY" if ordered else None
+            calls = [call for _, call in node.aggregates]
+            ordered = [c.function for c in calls if c.order_by or c.distinct]
+            if ordered:
+                return f"{ordered[0]} with DISTINCT or ORDER BY"
+            return next((c.function for c in calls if is_order_sensitive(c)), None)
         case n.Join():
             running = (n.JoinKind.INNER, n.JoinKind.LEFT)
             return None if node.kind in running else f"a {node.kind.value} join"

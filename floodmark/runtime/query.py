@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
+from floodmark.analysis.supported import is_order_sensitive
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
@@ -175,6 +176,19 @@ def check_batch(node: n.Node) -> None:
                 f"{type(part).__name__} is not available in a query yet",
                 span=part.span,
                 hint="docs/sql.md lists what runs",
+            )
+        if isinstance(part, n.Aggregate):
+            _check_aggregates(part)
+
+
+def _check_aggregates(node: n.Aggregate) -> None:
+    for _, call in node.aggregates:
+        if call.order_by or is_order_sensitive(call):
+            raise NotSupported(
+                "E0355",
+                f"{call.function} over ordered values is not available yet",
+                span=node.span,
+                hint="count, sum, avg, min, max and the variance family run",
             )
 
 

@@ -30,8 +30,9 @@ def _spread(name: str, sample: bool, root: bool) -> Aggregate:
 
     list_ = "array_sort(collect_list({distinct}CAST({0} AS DOUBLE)){filter})"
     total = "aggregate(l, 0D, (a, v) -> a + v)"
-    spread = f"aggregate(transform(l, v -> (v - m) * (v - m)), 0D, (a, v) -> a + v) / nullif(size(l) - {least}, 0)"  # noqa: E501
-    inner = f"transform(array({total} / nullif(size(l), 0)), m -> {spread})[0]"
+    spread = f"aggregate(transform(l, v -> (v - m) * (v - m)), 0D, (a, v) -> a + v) / (size(l) - {least})"  # noqa: E501
+    mean = f"{total} / size(l)"
+    inner = f"CASE WHEN size(l) > {least} THEN transform(array({mean}), m -> {spread})[0] END"
     value = f"transform(array({list_}), l -> {inner})[0]"
     text = f"sqrt({value})" if root else value
     return Aggregate(name, (Kind.DOUBLE,), DOUBLE, text, python)
