@@ -183,6 +183,11 @@ def _digest(rows: pa.Table) -> str:
     return hashlib.sha256(sink.getvalue()).hexdigest()
 
 
+def rows_at_rest(root: Path, table: str) -> list[str]:
+    """Return the rows of a table, sorted, without hidden columns."""
+    return sorted(map(repr, contents(root, table, hidden=False).to_pylist()))
+
+
 def visible(root: Path, name: str) -> list[tuple[Any, ...]]:
     """Return the rows of an object, sorted, without hidden columns."""
     rows = contents(root, f"public/{name}", hidden=False).to_pylist()
