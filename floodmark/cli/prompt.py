@@ -6,6 +6,7 @@ Ctrl-D leaves.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from floodmark.api import Floodmark
 
 HISTORY_LINES = 1000
+HISTORY_VARIABLE = "FLOODMARK_HISTORY"
+"""Names the file of earlier statements; without it they are in the cache folder."""
 _COMMANDS = """\\d          list the objects           \\timing     show how long statements take
 \\d NAME     describe an object         \\i FILE     run a file
 \\?          this list                  \\q          leave (so does Ctrl-D)
@@ -51,16 +54,13 @@ class Prompt:
         with _editing(self._names):
             while True:
                 try:
-                    line = input("floodmark-> " if self._typed else "floodmark=> ")
-                except EOFError:
-                    typer.echo("")
-                    return
+                    self._take(input("floodmark-> " if self._typed else "floodmark=> "))
                 except KeyboardInterrupt:
                     typer.echo("")
                     self._typed = ""
-                    continue
-                try:
-                    self._take(line)
+                except EOFError:
+                    typer.echo("")
+                    return
                 except _Leave:
                     return
 
@@ -206,7 +206,8 @@ def _editing(names: Callable[[], list[str]]) -> Iterator[None]:
         return
     from floodmark.spark.cache import cache_folder
 
-    history = cache_folder() / "sql_history"
+    chosen = os.environ.get(HISTORY_VARIABLE)
+    history = Path(chosen) if chosen else cache_folder() / "sql_history"
     with suppress(OSError):
         readline.read_history_file(history)
     readline.set_auto_history(False)
