@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.explain import Explanation
 from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.objects import Kind, key_of, qualified
+from floodmark.catalog.objects import Kind, key_of
 from floodmark.errors import DataError, NotSupported, UserError
 from floodmark.runtime import deployment, statements, system
 from floodmark.runtime.deployment import Deployed, Desired, Plan
@@ -19,9 +19,10 @@ from floodmark.runtime.layout import beside
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result, table_result
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
-from floodmark.runtime.settings import RETENTION, retention_of
+from floodmark.runtime.settings import DEFAULTS, check_setting, retention_of
 from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.runtime.summary import EpochSummary
+from floodmark.runtime.suspension import run_resume
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
@@ -82,7 +83,7 @@ class Floodmark:
         self._shared = sessions
         self._sessions: Sessions | None = None
         self._lock = threading.Lock()
-        self._settings: dict[str, str] = {}
+        self._settings = dict(DEFAULTS)
         self.store = DeltaStore(root)
         self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait)
 
@@ -122,8 +123,7 @@ class Floodmark:
     @property
     def retention(self) -> timedelta:
         """Return how long changes and old epochs are kept: `SET retention`, or 7 days."""
-        text = self._settings.get("retention")
-        return RETENTION if text is None else retention_of(text)
+        return retention_of(self._settings["retention"])
 
     def read(self, pipelines: str | Path) -> Desired:
         """Parse a folder of pipeline files; their SET statements hold for this connection."""
@@ -207,7 +207,7 @@ class Floodmark:
             case s.Definition() | s.Drop():
                 return statements.run_ddl(statement, self.scheduler)
             case s.AlterResume():
-                return self._resume(statement)
+                return run_resume(statement, self.scheduler)
             case s.Explain():
                 return explain_result(statement, self.deployed)
             case s.Show() | s.Describe():
@@ -258,12 +258,6 @@ class Floodmark:
         with self.sessions().guarded():
             return table_result(node.schema, reader.frame(node).toArrow())
 
-    def _resume(self, statement: s.AlterResume) -> Result:
-        key = self.deployed.find(qualified(statement.name), statement.name.span).key
-        with self.scheduler.held(f"resuming {key}"):
-            self.scheduler.resume(key)
-        return Result(status="ALTER_RESUME")
-
     def find(self, name: str) -> AnalysedObject:
         """Return an object by name: a relation, else a sink of that name."""
         return self.deployed.find(name)
@@ -277,13 +271,10 @@ class Floodmark:
         return explain_statement(parse_statement(name), deployed)
 
     def _set(self, statement: s.SetOption) -> Result:
-        if statement.value is None:
-            self._settings.pop(statement.name, None)
-        elif statement.name.lower() == "retention":
-            retention_of(statement.value, statement.span)
-            self._settings["retention"] = statement.value
-        else:
-            self._settings[statement.name] = statement.value
+        check_setting(statement.name, statement.span)
+        value = DEFAULTS[statement.name] if statement.value is None else statement.value
+        retention_of(value, statement.span)
+        self._settings[statement.name] = value
         return Result(status="SET")
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:

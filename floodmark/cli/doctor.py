@@ -23,7 +23,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import cell, duration, size
-from floodmark.cli.session import connected
+from floodmark.cli.session import connected, suspensions
 from floodmark.errors import FloodmarkError
 
 if TYPE_CHECKING:
@@ -184,12 +184,10 @@ def _open_epoch(connection: Floodmark) -> Check:
 
 
 def _suspended(connection: Floodmark) -> Iterator[Check]:
-    events = connection.scheduler.log.suspended()
-    for key, event in events.items():
-        kind = connection.deployed.pipeline[key].kind.value.upper()
-        yield Check("suspended", FAIL, f"{key} since epoch {event.epoch}: {event.message}",
-                    f"mend it, then `floodmark sql 'ALTER {kind} {key} RESUME'`")  # fmt: skip
-    if not events:
+    found = suspensions(connection)
+    for what, remedy in found:
+        yield Check("suspended", FAIL, what, remedy)
+    if not found:
         yield Check("suspended", OK, "no object is suspended")
 
 
@@ -210,7 +208,7 @@ def _stalled(connection: Floodmark) -> Iterator[Check]:
             yield Check(
                 "watermarks", WARN,
                 f"{key}.{column} stands at {cell(newest[0])} for {STALLED_EPOCHS} epochs with rows",
-                "one partition may be silent: see idle_after and max_ahead in docs/watermarks.md",
+                "its rows are no newer: look at the times that come in; see docs/watermarks.md",
             )  # fmt: skip
     if not still:
         yield Check("watermarks", OK, "none stands still")

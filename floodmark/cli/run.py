@@ -54,10 +54,10 @@ def register(app: typer.Typer) -> None:
 
 def run(
     epochs: Annotated[int | None, typer.Option(min=1, help="Stop after so many epochs.")] = None,
-    until_caught_up: Annotated[
-        bool, typer.Option("--until-caught-up", help="Stop when nothing is new (the default).")
-    ] = True,
-    follow: Annotated[bool, typer.Option("--follow", help="Wait for more when caught up.")] = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow/--until-caught-up", help="Wait for more, or stop, when caught up."),
+    ] = False,
     now: Annotated[str | None, typer.Option(help="The time of the epochs, ISO 8601, UTC.")] = None,
     select: Annotated[
         str | None, typer.Option(help="Advance these objects alone, by name, with commas.")

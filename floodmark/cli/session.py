@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import threading
 import warnings
@@ -105,11 +106,26 @@ def cancellable(connection: Floodmark) -> Iterator[None]:
 
 def suspended_code(connection: Floodmark) -> int:
     """Say which objects are suspended, on stderr, and return the exit code for it."""
-    events = connection.scheduler.log.suspended()
-    for key, event in events.items():
-        typer.echo(f"suspended  {key} since epoch {event.epoch}: {event.message}", err=True)
-        typer.echo(f"help: mend it, then `floodmark sql 'ALTER … {key} RESUME'`", err=True)
-    return SUSPENDED if events else 0
+    found = suspensions(connection)
+    for what, remedy in found:
+        typer.echo(f"suspended  {what}", err=True)
+        typer.echo(f"help: {remedy}", err=True)
+    return SUSPENDED if found else 0
+
+
+def suspensions(connection: Floodmark) -> list[tuple[str, str]]:
+    """Return, for each suspended object, what happened to it and what to do."""
+    from floodmark.runtime.suspension import resume_command
+
+    objects = connection.deployed.pipeline.objects
+    return [
+        (
+            f"{key} since epoch {event.epoch}: {event.message}",
+            f"mend it, then `floodmark sql {shlex.quote(resume_command(objects[key]))}`",
+        )
+        for key, event in connection.scheduler.log.suspended().items()
+        if key in objects
+    ]
 
 
 def _interrupt_until(connection: Floodmark, done: threading.Event) -> None:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from floodmark.errors import UserError
 
+MAX_ROWS_PER_EPOCH = 1_000_000
 COMMON = frozenset(
     {
         "connector",
@@ -92,6 +93,10 @@ class Options:
             return float(self.text(name, str(default)))
         except ValueError:
             raise self.wrong(name, "a number") from None
+
+    def rows_per_epoch(self) -> int:
+        """Return the most rows that an epoch takes from the source."""
+        return self.integer("max_rows_per_epoch", MAX_ROWS_PER_EPOCH, least=1)
 
     def wrong(self, name: str, expected: str) -> UserError:
         """Make the error for a value that an option does not take."""

@@ -25,7 +25,9 @@ def make_connector(spec: SourceSpec) -> Connector:
     Raises `UserError` for a connector or option that is unknown, a required option that is
     missing, an option's value or a column that the connector cannot serve.
     """
-    name = Options(spec.name, spec.options).text("connector").lower()
+    options = Options(spec.name, spec.options)
+    options.rows_per_epoch()
+    name = options.text("connector").lower()
     if name not in CONNECTORS:
         raise UserError(
             "E0470",

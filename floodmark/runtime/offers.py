@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
+from floodmark.connectors.options import Options
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import FloodmarkError
 from floodmark.storage.epoch_log import EpochLog
-
-MAX_ROWS_PER_EPOCH = 1_000_000
 
 
 class Offers:
@@ -35,10 +34,9 @@ class Offers:
         for found in pipeline.objects.values():
             if found.declared is None or found.declared.connector is None or found.key in suspended:
                 continue
-            options = dict(found.declared.options)
-            rows = limit or int(options.get("max_rows_per_epoch", MAX_ROWS_PER_EPOCH))
             discovery = self._discoveries.setdefault(found.key, Discovery())
             try:
+                rows = limit or Options(found.name, dict(found.declared.options)).rows_per_epoch()
                 splits = self.connector(found).offer(positions.get(found.key, {}), rows, discovery)
             except FloodmarkError as error:
                 errors.append(error)

@@ -1,15 +1,29 @@
-"""Settings that the engine reads; SET takes any others and nothing follows from them."""
+"""Settings of a connection: what SET changes and SHOW shows."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from datetime import timedelta
 
 from floodmark.catalog.functions.model import RowError
 from floodmark.catalog.interval_text import parse_interval
-from floodmark.errors import Span, UserError
+from floodmark.errors import NotSupported, Span, UserError
 
-RETENTION = timedelta(days=7)
-"""How long changes, late rows and old epochs are kept unless `SET retention` says otherwise."""
+DEFAULTS: Mapping[str, str] = {"retention": "7 days"}
+"""Every setting, with its value unless SET gives another.
+
+`retention` says how long changes, late rows and old epochs are kept.
+"""
+
+
+def check_setting(name: str, span: Span | None = None) -> None:
+    """Raise E0381 for a setting that nothing follows from."""
+    if name in DEFAULTS:
+        return
+    near = difflib.get_close_matches(name, DEFAULTS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(DEFAULTS)}"
+    raise NotSupported("E0381", f'there is no setting "{name}"', span=span, hint=hint)
 
 
 def retention_of(text: str, span: Span | None = None) -> timedelta:

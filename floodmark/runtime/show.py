@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from floodmark.analysis.explain import Explanation, explain_object, explain_plan
 from floodmark.analysis.pipeline import plain_views, plan_of
-from floodmark.catalog.objects import Kind, qualified
+from floodmark.catalog.functions.pattern import like_regex
+from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.build import build_query
 from floodmark.runtime.deployment import Deployed, plan_statement
 from floodmark.runtime.results import Result, text_result
+from floodmark.runtime.settings import check_setting
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 
 
 def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[str, str]) -> Result:
-    """Return what SHOW or DESCRIBE asks for; a setting without a value is an empty text."""
+    """Return what SHOW or DESCRIBE asks for."""
     if isinstance(statement, s.Describe):
         columns = deployed.find(qualified(statement.name), statement.name.span).relation.visible
         rows = ((c.name, str(c.type), c.nullable) for c in columns)
@@ -28,17 +31,35 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
         row = (found.name, to_sql(found.object.statement))
         return text_result("SHOW", ("Name", "Create Sql"), (row,))
     if statement.is_setting:
-        return text_result("SHOW", (statement.what,), ((settings.get(statement.what, ""),),))
-    return text_result("SHOW", ("Name",), ((name,) for name in _names(statement.what, deployed)))
+        check_setting(statement.what, statement.span)
+        return text_result("SHOW", (statement.what,), ((settings[statement.what],),))
+    if statement.what in ("PARAMETERS", "ALL"):
+        return text_result("SHOW", ("Name", "Setting"), settings.items())
+    return text_result("SHOW", ("Name",), ((name,) for name in _names(statement, deployed)))
 
 
-def _names(what: str, deployed: Deployed) -> list[str]:
-    wanted = {
-        "TABLES": Kind.TABLE, "SOURCES": Kind.SOURCE, "SINKS": Kind.SINK, "VIEWS": Kind.VIEW,
-        "MATERIALIZED VIEWS": Kind.MATERIALIZED_VIEW,
-    }.get(what)  # fmt: skip
-    objects = deployed.pipeline.objects.values()
-    return [o.name for o in objects if wanted is None or o.kind is wanted]
+_KINDS = {
+    "TABLES": (Kind.TABLE,), "SOURCES": (Kind.SOURCE,), "SINKS": (Kind.SINK,),
+    "VIEWS": (Kind.VIEW,), "MATERIALIZED VIEWS": (Kind.MATERIALIZED_VIEW,),
+    "INDEXES": (Kind.INDEX,), "OBJECTS": tuple(Kind),
+}  # fmt: skip
+
+
+def _names(statement: s.Show, deployed: Deployed) -> list[str]:
+    kinds = _KINDS.get(statement.what)
+    if kinds is None:
+        raise NotSupported(
+            "E0382",
+            f"SHOW {statement.what} is not available yet",
+            span=statement.span,
+            hint=f"there is SHOW {', '.join(_KINDS)}; floodmark.epochs and floodmark.watermarks "
+            "are tables",
+        )
+    found = [o for o in deployed.catalog.objects.values() if o.kind in kinds]
+    if statement.name is not None:
+        found = [o for o in found if o.schema == str(statement.name)]
+    pattern = re.compile("(?s:.*)" if statement.like is None else like_regex(statement.like))
+    return [o.name for o in found if pattern.fullmatch(o.name)]
 
 
 def explain_result(statement: s.Explain, deployed: Deployed) -> Result:
@@ -65,14 +86,14 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
         views = plain_views(pipeline.objects.values())
         node = build_query(statement.query, pipeline.relations, statement.span, views=views)
         return explain_plan(plan_of(node, on_close=False, statement=statement), pipeline)
-    if isinstance(statement, s.Definition):
+    if isinstance(statement, s.Definition) and kind_of(statement) is not Kind.INDEX:
         plan = plan_statement(statement, deployed)
-        assert plan is not None
-        created = next(iter(c.key for c in plan.changes if c.action == "create"))
-        return explain_object(plan.pipeline[created], plan.pipeline)
+        after = pipeline if plan is None else plan.pipeline
+        key = key_of(qualified(statement.name), kind_of(statement))
+        return explain_object(after[key], after)
     raise NotSupported(
         "E0368",
-        "EXPLAIN takes a query, a CREATE statement or a name",
+        "EXPLAIN takes a query, the CREATE statement of a relation or sink, or a name",
         span=statement.span,
         hint="EXPLAIN SELECT …",
     )

@@ -22,6 +22,7 @@ from warehouses import (
 )
 
 from floodmark.api import Floodmark
+from floodmark.errors import UserError
 
 pytestmark = pytest.mark.spark
 
@@ -59,7 +60,11 @@ def test_a_suspended_view_catches_up_what_it_missed(site: Site) -> None:
         assert positions["st"] == head - 3
         event = fm.scheduler.log.suspended()["st"]
         assert event.code == "E0420" and "version" in event.message
-        fm.execute("ALTER MATERIALIZED VIEW st RESUME")
+        for name, cause in (("st", "E0420"), ("st2", "st, which is suspended")):
+            with pytest.raises(UserError, match=cause) as again:
+                fm.execute(f"ALTER MATERIALIZED VIEW {name} RESUME")
+            assert again.value.code == "E0383"
+            assert again.value.hint == "mend it, then ALTER MATERIALIZED VIEW st RESUME"
         assert "st" in fm.scheduler.log.suspended()
         assert _positions(fm)["st"] == head - 3
         DeltaTable(str(table)).restore(before)

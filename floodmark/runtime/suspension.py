@@ -1,0 +1,76 @@
+"""Lifting suspensions: `ALTER … RESUME`, and how to write it."""
+
+from __future__ import annotations
+
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.objects import Kind, key_of, qualified
+from floodmark.errors import UserError
+from floodmark.runtime.deployment import Deployed
+from floodmark.runtime.results import Result
+from floodmark.runtime.run import needs_of
+from floodmark.runtime.scheduler import Scheduler
+from floodmark.sql import statements as s
+from floodmark.sql.dialect import quote_name
+
+
+def resume_command(found: AnalysedObject) -> str:
+    """Return the statement that lifts an object's suspension."""
+    name = ".".join(map(quote_name, found.name.split(".")))
+    return f"ALTER {found.kind.value.upper()} {name} RESUME"
+
+
+def run_resume(statement: s.AlterResume, scheduler: Scheduler) -> Result:
+    """Lift a suspension in one epoch; E0383 where the object is suspended again, or waits still.
+
+    An object that is not suspended is a notice, and no epoch.
+    """
+    with scheduler.held("RESUME"):
+        pipeline = scheduler.deployed().pipeline
+        found = _found(statement, scheduler.deployed())
+        key = found.object.target or found.key
+        if key in scheduler.log.suspended():
+            scheduler.resume(key)
+        elif not _causes(key, pipeline, scheduler):
+            notice = f"{found.kind.value} {found.name} is not suspended"
+            return Result(status="ALTER_RESUME", notices=(notice,))
+        _check(key, pipeline, scheduler, statement)
+    return Result(status="ALTER_RESUME")
+
+
+def _found(statement: s.AlterResume, deployed: Deployed) -> AnalysedObject:
+    name = qualified(statement.name)
+    if statement.kind is s.ObjectKind.SINK:
+        name = key_of(name, Kind.SINK)
+    return deployed.find(name, statement.name.span)
+
+
+def _causes(key: str, pipeline: Pipeline, scheduler: Scheduler) -> list[str]:
+    """Return the suspended objects, upstream of an object, for which it waits."""
+    suspended = scheduler.log.suspended()
+    above: dict[str, None] = {}
+    open_ = [key]
+    while open_:
+        for upstream in needs_of(pipeline[open_.pop()], pipeline):
+            if upstream not in above:
+                above[upstream] = None
+                open_.append(upstream)
+    return [k for k in pipeline.objects if k in above and k in suspended]
+
+
+def _check(key: str, pipeline: Pipeline, scheduler: Scheduler, statement: s.AlterResume) -> None:
+    causes = _causes(key, pipeline, scheduler)
+    again = scheduler.log.suspended().get(key)
+    if causes:
+        raise UserError(
+            "E0383",
+            f"{key} waits for {', '.join(causes)}, which is suspended",
+            span=statement.name.span,
+            hint=f"mend it, then {resume_command(pipeline[causes[0]])}",
+        )
+    if again is not None:
+        raise UserError(
+            "E0383",
+            f"{key} is suspended again: [{again.code}] {again.message}",
+            span=statement.name.span,
+            hint=f"mend it, then {resume_command(pipeline[key])}",
+        )

@@ -1,0 +1,92 @@
+"""Statements that look and change nothing: SHOW, EXPLAIN of what is there, SET, RESUME of nothing.
+
+None of them needs Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from floodmark.api import Floodmark, connect
+from floodmark.errors import NotSupported, UserError
+from floodmark.runtime.suspension import resume_command
+
+
+@pytest.fixture
+def fm(tmp_path: Path) -> Iterator[Floodmark]:
+    with connect(tmp_path / "warehouse") as floodmark:
+        floodmark.execute_script(
+            "CREATE TABLE t (a INT PRIMARY KEY); CREATE TABLE ta_b (a INT PRIMARY KEY);"
+            "CREATE INDEX i ON t (a); CREATE MATERIALIZED VIEW v AS SELECT a FROM t"
+        )
+        yield floodmark
+
+
+def _names(fm: Floodmark, sql: str) -> list[object]:
+    return [row[0] for row in fm.execute(sql).rows]
+
+
+def test_show_names_what_it_is_asked_for(fm: Floodmark) -> None:
+    assert _names(fm, "SHOW TABLES") == ["t", "ta_b"]
+    assert _names(fm, "SHOW TABLES LIKE 'ta\\_%'") == ["ta_b"]
+    assert _names(fm, "SHOW TABLES FROM elsewhere") == []
+    assert _names(fm, "SHOW INDEXES") == ["i"]
+    assert sorted(map(str, _names(fm, "SHOW OBJECTS"))) == ["i", "t", "ta_b", "v"]
+    with pytest.raises(NotSupported, match="SHOW JOBS") as refused:
+        fm.execute("SHOW JOBS")
+    assert refused.value.code == "E0382"
+
+
+def test_a_setting_that_nothing_follows_from_is_refused(fm: Floodmark) -> None:
+    assert fm.execute("SHOW retention").rows == (("7 days",),)
+    fm.execute("SET retention = '2 days'")
+    assert fm.execute("SHOW ALL").rows == (("retention", "2 days"),)
+    fm.execute("SET retention = DEFAULT")
+    assert fm.retention.days == 7
+    for sql in ("SET retantion = '1 day'", "SHOW retantion"):
+        with pytest.raises(NotSupported) as refused:
+            fm.execute(sql)
+        assert (refused.value.code, refused.value.hint) == ("E0381", "did you mean retention?")
+
+
+def test_explain_of_what_is_there(fm: Floodmark) -> None:
+    there = fm.execute("EXPLAIN CREATE TABLE IF NOT EXISTS t (a INT PRIMARY KEY)")
+    assert there.rows == fm.execute("EXPLAIN t").rows
+    with pytest.raises(NotSupported) as refused:
+        fm.execute("EXPLAIN CREATE INDEX j ON t (a)")
+    assert refused.value.code == "E0368"
+
+
+@pytest.mark.parametrize("value", ["abc", "0", "-4"])
+def test_a_wrong_max_rows_per_epoch_is_refused_at_create(
+    fm: Floodmark, tmp_path: Path, value: str
+) -> None:
+    head = fm.scheduler.log.head().sealed
+    with pytest.raises(UserError) as refused:
+        fm.execute(
+            f"CREATE SOURCE s (a INT) WITH (connector = 'files', path = '{tmp_path}',"
+            f" max_rows_per_epoch = '{value}') FORMAT PLAIN ENCODE JSON"
+        )
+    assert refused.value.code == "E0473"
+    assert fm.scheduler.log.head().sealed == head
+
+
+def test_resume_of_what_is_not_suspended_is_a_notice_and_no_epoch(fm: Floodmark) -> None:
+    head = fm.scheduler.log.head().sealed
+    result = fm.execute("ALTER MATERIALIZED VIEW v RESUME")
+    assert result.notices == ("materialized view v is not suspended",)
+    assert fm.scheduler.log.head().sealed == head
+
+
+def test_the_command_that_resumes_can_be_executed(fm: Floodmark) -> None:
+    fm.execute_script(
+        'CREATE TABLE "o\'b x" (a INT PRIMARY KEY);'
+        'CREATE SINK v INTO "o\'b x" AS SELECT a FROM t; CREATE VIEW p AS SELECT a FROM t'
+    )
+    for found in fm.deployed.pipeline.objects.values():
+        if found.key != "p":
+            assert fm.execute(resume_command(found)).status == "ALTER_RESUME"
+    assert resume_command(fm.find("o'b x")) == 'ALTER TABLE "o\'b x" RESUME'
