@@ -19,7 +19,7 @@ EQUIVALENCE = "batch_equivalence"
 _DESCRIPTIONS = {
     "not_suspended": "Nothing has stopped the object",
     "stream_key_unique": "No key is inserted twice",
-    "changelog_well_formed": "Each change is an insert, a delete or an update pair; rows follow",
+    "changelog_well_formed": "Inserts, deletes and update pairs, and the stored rows follow",
     "columns_hold": "NOT NULL and the conditions in checks/ hold",
     "rows_accounted_for": "Rows in = rows stored + late rows + dead letters",
     "watermark_monotonic": "No watermark goes back",

@@ -1,7 +1,7 @@
 """The pipeline as one multi-asset: its op runs epochs, then says what happened to each object."""
 
 # No postponed annotations here: Dagster reads classes from the signatures.
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from assets.translator import asset_key, asset_spec
 from floodmark.analysis.pipeline import Pipeline
 from floodmark.api import Floodmark
 from floodmark.errors import TransientError, UserError
-from floodmark.runtime.reporting import ObjectReport, numbers, reports
+from floodmark.runtime.reporting import ObjectReport, looked_through, numbers, recent, reports
 from floodmark.runtime.system import watermark_text
 from floodmark.storage.report_book import ReportBook
 from resources.warehouse import Warehouse
@@ -29,6 +29,7 @@ def pipeline_assets(pipeline: Pipeline, root: Path) -> dg.AssetsDefinition:
     and seal nothing until the end.
     """
     objects = pipeline.objects.values()
+    everything = {asset_key(found) for found in objects}
 
     @dg.multi_asset(
         name="pipeline",
@@ -38,20 +39,35 @@ def pipeline_assets(pipeline: Pipeline, root: Path) -> dg.AssetsDefinition:
         pool=POOL,
     )
     def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
+        chosen = context.selected_asset_keys
         with errors_for_dagster(), warehouse.connect() as floodmark:
             warehouse.deploy(floodmark)
-            for done in floodmark.epochs():
-                names = ", ".join(record.object for record in done.touched) or "nothing"
-                context.log.info(f"epoch {done.epoch} in {done.duration_s} s: {names}")
+            if chosen:
+                _advance(context, floodmark, None if chosen >= everything else chosen)
             yield from _report(context, floodmark, Path(warehouse.checks))
+            yield from _check_again(context, floodmark, Path(warehouse.checks))
+            _fail_if_suspended(floodmark, chosen)
 
     return run_pipeline
+
+
+def _advance(
+    context: dg.AssetExecutionContext, floodmark: Floodmark, chosen: Collection[dg.AssetKey] | None
+) -> None:
+    """Run epochs, of the chosen assets alone if there are any, and log what each did."""
+    objects = floodmark.deployed.pipeline.objects.values()
+    select = None if chosen is None else [o.key for o in objects if asset_key(o) in chosen]
+    for done in floodmark.epochs(select=select):
+        names = ", ".join(record.object for record in done.touched) or "nothing"
+        context.log.info(f"epoch {done.epoch} in {done.duration_s} s: {names}")
+        for line in done.notices:
+            context.log.warning(line)
 
 
 def _report(
     context: dg.AssetExecutionContext, floodmark: Floodmark, folder: Path
 ) -> Iterator[_Result]:
-    """Yield a result for every selected object with news; then fail if one is suspended."""
+    """Yield a result for every selected object with news."""
     book = ReportBook(floodmark.root)
     told = book.read()
     selected = context.selected_asset_keys
@@ -62,8 +78,26 @@ def _report(
             yield from wanted
         else:
             yield _materialized(floodmark, report, wanted)
-    book.write({**told, **{report.key: report.reported for report in found}})
-    _fail_if_suspended(floodmark, selected)
+    objects = floodmark.deployed.pipeline.objects.values()
+    looked_at = {o.key for o in objects if asset_key(o) in selected}
+    news = {report.key: report.reported for report in found}
+    book.write(looked_through(told, looked_at, floodmark.scheduler.log.head().sealed) | news)
+
+
+def _check_again(
+    context: dg.AssetExecutionContext, floodmark: Floodmark, folder: Path
+) -> Iterator[_Result]:
+    """Yield the checks that were selected without their asset, over the last epochs."""
+    alone = {
+        key
+        for key in context.selected_asset_check_keys
+        if key.asset_key not in context.selected_asset_keys
+    }
+    objects = floodmark.deployed.pipeline.objects.values()
+    keys = {o.key for o in objects if asset_key(o) in {key.asset_key for key in alone}}
+    if keys:
+        for _, results in check_results(floodmark, recent(floodmark.scheduler, keys), folder):
+            yield from (r for r in results if _check_key(r) in alone)
 
 
 def _check_key(result: dg.AssetCheckResult) -> dg.AssetCheckKey:

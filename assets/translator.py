@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,6 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import Span
 from floodmark.storage import warehouse
 
-GROUPS: Mapping[Kind, str] = {
-    Kind.SOURCE: "sources",
-    Kind.TABLE: "tables",
-    Kind.MATERIALIZED_VIEW: "views",
-    Kind.VIEW: "views",
-    Kind.SINK: "sinks",
-}
 _FOREIGN = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -45,7 +38,7 @@ def asset_spec(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dg.Asse
         deps=[asset_key(pipeline[key]) for key in (*found.reads, *found.feeders)],
         description=leading_comment(found.object.statement.span),
         metadata=_metadata(found, pipeline, root),
-        group_name=GROUPS[found.kind],
+        group_name=_plain(found.object.schema),
         kinds=_kinds(found),
         code_version=found.fingerprint,
         skippable=True,
@@ -116,10 +109,11 @@ def _lineage(found: AnalysedObject, pipeline: Pipeline) -> dg.TableColumnLineage
 def _code_references(span: Span) -> dg.CodeReferencesMetadataValue | None:
     if span.file is None:
         return None
-    place = dg.LocalFileCodeReference(
-        file_path=str(Path(span.file).resolve()), line_number=span.line
-    )
-    return dg.CodeReferencesMetadataValue(code_references=[place])
+    with warnings.catch_warnings(action="ignore", category=dg.BetaWarning):
+        place = dg.LocalFileCodeReference(
+            file_path=str(Path(span.file).resolve()), line_number=span.line
+        )
+        return dg.CodeReferencesMetadataValue(code_references=[place])
 
 
 def leading_comment(span: Span) -> str | None:

@@ -141,6 +141,8 @@ class _Audit:
         table = layout.current_table(self.found)
         before = steps[0].before
         start = 0
+        if before is not None and before.position < steps[0].epoch - 1:
+            return None  # it caught up in between
         if before is not None and table in before.versions:
             files = files_at(self.scheduler, table, before.versions[table])
             if not files and steps[0].before is not None:

@@ -6,8 +6,8 @@ Everything comes from the epoch log and file lists; Spark is not needed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +20,8 @@ from floodmark.storage.epoch_log import Event, ObjectRecord
 from floodmark.storage.report_book import Reported
 from floodmark.storage.warehouse import STATE
 
+RECENT = 100
+"""Epochs that a check on demand looks at."""
 STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
 
 
@@ -68,24 +70,59 @@ class ObjectReport:
 def reports(scheduler: Scheduler, book: Mapping[str, Reported]) -> list[ObjectReport]:
     """Return a report for every object with something new to say, upstream first.
 
-    An object has when rows of it, its definition or its state changed since the last report.
+    An object has when rows of it, its definition or its state changed since the last report. What
+    a selection has advanced in an epoch that is still open counts.
     """
     pipeline = scheduler.deployed().pipeline
     head = scheduler.log.head().sealed
     suspended = _suspended(scheduler, pipeline)
-    steps = _steps(scheduler, pipeline, book, head)
+    steps = _steps(scheduler, {key: book.get(key, Reported()) for key in pipeline.objects}, head)
     out: dict[str, ObjectReport] = {}
     for key, found in pipeline.objects.items():
         last = book.get(key, Reported())
         mine = tuple(steps.get(key, ()))
         changed = max((s.epoch for s in mine if s.after.rows_out), default=last.changed)
+        if last.suspended and key not in suspended:
+            changed = head  # what it caught up belongs to epochs that are past
         if found.kind not in STORED:
-            flows = _flows_into(found, out)
-            changed = max((r.changed for r in flows), default=last.changed)
-        report = ObjectReport(found, head, changed, mine, suspended.get(key))
+            changed = max(_changed(k, out, book) for k in (key, *found.reads))
+        epoch = max((s.epoch for s in mine), default=head)
+        report = ObjectReport(found, max(epoch, head), changed, mine, suspended.get(key))
         if _is_news(report, last):
             out[key] = report
     return list(out.values())
+
+
+def recent(scheduler: Scheduler, keys: Collection[str]) -> list[ObjectReport]:
+    """Return reports of some objects over the last epochs, whatever has been reported before."""
+    first = max(scheduler.kept.read().oldest, scheduler.log.head().sealed - RECENT)
+    if first == 1:
+        first = 0  # the first epoch has nothing before it
+    book = dict.fromkeys(keys, Reported(first))
+    pipeline = scheduler.deployed().pipeline
+    suspended = _suspended(scheduler, pipeline)
+    steps = _steps(scheduler, book, scheduler.log.head().sealed)
+    return [
+        ObjectReport(
+            found,
+            scheduler.log.head().sealed,
+            first,
+            tuple(steps.get(key, ())),
+            suspended.get(key),
+        )
+        for key, found in pipeline.objects.items()
+        if key in keys
+    ]
+
+
+def looked_through(
+    book: Mapping[str, Reported], keys: Collection[str], epoch: int
+) -> dict[str, Reported]:
+    """Return a book in which objects without news are at an epoch: the next look begins there."""
+    return {
+        key: replace(last, epoch=max(last.epoch, epoch)) if key in keys else last
+        for key, last in book.items()
+    }
 
 
 def _is_news(report: ObjectReport, last: Reported) -> bool:
@@ -96,8 +133,9 @@ def _is_news(report: ObjectReport, last: Reported) -> bool:
     return bool(report.steps) or changed != (last.changed, last.fingerprint, last.suspended)
 
 
-def _flows_into(found: AnalysedObject, done: Mapping[str, ObjectReport]) -> list[ObjectReport]:
-    return [done[key] for key in found.reads if key in done]
+def _changed(key: str, done: Mapping[str, ObjectReport], book: Mapping[str, Reported]) -> int:
+    """Return the last epoch that changed an object's rows, reported now or before."""
+    return done[key].changed if key in done else book.get(key, Reported()).changed
 
 
 def _suspended(scheduler: Scheduler, pipeline: Pipeline) -> dict[str, Event]:
@@ -112,10 +150,9 @@ def _suspended(scheduler: Scheduler, pipeline: Pipeline) -> dict[str, Event]:
     return out
 
 
-def _steps(
-    scheduler: Scheduler, pipeline: Pipeline, book: Mapping[str, Reported], head: int
-) -> dict[str, list[Step]]:
-    last = {key: book.get(key, Reported()).epoch for key in pipeline.objects}
+def _steps(scheduler: Scheduler, book: Mapping[str, Reported], head: int) -> dict[str, list[Step]]:
+    """Return the epochs that touched the objects of a book after those that it has."""
+    last = {key: entry.epoch for key, entry in book.items()}
     first = min(last.values(), default=head)
     out: dict[str, list[Step]] = {}
     before: Mapping[str, ObjectRecord] = {}
@@ -125,6 +162,10 @@ def _steps(
                 if after.touched and epoch > last.get(key, head):
                     out.setdefault(key, []).append(Step(epoch, now, before.get(key), after))
         before = records
+    if (open_ := scheduler.log.head().open) is not None:
+        for key, after in scheduler.log.advanced(open_.epoch).items():
+            if open_.epoch > last.get(key, open_.epoch):
+                out.setdefault(key, []).append(Step(open_.epoch, open_.now, before.get(key), after))
     return out
 
 
@@ -153,7 +194,7 @@ def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float
     if lag is not None:
         out["watermark_lag_s"] = lag
     out["duration_s"] = round(sum(record.duration_s for record in done), 3)
-    return out | sizes(report.found, scheduler)
+    return out | sizes(report, scheduler)
 
 
 def watermark_lag(step: Step) -> float | None:
@@ -165,18 +206,17 @@ def watermark_lag(step: Step) -> float | None:
     return round((step.now - mark).total_seconds(), 3)
 
 
-def sizes(found: AnalysedObject, scheduler: Scheduler) -> dict[str, int]:
+def sizes(report: ObjectReport, scheduler: Scheduler) -> dict[str, int]:
     """Return the rows of an object and the rows and bytes of its operators' state, from file lists.
 
     A state table belongs to the object; that of a sink to the table that it feeds.
     """
-    versions: Mapping[str, int] = {}
-    record = scheduler.cut().records.get(found.key)
-    if record is not None:
-        versions = record.versions
+    steps = report.steps
+    record = steps[-1].after if steps else scheduler.cut().records.get(report.key)
+    versions: Mapping[str, int] = {} if record is None else record.versions
     state = [f for table in versions if table.startswith(f"{STATE}/")
              for f in files_at(scheduler, table, versions[table])]  # fmt: skip
-    current = layout.current_table(found)
+    current = layout.current_table(report.found)
     rows = files_at(scheduler, current, versions[current]) if current in versions else ()
     return {
         "state_rows": sum(f.rows for f in state),

@@ -8,7 +8,7 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from tests.dagster.pipeline_skin import Skin, make_materialized, make_skin  # noqa: F401
+from tests.dagster.pipeline_skin import QUIET, Skin, make_materialized, make_skin  # noqa: F401
 
 Names = Callable[[dg.ExecuteInProcessResult], set[str]]
 ALL = {"readings", "other", "totals", "stations", "hours", "others", "fill__sink"}
@@ -68,12 +68,53 @@ def test_a_suspended_object_fails_alone(skin: Skin, materialized: Names) -> None
     assert _checks(result)["others", "not_suspended"] is False
 
 
+def _run_only(
+    skin: Skin, instance: dg.DagsterInstance, selection: dg.AssetSelection
+) -> dg.ExecuteInProcessResult:
+    return dg.materialize(
+        [skin.assets], instance=instance, resources=skin.resources, run_config=QUIET,
+        selection=selection, raise_on_error=False,
+    )  # fmt: skip
+
+
+@pytest.mark.spark
+def test_a_selection_advances_and_reports_nothing_else(skin: Skin, materialized: Names) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    with skin.connect() as floodmark:  # epochs that Dagster has not driven
+        skin.warehouse.deploy(floodmark)
+        floodmark.advance()
+    assert materialized(skin.run(instance)) == ALL
+    skin.land(2, 4)
+    early = _run_only(skin, instance, dg.AssetSelection.assets("stations"))
+    assert early.success and materialized(early) == set()
+    picked = dg.AssetSelection.assets("readings", "stations")
+    assert materialized(_run_only(skin, instance, picked)) == {"readings", "stations"}
+    assert materialized(_run_only(skin, instance, picked)) == set()
+    with skin.connect() as floodmark:
+        assert floodmark.scheduler.log.head().open is not None
+
+    checks = _run_only(skin, instance, dg.AssetSelection.checks_for_assets("stations"))
+    assert checks.success and materialized(checks) == set()
+    assert ("stations", "stream_key_unique") in _checks(checks)
+    with skin.connect() as floodmark:
+        assert floodmark.scheduler.log.head().open is not None
+
+    rest = skin.run(instance)
+    assert rest.success and all(_checks(rest).values())
+    # What has not changed is not reported: no rows of `other`, nothing new of the selected.
+    assert materialized(rest) == {"totals", "hours", "fill__sink"}
+    with skin.connect() as floodmark:
+        assert not floodmark.has_new()
+
+
 def test_the_asset_of_an_object_says_what_it_is(skin: Skin) -> None:
     specs = {spec.key.to_user_string(): spec for spec in skin.assets.specs}
     assert set(specs) == ALL
     readings, stations = specs["readings"], specs["stations"]
     assert readings.description == "Readings of all stations"
-    assert readings.group_name == "sources" and stations.group_name == "views"
+    assert readings.group_name == stations.group_name == "public"
+    assert "source" in readings.kinds and "view" in stations.kinds
     assert [d.asset_key.to_user_string() for d in specs["totals"].deps] == ["fill__sink"]
     (place,) = readings.metadata["dagster/code_references"].code_references
     assert place.line_number == 3
