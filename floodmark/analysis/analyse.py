@@ -1,4 +1,4 @@
-"""Derives all properties of a plan, bottom-up and in fixed order."""
+"""Derives all properties of a plan, bottom-up."""
 
 from __future__ import annotations
 
@@ -6,21 +6,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from floodmark.analysis import changelog_mode, state, stream_key, watermark
-from floodmark.analysis.state import StateTable
-from floodmark.changelog import ChangelogMode
+from floodmark.analysis.properties import Properties, derive
 from floodmark.plan import nodes as n
 
-
-@dataclass(frozen=True, slots=True)
-class Properties:
-    """What is known of one node's output."""
-
-    identifier: str
-    stream_key: tuple[str, ...]
-    mode: ChangelogMode
-    watermarks: tuple[n.WatermarkColumn, ...]
-    state: tuple[StateTable, ...]
+__all__ = ["AnalysedPlan", "Properties", "analyse"]
 
 
 @dataclass(frozen=True)
@@ -47,19 +36,11 @@ class AnalysedPlan:
 def analyse(root: n.Node) -> AnalysedPlan:
     """Return the plan with the properties of every node.
 
-    The nodes must keep their key columns (`floodmark.plan.rules.keep_keys` sees to it).
+    The nodes must keep their key columns (`floodmark.analysis.keep_keys` sees to it).
     """
     found: dict[n.Node, Properties] = {}
     for node in n.walk(root):
-        if node in found:
-            continue
-        inputs = tuple(found[child] for child in node.inputs)
-        name = f"r{len(found)}"
-        found[node] = Properties(
-            identifier=name,
-            stream_key=stream_key.derive(node, tuple(i.stream_key for i in inputs)),
-            mode=changelog_mode.derive(node, tuple(i.mode for i in inputs)),
-            watermarks=watermark.derive(node, tuple(i.watermarks for i in inputs)),
-            state=state.derive(node, name, tuple(i.mode for i in inputs)),
-        )
+        if node not in found:
+            inputs = tuple(found[child] for child in node.inputs)
+            found[node] = derive(node, f"r{len(found)}", inputs)
     return AnalysedPlan(root=root, properties=found)

@@ -71,9 +71,20 @@ def test_every_node_keeps_what_the_analysis_promises(
             _check_node(plan[node], old, new, results[name])
 
 
+def _check_keys(found: Any, rows: Sequence[Row]) -> None:
+    for key in found.unique_keys:
+        values = [key_of(row, tuple(sorted(key))) for row in rows]
+        assert len(set(values)) == len(values), f"{set(key)} is not unique"
+    for rule in found.dependencies.rules:
+        given, settled = tuple(sorted(rule.given)), tuple(sorted(rule.settled))
+        pairs = {(key_of(row, given), key_of(row, settled)) for row in rows}
+        assert len({a for a, _ in pairs}) == len(pairs), f"{rule} does not hold"
+
+
 def _check_node(found: Any, old: ObjectState, new: ObjectState, result: ObjectResult) -> None:
     keys = [key_of(row, found.stream_key) for row in new.rows]
     assert len(set(keys)) == len(keys), "the stream key is not unique"
+    _check_keys(found, new.rows)
     assert bag(apply(old.rows, result.changes)) == bag(new.rows)
     if found.mode is ChangelogMode.APPEND_ONLY:
         assert all(kind is RowKind.INSERT for kind, _ in result.changes)

@@ -1,0 +1,170 @@
+"""Functional dependencies: which columns settle which others, in every row of a node's output.
+
+Constants come from filters (`c = 1`), equal columns from equalities and inner joins, and a key
+settles everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from floodmark.analysis.determinism import is_deterministic
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
+
+Columns = frozenset[str]
+_MOST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Rows that agree in all of `given` agree in all of `settled`; nothing given: constants."""
+
+    given: Columns
+    settled: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What holds in one relation; `()` is what always holds."""
+
+    rules: tuple[Dependency, ...] = ()
+
+    def closure(self, columns: Iterable[str]) -> Columns:
+        """Return the columns that are settled once these are."""
+        known = set(columns)
+        size = -1
+        while size != len(known):
+            size = len(known)
+            for rule in self.rules:
+                if rule.given <= known:
+                    known |= rule.settled
+        return frozenset(known)
+
+    @property
+    def constants(self) -> Columns:
+        """Return the columns with one value in all rows."""
+        return self.closure(())
+
+    def reduce(self, key: Columns) -> Columns:
+        """Return the key without the columns that its other columns settle."""
+        for column in sorted(key):
+            if column in self.closure(key - {column}):
+                key = key - {column}
+        return key
+
+    def settle(self, keys: Iterable[Columns], names: Iterable[str]) -> Dependencies:
+        """Return the dependencies with those of keys, each of which settles all columns."""
+        every = frozenset(names)
+        return _of((*self.rules, *(Dependency(key, every - key) for key in keys)), every)
+
+
+NOTHING = Dependencies()
+
+
+def derive(node: n.Node, inputs: tuple[Dependencies, ...]) -> Dependencies:
+    """Return what holds in a node's output, from what holds in its inputs.
+
+    What the node's keys settle is added afterwards (`Dependencies.settle`).
+    """
+    return _of(_rules(node, inputs), frozenset(node.names))
+
+
+def _rules(node: n.Node, inputs: tuple[Dependencies, ...]) -> list[Dependency]:
+    match node:
+        case n.Scan() | n.Values() | n.UnionAll() | n.SetOperation():
+            return []
+        case n.Project() | n.MaterializeProject():
+            return _project(node, inputs[0])
+        case n.Filter():
+            return [*inputs[0].rules, *_equalities(node.predicate)]
+        case n.Join() | n.LookupJoin():
+            return _join(node, inputs)
+        case n.Aggregate() | n.CloseAggregate():
+            # Calls may have the names of columns below.
+            return list(_of(inputs[0].rules, frozenset(node.group)).rules)
+        case n.Tumble():
+            bounds = frozenset((node.start, node.end))
+            return [*inputs[0].rules, Dependency(frozenset((node.time,)), bounds)]
+        case n.Hop():
+            rules = [_one(node.start, node.end), _one(node.end, node.start)]
+            return [*inputs[0].rules, *rules]
+        case _:
+            return list(inputs[0].rules)
+
+
+def _one(given: str, settled: str) -> Dependency:
+    return Dependency(frozenset((given,)), frozenset((settled,)))
+
+
+def _project(node: n.Project | n.MaterializeProject, below: Dependencies) -> list[Dependency]:
+    """Rename the rules; a column that is computed from others is settled by them."""
+    names: dict[str, str] = {}
+    rules: list[Dependency] = []
+    for name, expr in node.columns:
+        if isinstance(expr, ColumnRef) and expr.name in names:
+            rules += [_one(names[expr.name], name), _one(name, names[expr.name])]
+        elif isinstance(expr, ColumnRef):
+            names[expr.name] = name
+    for name, expr in node.columns:
+        if isinstance(expr, ColumnRef) or not is_deterministic(expr):
+            continue
+        given = [c for c in columns_of(expr) if c not in below.constants]
+        if all(c in names for c in given):
+            rules.append(Dependency(frozenset(names[c] for c in given), frozenset((name,))))
+    return rules + [r for rule in below.rules for r in _renamed(rule, names, below)]
+
+
+def _renamed(rule: Dependency, names: Mapping[str, str], below: Dependencies) -> list[Dependency]:
+    given = rule.given - below.constants
+    if not all(c in names for c in given):
+        return []
+    settled = below.closure(rule.given)
+    kept = frozenset(names[c] for c in settled if c in names)
+    return [Dependency(frozenset(names[c] for c in given), kept)]
+
+
+def _join(node: n.Join | n.LookupJoin, inputs: tuple[Dependencies, ...]) -> list[Dependency]:
+    """A padded side keeps nothing: its NULLs need not follow its rules."""
+    left, right = inputs
+    rules: list[Dependency] = []
+    if not node.kind.pads_left:
+        rules += left.rules
+    if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
+        return rules
+    if not node.kind.pads_right:
+        rules += right.rules
+    if node.kind is n.JoinKind.INNER:
+        for a, b in node.equi:
+            rules += [_one(a, b), _one(b, a)]
+        if node.residual is not None:
+            rules += _equalities(node.residual)
+    return rules
+
+
+def _equalities(predicate: Expr) -> list[Dependency]:
+    """Return what the conjuncts `column = constant` and `column = column` settle."""
+    out: list[Dependency] = []
+    for part in _conjuncts(predicate):
+        match part:
+            case (
+                Call(function="=", args=(ColumnRef(name=a), Literal()))
+                | Call(function="=", args=(Literal(), ColumnRef(name=a)))
+            ):
+                out.append(Dependency(frozenset(), frozenset((a,))))
+            case Call(function="=", args=(ColumnRef(name=a), ColumnRef(name=b))):
+                out += [_one(a, b), _one(b, a)]
+    return out
+
+
+def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    if isinstance(expr, BoolOp) and expr.op == "and":
+        return tuple(c for arg in expr.args for c in _conjuncts(arg))
+    return (expr,)
+
+
+def _of(rules: Iterable[Dependency], names: Columns) -> Dependencies:
+    """Return the rules about these columns, each once, and not too many."""
+    about = (Dependency(r.given, (r.settled & names) - r.given) for r in rules if r.given <= names)
+    return Dependencies(tuple(dict.fromkeys(r for r in about if r.settled))[:_MOST])

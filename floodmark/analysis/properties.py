@@ -1,0 +1,78 @@
+"""What is known of one node's output, checked when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from floodmark.analysis import (
+    changelog_mode,
+    functional_dependencies,
+    monotonicity,
+    state,
+    stream_key,
+    unique_keys,
+    upsert_keys,
+    watermark,
+)
+from floodmark.analysis.functional_dependencies import NOTHING, Dependencies
+from floodmark.analysis.key_sets import Keys
+from floodmark.analysis.state import StateTable
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What is known of one node's output; `names` are its columns.
+
+    `unique_keys` are alternatives, `upsert_keys` those that Flink would know. `monotone` gives
+    the object and column with which a column never falls. `own_table` says that what the node
+    would store is in the table of the object that the plan belongs to.
+    """
+
+    identifier: str
+    names: tuple[str, ...]
+    stream_key: tuple[str, ...]
+    mode: ChangelogMode
+    watermarks: tuple[n.WatermarkColumn, ...]
+    state: tuple[StateTable, ...]
+    unique_keys: Keys = ()
+    upsert_keys: Keys = ()
+    dependencies: Dependencies = NOTHING
+    monotone: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    own_table: bool = False
+
+    def __post_init__(self) -> None:
+        have = set(self.names)
+        assert set(self.stream_key) <= have, (self.stream_key, self.names)
+        for keys in (self.unique_keys, self.upsert_keys):
+            assert all(key <= have for key in keys), (keys, self.names)
+        assert {w.column for w in self.watermarks} <= have, (self.watermarks, self.names)
+        assert set(self.monotone) <= have, (self.monotone, self.names)
+        assert all(r.given | r.settled <= have for r in self.dependencies.rules)
+        assert not (self.own_table and self.state), "state is in one place"
+
+    @property
+    def append_only(self) -> bool:
+        """Tell whether rows never change."""
+        return self.mode is ChangelogMode.APPEND_ONLY
+
+
+def derive(node: n.Node, identifier: str, inputs: tuple[Properties, ...]) -> Properties:
+    """Return the properties of a node's output from those of its inputs, in fixed order."""
+    modes = tuple(i.mode for i in inputs)
+    holds = functional_dependencies.derive(node, tuple(i.dependencies for i in inputs))
+    keys = unique_keys.derive(node, tuple(i.unique_keys for i in inputs), holds)
+    return Properties(
+        identifier=identifier,
+        names=node.names,
+        stream_key=stream_key.derive(node, tuple(i.stream_key for i in inputs)),
+        mode=changelog_mode.derive(node, modes),
+        watermarks=watermark.derive(node, tuple(i.watermarks for i in inputs)),
+        state=state.derive(node, identifier, modes),
+        unique_keys=keys,
+        upsert_keys=upsert_keys.derive(node, tuple(i.upsert_keys for i in inputs)),
+        dependencies=holds.settle(keys, node.names),
+        monotone=monotonicity.derive(node, tuple(i.monotone for i in inputs)),
+    )

@@ -1,0 +1,88 @@
+"""Unique keys: sets of columns in which no two rows of a node's output agree.
+
+They are alternatives; each is minimal as far as functional dependencies show. The stream key is
+one of the sets that are unique, the one by which the engine finds rows again.
+"""
+
+from __future__ import annotations
+
+from floodmark.analysis.functional_dependencies import Dependencies
+from floodmark.analysis.key_sets import Keys, KeySet, minimal, through, with_equals
+from floodmark.changelog import is_hidden
+from floodmark.plan import nodes as n
+
+
+def derive(node: n.Node, inputs: tuple[Keys, ...], dependencies: Dependencies) -> Keys:
+    """Return the unique keys of a node's output.
+
+    `inputs` are the keys of its inputs, `dependencies` those of its own output.
+    """
+    return minimal(dependencies.reduce(key) for key in _candidates(node, inputs))
+
+
+def _candidates(node: n.Node, inputs: tuple[Keys, ...]) -> list[KeySet]:
+    match node:
+        case n.Scan():
+            return [frozenset(node.stream_key)]
+        case n.Values():
+            one = len(node.rows) < 2
+            return [frozenset(c for c in node.names if is_hidden(c) and not one)]
+        case n.Project() | n.MaterializeProject():
+            return through(node.columns, inputs[0])
+        case n.UnionAll():
+            return _union(node, inputs)
+        case n.Join() | n.LookupJoin():
+            return join_keys(node, *inputs)
+        case n.Aggregate() | n.CloseAggregate():
+            group = frozenset(node.group)
+            return [group, *(key for key in inputs[0] if key <= group)]
+        case n.Hop():
+            return [key | {bound} for key in inputs[0] for bound in (node.start, node.end)]
+        case n.TopN():
+            one = node.limit == 1 and not node.with_ties
+            return [*inputs[0], *([frozenset(node.group)] if one else [])]
+        case n.OverWindow():
+            numbers = [c for c, call in node.calls if call.function == "row_number"]
+            return [*inputs[0], *(frozenset((*node.partition, c)) for c in numbers)]
+        case n.SetOperation():
+            whole = [] if node.all else [frozenset(node.names)]
+            return [*whole, *(key for key in inputs[0] if key <= set(node.names))]
+        case n.ProjectSet():
+            return [key | {node.ordinal} for key in inputs[0]]
+        case _:
+            return list(inputs[0])
+
+
+def _union(node: n.UnionAll, inputs: tuple[Keys, ...]) -> list[KeySet]:
+    """A branch and a key of that branch: the columns meet by name."""
+    if not all(inputs):
+        return []
+    shared = set(inputs[0]).intersection(*inputs[1:])
+    keys = [*shared, frozenset().union(*(keys[0] for keys in inputs))]
+    return [key | {node.ordinal} for key in keys]
+
+
+def join_keys(node: n.Join | n.LookupJoin, left: Keys, right: Keys) -> list[KeySet]:
+    """Return the unique keys of a join.
+
+    One side's key is enough where the other side matches at most once and the side is never
+    padded. Columns of an equality stand for each other, except on a padded side.
+    """
+    if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
+        return list(left)
+    lefts, rights = {a for a, _ in node.equi}, {b for _, b in node.equi}
+    keys = [a | b for a in left for b in right if _tells_padding(node, a, b)]
+    if not node.kind.pads_left and any(key <= rights for key in right):
+        keys += left
+    if not node.kind.pads_right and any(key <= lefts for key in left):
+        keys += right
+    padded = node.kind.pads_left or node.kind.pads_right
+    return keys if padded else with_equals(keys, node.equi)
+
+
+def _tells_padding(node: n.Join | n.LookupJoin, left: KeySet, right: KeySet) -> bool:
+    """Tell whether a row padded on the left cannot have the NULL key of one padded on the right."""
+    if node.kind is not n.JoinKind.FULL:
+        return True
+    required = {f.name for f in (*node.left.schema, *node.right.schema) if not f.nullable}
+    return bool((left | right) & required)
