@@ -41,8 +41,8 @@ def pipeline_assets(pipeline: Pipeline, root: Path) -> dg.AssetsDefinition:
     def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
         chosen = context.selected_asset_keys
         with errors_for_dagster(), warehouse.connect() as floodmark:
-            warehouse.deploy(floodmark)
             if chosen:
+                warehouse.deploy(floodmark)
                 _advance(context, floodmark, None if chosen >= everything else chosen)
             yield from _report(context, floodmark, Path(warehouse.checks))
             yield from _check_again(context, floodmark, Path(warehouse.checks))
