@@ -5,13 +5,14 @@ The written rows are the offset of the DML epoch: a replay reads them and never 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import BIGINT
+from floodmark.catalog.types import Kind as TypeKind
 from floodmark.changelog import ROW_ID, WEIGHT, is_hidden
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 PARTITION = 65_535
 """The source partition that stands for DML in row ids."""
+_NESTED = (TypeKind.LIST, TypeKind.STRUCT, TypeKind.MAP)
 Dml = s.Insert | s.Update | s.Delete
 
 
@@ -231,6 +233,21 @@ def _part(
     return frame.selectExpr(
         *columns, f"CAST({weight} AS INT) AS {WEIGHT}", ordinal, f"{part} AS __part"
     )
+
+
+def nested_nulls(paths: Sequence[str], target: AnalysedObject) -> dict[str, int]:
+    """Count the NULLs of NOT NULL columns of which files have no statistics: nested ones."""
+    from pyarrow import parquet as pq
+
+    nested = [c.name for c in _columns(target) if c.not_null and c.type.kind in _NESTED]
+    if not nested:
+        return {}
+    counts = dict.fromkeys(nested, 0)
+    for path in paths:
+        for batch in pq.ParquetFile(path).iter_batches(columns=nested):
+            for name in nested:
+                counts[name] += batch.column(name).null_count
+    return counts
 
 
 def check_rows(found: Mapping[str, int], target: AnalysedObject) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from floodmark.analysis.pipeline import AnalysedObject
@@ -49,8 +49,10 @@ def apply_plan(plan: Plan, scheduler: Scheduler) -> EpochSummary:
     before = scheduler.deployed().pipeline
     for key in plan.created:
         created = plan.pipeline[key]
+        # What cannot be stored or read is refused here: nothing has been logged yet.
+        if created in plan.pipeline.stored:
+            delta_schema(created.relation.columns)
         if created.declared is not None and created.declared.connector is not None:
-            # A wrong option is refused here: nothing has been logged yet.
             scheduler.offers.connector(created)
     epoch = scheduler.log.head().sealed + 1
     version = scheduler.catalogs.append(
@@ -71,7 +73,18 @@ def run_dml(statement: Dml, scheduler: Scheduler, reader: Callable[[], Reader]) 
         target = _target(statement, scheduler.deployed())
         folder, taken = _write_rows(statement, target, scheduler, reader())
         rows = _take_in(statement, target, folder, taken, scheduler)
-    return Result(rowcount=rows, status=f"{word} {'0 ' if word == 'INSERT' else ''}{rows}")
+    status = f"{word} {'0 ' if word == 'INSERT' else ''}{rows}"
+    return Result(rowcount=rows, status=status, notices=suspensions([target.key], scheduler))
+
+
+def suspensions(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
+    """Return a notice for each object that is suspended: its rows are those of an older epoch."""
+    suspended = scheduler.log.suspended()
+    return tuple(
+        f"{key} is suspended since epoch {event.epoch}, and stays as it was before: {event.message}"
+        for key, event in suspended.items()
+        if key in keys
+    )
 
 
 def _target(statement: Dml, deployed: Deployed) -> AnalysedObject:
@@ -101,11 +114,11 @@ def _take_in(
     files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]
     files = [f for f in files if f.rows]
     nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
+    paths = [str(folder / f.path) for f in files]
     if not isinstance(statement, s.Delete):
-        dml.check_rows(nulls, target)
+        dml.check_rows(nulls | dml.nested_nulls(paths, target), target)
     rows = sum(f.rows for f in files)
     if rows:
-        paths = [str(folder / f.path) for f in files]
         entry = {"table": target.key, "paths": paths, "rows": rows, "start": taken}
         scheduler.run_once(dml=[entry])
     moved = isinstance(statement, s.Update) and _changes_key(statement, target)
