@@ -17,6 +17,7 @@ from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
 from floodmark.sql import statements as s
+from floodmark.storage.delta_types import delta_schema
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.warehouse import engine_folder
 
