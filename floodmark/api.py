@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ from floodmark.analysis.explain import Explanation
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind, key_of
 from floodmark.errors import DataError, NotSupported, UserError
+from floodmark.plan import nodes as n
 from floodmark.runtime import deployment, statements, system
 from floodmark.runtime.deployment import Deployed, Desired, Plan
 from floodmark.runtime.layout import beside
@@ -143,12 +145,16 @@ class Floodmark:
         """Return what applying a folder of pipeline files would change."""
         return deployment.plan_files(self.read(pipelines), self.deployed)
 
-    def apply(self, pipelines: str | Path) -> Plan:
-        """Apply a folder of pipeline files in one epoch and return what changed."""
+    def apply(self, pipelines: str | Path, *, discard_rows: bool = False) -> Plan:
+        """Apply a folder of pipeline files in one epoch and return what changed.
+
+        E0379 where a table with rows that statements wrote would begin anew without them, unless
+        `discard_rows`.
+        """
         with self.scheduler.held("applying the pipeline files"):
             plan = self.plan(pipelines)
             if plan.changes or set(plan.catalog.objects) != set(self.deployed.catalog.objects):
-                statements.apply_plan(plan, self.scheduler)
+                statements.apply_plan(plan, self.scheduler, discard_rows=discard_rows)
         return plan
 
     def deploy(self, pipelines: Path) -> Plan:
@@ -255,8 +261,10 @@ class Floodmark:
     def _select(self, statement: s.Select) -> Result:
         reader = self.reader()
         node = reader.plan(statement.query, statement.span)
+        read = {scan.object for scan in n.scans(node)}
         with self.sessions().guarded():
-            return table_result(node.schema, reader.frame(node).toArrow())
+            result = table_result(node.schema, reader.frame(node).toArrow())
+        return replace(result, notices=statements.suspensions(read, self.scheduler))
 
     def find(self, name: str) -> AnalysedObject:
         """Return an object by name: a relation, else a sink of that name."""

@@ -6,12 +6,9 @@ import difflib
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from floodmark.cli.options import (
     PIPELINES,
@@ -40,7 +37,8 @@ HELP = """Show what the pipeline files would change in the warehouse: objects, S
   floodmark plan --apply             change it, in one epoch
   floodmark plan --json              the same as data
 
-A rebuilt object is computed anew from what it reads. Asks before it rebuilds or drops, unless
+A rebuilt object is computed anew from what it reads; a table into which statements wrote rows is
+rebuilt with --discard-rows only. Asks before it rebuilds or drops, unless
 --yes is given or nobody is at the terminal.
 """
 
@@ -53,6 +51,10 @@ def register(app: typer.Typer) -> None:
 def plan(
     apply: Annotated[bool, typer.Option("--apply", help="Apply the changes.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    discard_rows: Annotated[
+        bool,
+        typer.Option("--discard-rows", help="Rebuild tables without what statements wrote."),
+    ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,
@@ -68,7 +70,7 @@ def plan(
         else:
             show(found, before)
         if apply and found.changes and (yes or settings.json or _agreed(found)):
-            code = _apply(connection, settings.pipelines, quiet=settings.json)
+            code = _apply(connection, settings, discard_rows=discard_rows)
         elif found.changes and not settings.json and not apply:
             typer.echo("\nnothing has been changed; `floodmark plan --apply` does it")
     raise typer.Exit(code)
@@ -76,6 +78,9 @@ def plan(
 
 def show(found: Plan, before: Pipeline) -> None:
     """Print the changes, their SQL and the objects that follow from them."""
+    from rich.console import Console
+    from rich.text import Text
+
     console = Console(soft_wrap=True, highlight=False)
     if not found.changes:
         console.print("nothing would change")
@@ -156,11 +161,12 @@ def _agreed(found: Plan) -> bool:
     return not loses or not sys.stdin.isatty() or typer.confirm("apply?")
 
 
-def _apply(connection: Floodmark, pipelines: Path, *, quiet: bool) -> int:
+def _apply(connection: Floodmark, settings: Settings, *, discard_rows: bool) -> int:
+    quiet = settings.json
     if not quiet:
         typer.echo("")
         connection.scheduler.on_progress = lambda e, r: typer.echo(object_line(e, r))
-    connection.apply(pipelines)
+    connection.apply(settings.pipelines, discard_rows=discard_rows)
     if not quiet:
         typer.echo(f"applied in epoch {connection.scheduler.log.head().sealed}")
     return suspended_code(connection)

@@ -122,9 +122,9 @@ class Connector(Protocol):
         The frame has the source's schema (physical columns) and, hidden, `__partition` INT,
         `__offset` BIGINT (unique and increasing within the partition), `__corrupt` STRING (the raw
         text of a row that does not parse, else NULL; its other columns hold what could be read),
-        `__place` STRING (file and line, for dead letters; may be NULL for good rows), plus one
-        column per requested metadata name. Raises `DataError` for a logged file that is gone or
-        has changed.
+        `__file` STRING and `__line` BIGINT (where a row stands, for dead letters; NULL where it
+        stands nowhere), plus one column per requested metadata name. Raises `DataError` for a
+        logged file that is gone or has changed.
         """
 
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:

@@ -180,11 +180,12 @@ class FilesConnector:
         )
         kept = lines.where("trim(value) <> ''")
         if dialect is None:
-            parse, cells = files_text.json_cells(schema), files_text.cell_names(schema, None)
+            parse = files_text.json_cells(schema, columns or ())
+            cells = files_text.json_cell_names(schema, columns or ())
         else:
             header = columns if columns is not None else [c.name for c in schema]
             parse = files_text.csv_cells(header, dialect)
-            cells = files_text.cell_names(schema, header)
+            cells = files_text.csv_cell_names(schema, header)
             kept = kept.where("__row > 0") if dialect.header else kept
         carried = ("__file", "__row", *(f"__{m}" for m in self._wanted_file_metadata()))
         return kept.selectExpr("value", parse, *carried).selectExpr(
@@ -206,8 +207,8 @@ class FilesConnector:
             f"{PARTITION} AS __partition",
             "__base + __row AS __offset",
             "__corrupt",
-            "CASE WHEN __corrupt IS NOT NULL "
-            "THEN concat(__file, ':', CAST(__row + 1 AS STRING)) END AS __place",
+            "__file",
+            "__row + 1 AS __line",
             *(f"{sources.get(m, f'__{m}')} AS {m}" for m in self.spec.metadata),
         ]
 
@@ -216,15 +217,16 @@ class FilesConnector:
         rows = [
             (s.start, f"unreadable file: {s.payload['bad']}", s.payload["file"]) for s in splits
         ]
-        frame = spark.createDataFrame(rows, "__offset BIGINT, __corrupt STRING, __place STRING")
+        frame = spark.createDataFrame(rows, "__offset BIGINT, __corrupt STRING, __file STRING")
         nulls = [
             f"CAST(NULL AS {spark_type(c.type)}) AS {quoted(c.name)}" for c in self.spec.schema
         ]
         metadata = [
-            "__place AS file_name" if m == "file_name" else f"CAST(NULL AS {METADATA[m]}) AS {m}"
+            "__file AS file_name" if m == "file_name" else f"CAST(NULL AS {METADATA[m]}) AS {m}"
             for m in self.spec.metadata
         ]
-        hidden = [f"{PARTITION} AS __partition", "__offset", "__corrupt", "__place"]
+        hidden = [f"{PARTITION} AS __partition", "__offset", "__corrupt", "__file"]
+        hidden.append("CAST(NULL AS BIGINT) AS __line")
         return frame.selectExpr(*nulls, *hidden, *metadata)
 
 

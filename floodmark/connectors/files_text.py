@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from floodmark.spark.types import quoted, spark_type
 BYTES_PER_ROW = 100
 """The estimate where rows are not counted."""
 _SNIFF = 65_536
+_LOOKED_AT = 20
+"""Lines of a JSON file that are read for how it writes its keys."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _COMPRESSED = (".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz", ".zip")
 _NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
@@ -66,7 +69,10 @@ def inspect_text(found: FoundFile, schema: Schema, dialect: CsvDialect | None) -
     rows = max(1, length // BYTES_PER_ROW)
     if bad is not None:
         return FileFacts(1, 1, bad=bad)
-    if dialect is None or not dialect.header:
+    if dialect is None:
+        variants = _key_variants(start, schema)
+        return FileFacts(length, rows, extra={"columns": variants} if variants else {})
+    if not dialect.header:
         return FileFacts(length, rows)
     return _with_header(start, length, rows, schema, dialect)
 
@@ -114,6 +120,21 @@ def _not_json_lines(start: bytes) -> str | None:
     return "not JSON lines: no line starts with {"
 
 
+def _key_variants(start: bytes, schema: Schema) -> list[str]:
+    """Return keys that are columns in other upper and lower case, as the first lines have them."""
+    wanted = {column.name for column in schema}
+    lower = {name.lower() for name in wanted}
+    found: set[str] = set()
+    for line in start.removeprefix(b"\xef\xbb\xbf").splitlines()[:_LOOKED_AT]:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            found.update(k for k in row if k not in wanted and k.lower() in lower)
+    return sorted(found)
+
+
 def _with_header(
     start: bytes, length: int, rows: int, schema: Schema, dialect: CsvDialect
 ) -> FileFacts:
@@ -133,10 +154,14 @@ def _with_header(
     return FileFacts(length, rows, extra={} if names == wanted else {"columns": names})
 
 
-def json_cells(schema: Schema) -> str:
-    """Return the Spark text that parses the column `value` into a struct of cells."""
-    types = {c.name: spark_type(c.type) for c in schema if c.type.kind in _NESTED}
-    cells = ", ".join(f"{quoted(c.name)} {types.get(c.name, 'STRING')}" for c in schema)
+def json_cells(schema: Schema, variants: Sequence[str] = ()) -> str:
+    """Return the Spark text that parses the column `value` into a struct of cells.
+
+    `variants` are keys that stand for columns of the same name in other case.
+    """
+    types = {c.name.lower(): spark_type(c.type) for c in schema if c.type.kind in _NESTED}
+    names = [*(c.name for c in schema), *variants]
+    cells = ", ".join(f"{quoted(c)} {types.get(c.lower(), 'STRING')}" for c in names)
     ddl = quote(f"{cells}, {quoted(_UNPARSED)} STRING")
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}')"
     return f"from_json(value, {ddl}, {options}) AS {_PARSED}"
@@ -159,16 +184,29 @@ def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
     return f"from_csv(value, {ddl}, map({pairs})) AS {_PARSED}"
 
 
-def cell_names(schema: Schema, columns: Sequence[str] | None) -> dict[str, str | None]:
-    """Return for each declared column the cell that holds it; `columns` is a CSV header.
+def json_cell_names(schema: Schema, variants: Sequence[str] = ()) -> dict[str, str | None]:
+    """Return for each declared column the text of the cell that holds it.
 
     >>> from floodmark.catalog.types import INT, Field
-    >>> cell_names((Field("a", INT), Field("b", INT)), ["b", "x"])
-    {'a': None, 'b': 'c0'}
+    >>> json_cell_names((Field("a", INT), Field("b", INT)), ["B"])
+    {'a': '__parsed.`a`', 'b': 'coalesce(__parsed.`b`, __parsed.`B`)'}
     """
-    if columns is None:
-        return {c.name: quoted(c.name) for c in schema}
-    places = {name: f"c{i}" for i, name in enumerate(columns)}
+    out: dict[str, str | None] = {}
+    for column in schema:
+        others = [v for v in variants if v.lower() == column.name.lower()]
+        cells = [f"{_PARSED}.{quoted(name)}" for name in (column.name, *others)]
+        out[column.name] = cells[0] if len(cells) == 1 else f"coalesce({', '.join(cells)})"
+    return out
+
+
+def csv_cell_names(schema: Schema, columns: Sequence[str]) -> dict[str, str | None]:
+    """Return for each declared column the text of the cell that holds it; `columns` is a header.
+
+    >>> from floodmark.catalog.types import INT, Field
+    >>> csv_cell_names((Field("a", INT), Field("b", INT)), ["b", "x"])
+    {'a': None, 'b': '__parsed.c0'}
+    """
+    places = {name: f"{_PARSED}.c{i}" for i, name in enumerate(columns)}
     return {c.name: places.get(c.name) for c in schema}
 
 
@@ -183,12 +221,11 @@ def row_expressions(
         mark = quote(dialect.quote)
         bad.append(f"(length(value) - length(replace(value, {mark}, ''))) % 2 = 1")
     for column in schema:
-        cell = cells[column.name]
+        raw = cells[column.name]
         name, target = quoted(column.name), spark_type(column.type)
-        if cell is None:
+        if raw is None:
             texts.append(f"CAST(NULL AS {target}) AS {name}")
             continue
-        raw = f"{_PARSED}.{cell}"
         value = convert(raw, column.type, nested_as_text=dialect is not None)
         texts.append(f"{value} AS {name}")
         if value != raw:

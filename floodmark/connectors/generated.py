@@ -84,7 +84,8 @@ class GeneratedConnector:
             f"{PARTITION} AS __partition",
             "id AS __offset",
             "CAST(NULL AS STRING) AS __corrupt",
-            "CAST(NULL AS STRING) AS __place",
+            "CAST(NULL AS STRING) AS __file",
+            "CAST(NULL AS BIGINT) AS __line",
         )
 
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:

@@ -93,7 +93,10 @@ def bind_type(type_: exp.DataType, span: Span | None = None) -> SqlType:
 
 
 def number_literal(text: str, span: Span | None) -> Literal:
-    """Return the constant of a number as written: the smallest whole type, else NUMERIC."""
+    """Return the constant of a number as written.
+
+    The smallest whole type, else NUMERIC; a double where that would need more than 38 digits.
+    """
     if text.isdigit() and int(text) < 1 << 63:
         value = int(text)
         return Literal(INT if value < 1 << 31 else BIGINT, value, span=span)
@@ -101,18 +104,13 @@ def number_literal(text: str, span: Span | None) -> Literal:
 
 
 def decimal_literal(value: Decimal, span: Span | None) -> Literal:
-    """Return a NUMERIC constant with the digits it is written with."""
+    """Return a NUMERIC constant with the digits it is written with, or a double beyond 38."""
     fixed = Decimal(f"{value:f}")
     exponent = fixed.as_tuple().exponent
     assert isinstance(exponent, int)
     scale, digits = max(0, -exponent), len(str(abs(int(fixed)))) if abs(fixed) >= 1 else 0
     if digits + scale > 38:
-        raise BindError(
-            "E0257",
-            f"{value} has more than 38 digits",
-            span=span,
-            hint="write it as a double: '…'::double precision",
-        )
+        return Literal(DOUBLE, float(value), span=span)
     return Literal(numeric(max(1, digits + scale), scale), fixed, span=span)
 
 
@@ -177,7 +175,15 @@ def coerce_argument(expr: Expr, target: SqlType) -> Expr:
         if expr.type.kind is Kind.UNKNOWN:
             _literal(expr, numeric(38, 10))
         if expr.type.kind is Kind.UNKNOWN or expr.type.is_integer:
-            return decimal_literal(Decimal(str(expr.value).strip()), expr.span)
+            found = decimal_literal(Decimal(str(expr.value).strip()), expr.span)
+            if found.type.kind is not Kind.NUMERIC:
+                raise BindError(
+                    "E0257",
+                    f"{expr.value} has more than 38 digits",
+                    span=expr.span,
+                    hint="write it as a double: '…'::double precision",
+                )
+            return found
     return coerce(expr, target)
 
 

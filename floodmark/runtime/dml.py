@@ -19,7 +19,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind import BindContext, bind_scalar
 from floodmark.plan.build import build_query, cast_to
 from floodmark.plan.definitions import ColumnInfo
-from floodmark.plan.expressions import ColumnRef, Expr, Literal
+from floodmark.plan.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
@@ -163,10 +163,18 @@ def _update(statement: s.Update, target: AnalysedObject, reader: Reader) -> DmlR
         (f.name, assigned.get(f.name, ColumnRef(f.type, f.name))) for f in target.relation.columns
     )
     new = _with_generated(n.Project(matching, columns), target)
-    key = target.relation.stream_key
-    if any(column in assigned for column in key):
+    if moves_key(statement, target):
         return DmlRows(((matching, -1), (new, 1)))
     return DmlRows(((new, 1),))
+
+
+def moves_key(statement: s.Update, target: AnalysedObject) -> bool:
+    """Tell whether an UPDATE can change a row's key, itself or what generates it."""
+    changed = {name for assignment in statement.assignments for name in assignment.columns}
+    for column in _columns(target):
+        if column.generated is not None and columns_of(column.generated) & changed:
+            changed.add(column.name)
+    return bool(changed & set(target.relation.stream_key))
 
 
 def _assignments(statement: s.Update, target: AnalysedObject) -> dict[str, Expr]:

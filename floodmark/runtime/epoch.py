@@ -16,6 +16,7 @@ from floodmark.storage.epoch_log import ObjectRecord
 
 __all__ = ["Work", "advance"]
 
+
 def advance(
     found: AnalysedObject,
     work: Work,

@@ -246,12 +246,8 @@ def compact(tables: Tables, table: str) -> int:
     written = tuple(file for group in groups for file in _merged(tables, handle, group))
     gone = tuple(file for group in groups for file in group)
     assert sum(f.rows for f in written) == sum(f.rows for f in gone), table
-    tables.remember(
-        tables.store.commit(
-            handle, adds=written, removes=gone, metadata={"maintenance": "compact"},
-            data_change=False,
-        )
-    )  # fmt: skip
+    maintenance = {"maintenance": "compact"}
+    tables.store.commit(handle, adds=written, removes=gone, metadata=maintenance, data_change=False)
     return len(gone)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.connectors.base import Split
-from floodmark.errors import UserError
+from floodmark.errors import FloodmarkError, TransientError
 from floodmark.runtime import failpoints
 from floodmark.runtime.cut import Progress
 from floodmark.runtime.epoch import Work, advance
@@ -65,7 +66,7 @@ class Run:
     def advance(self, keys: Collection[str]) -> None:
         """Advance objects, each after those that flow into it.
 
-        One that fails by its user's fault is suspended.
+        One that fails is suspended, unless the world is at fault: then the epoch stays open.
         """
         waiting = {o.key: needs_of(o, self.pipeline) for o in self.pipeline.stored if o.key in keys}
         running: dict[Future[ObjectRecord | _Skipped], str] = {}
@@ -83,10 +84,10 @@ class Run:
     def _finished(self, key: str, future: Future[ObjectRecord | _Skipped]) -> None:
         try:
             outcome = future.result()
-        except UserError as error:
-            self.scheduler.log.record(
-                "suspend", self.scheduler.clock.now(), error.message, object=key, code=error.code
-            )
+        except TransientError:
+            raise
+        except Exception as error:
+            self._suspend(key, error)
             outcome = _Skipped.SUSPENDED
         match outcome:
             case _Skipped.LEFT:
@@ -101,6 +102,16 @@ class Run:
                 failpoints.reach("first_object_done")
                 if self.scheduler.on_progress is not None and record.touched:
                     self.scheduler.on_progress(self.record.epoch, record)
+
+    def _suspend(self, key: str, error: Exception) -> None:
+        """Log a suspension; a defect of the engine stops one object, like a fault of its user."""
+        if isinstance(error, FloodmarkError):
+            message, code = error.message, error.code
+        else:
+            trace = "".join(traceback.format_exception(error))
+            message, code = f"a defect of Floodmark: {trace}", "E0609"
+        now = self.scheduler.clock.now()
+        self.scheduler.log.record("suspend", now, message, object=key, code=code)
 
     def _one(self, key: str) -> ObjectRecord | _Skipped:
         """Advance one object, or say why not."""
@@ -150,7 +161,8 @@ class Run:
         changed = {k for k, r in done.items() if r.touched and (r.rows_out or k in work.created)}
         if needs_of(found, self.pipeline) & changed or self.created & set(found.feeders):
             return True
-        return found.emits_on_close and self._closes(found, work)
+        writers = (found, *(self.pipeline[key] for key in found.feeders))
+        return any(w.emits_on_close and self._closes(w, work) for w in writers)
 
     def _closes(self, found: AnalysedObject, work: Work) -> bool:
         before, after = work.before, work.after

@@ -210,6 +210,8 @@ class Scheduler:
                 if clock < last:
                     notes.append(f"the clock went back from {last} to {clock}; kept {now}")
         splits = {k: [split.as_json() for split in v] for k, v in (offers or {}).items() if v}
+        restarted = self.created_at(epoch, version)
+        self._lift(restarted, version)
         opened = self.log.open(
             epoch,
             now,
@@ -218,10 +220,17 @@ class Scheduler:
             splits=splits,
             dml=dml,
             notes=notes,
-            restarted=sorted(self.created_at(epoch, version)),
+            restarted=sorted(restarted),
         )
         failpoints.reach("offsets_logged")
         return opened
+
+    def _lift(self, restarted: Collection[str], version: int) -> None:
+        """End the suspensions of objects that are gone or begin anew: they have another meaning."""
+        defined = self.at_version(version).pipeline.objects
+        for key in self.log.suspended():
+            if key in restarted or key not in defined:
+                self.log.record("resume", self.clock.now(), "defined anew", object=key)
 
     def _run(self, record: OpenRecord, select: Collection[str] | None = None) -> EpochSummary:
         """Advance every object, or the selected ones, to an open epoch; seal it if all are."""
@@ -310,8 +319,6 @@ class Scheduler:
                 done = self.store.open(table).transaction(home)
                 if done is None or done < epoch:
                     self.store.drop(table)
-                    if self._tables is not None:
-                        self._tables.forget(table)
 
 
 def _kept(record: ObjectRecord, pipeline: Pipeline, created: frozenset[str]) -> ObjectRecord:

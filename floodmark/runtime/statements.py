@@ -9,6 +9,7 @@ from pathlib import Path
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import kind_of, qualified
+from floodmark.errors import NotSupported
 from floodmark.runtime import deployment, dml
 from floodmark.runtime.deployment import Deployed, Plan
 from floodmark.runtime.layout import tables_of
@@ -18,6 +19,7 @@ from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
 from floodmark.sql import statements as s
 from floodmark.storage.delta_types import delta_schema
+from floodmark.storage.epoch_log import dml_of
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.warehouse import engine_folder
 
@@ -45,9 +47,15 @@ def _kind(statement: s.Definition | s.Drop) -> str:
     return kind_of(statement).value.upper()
 
 
-def apply_plan(plan: Plan, scheduler: Scheduler) -> EpochSummary:
-    """Log a catalog version and run the epoch from which it is in force; the lease is held."""
+def apply_plan(plan: Plan, scheduler: Scheduler, *, discard_rows: bool = False) -> EpochSummary:
+    """Log a catalog version and run the epoch from which it is in force; the lease is held.
+
+    E0379 where a table would begin anew without the rows that statements wrote into it, unless
+    `discard_rows`.
+    """
     before = scheduler.deployed().pipeline
+    if not discard_rows:
+        _refuse_loss(plan, scheduler)
     for key in plan.created:
         created = plan.pipeline[key]
         # What cannot be stored or read is refused here: nothing has been logged yet.
@@ -65,6 +73,21 @@ def apply_plan(plan: Plan, scheduler: Scheduler) -> EpochSummary:
             for table in tables_of(before[change.key], scheduler.store):
                 scheduler.store.drop(table)
     return summary
+
+
+def _refuse_loss(plan: Plan, scheduler: Scheduler) -> None:
+    positions = scheduler.log.positions()
+    for change in plan.changes:
+        rows = positions.get(dml_of(change.key), {}).get(0, 0)
+        if change.action == "rebuild" and rows:
+            raise NotSupported(
+                "E0379",
+                f"{change.key} begins anew, because {change.reason}: the {rows} rows that "
+                "statements wrote into it would be lost",
+                span=plan.pipeline[change.key].object.statement.span,
+                hint="keep the definition; or copy the rows (SELECT), apply with --discard-rows, "
+                "and INSERT them again",
+            )
 
 
 def run_dml(statement: Dml, scheduler: Scheduler, reader: Callable[[], Reader]) -> Result:
@@ -101,7 +124,7 @@ def _write_rows(
     """Write the rows that a statement results in; return where, and how many came before them."""
     plan = dml.plan_dml(statement, target, reader)
     positions = scheduler.log.positions()
-    taken = positions.get(f"dml:{target.key}", {}).get(dml.PARTITION, 0)
+    taken = positions.get(dml_of(target.key), {}).get(0, 0)
     folder = engine_folder(scheduler.root) / "dml" / f"{target.key}-{secrets.token_hex(8)}"
     with scheduler.sessions().guarded():
         dml.dml_frame(plan, target, reader, taken).write.parquet(str(folder))
@@ -122,10 +145,5 @@ def _take_in(
     if rows:
         entry = {"table": target.key, "paths": paths, "rows": rows, "start": taken}
         scheduler.run_once(dml=[entry])
-    moved = isinstance(statement, s.Update) and _changes_key(statement, target)
+    moved = isinstance(statement, s.Update) and dml.moves_key(statement, target)
     return rows // 2 if moved else rows
-
-
-def _changes_key(statement: s.Update, target: AnalysedObject) -> bool:
-    names = {c for a in statement.assignments for c in a.columns}
-    return bool(names & set(target.relation.stream_key))

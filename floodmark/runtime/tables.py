@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -20,38 +19,19 @@ if TYPE_CHECKING:
 
 ROUTE = "floodmark__route"
 """INT: which table a written row belongs to; becomes a folder, not a column."""
-_PINNED = 256
 _EPOCH_FIELD = Field(EPOCH, BIGINT)
 
 
 class Tables:
-    """The tables of a warehouse as Spark frames; handles are cached, safe between threads."""
+    """The tables of a warehouse as Spark frames; safe between threads."""
 
     def __init__(self, store: Store, spark: SparkSession) -> None:
         self.store = store
         self.spark = spark
-        self._pinned: dict[tuple[str, int], Handle] = {}
-        self._lock = threading.Lock()
 
     def at(self, table: str, version: int) -> Handle:
         """Return a table at a pinned version."""
-        with self._lock:
-            found = self._pinned.get((table, version))
-        return found or self.remember(self.store.open(table, version))
-
-    def forget(self, table: str) -> None:
-        """Drop what is cached of a table that is gone."""
-        with self._lock:
-            for known in [k for k in self._pinned if k[0] == table]:
-                del self._pinned[known]
-
-    def remember(self, handle: Handle) -> Handle:
-        """Keep a handle for later reads of its version."""
-        with self._lock:
-            if len(self._pinned) >= _PINNED:
-                self._pinned.pop(next(iter(self._pinned)))
-            self._pinned[handle.table, handle.version] = handle
-        return handle
+        return self.store.open(table, version)
 
     def read(
         self, handle: Handle, columns: Schema, files: Sequence[DataFile] | None = None
@@ -70,7 +50,7 @@ class Tables:
     def of_epoch(self, handle: Handle, columns: Schema, epoch: int) -> DataFrame | None:
         """Return the rows that one epoch wrote."""
         files = self.files_of_epoch(handle, epoch)
-        mixed = any(f.low.get(EPOCH) != f.high.get(EPOCH) for f in files)
+        mixed = any(not f.low.get(EPOCH) == f.high.get(EPOCH) == epoch for f in files)
         wanted = columns if any(f.name == EPOCH for f in columns) else (*columns, _EPOCH_FIELD)
         frame = self.read(handle, wanted if mixed else columns, files)
         if frame is None or not mixed:
@@ -110,8 +90,8 @@ class Writer:
         """Open a table, creating it at its first use."""
         store = self.tables.store
         if not store.exists(table):
-            return self.tables.remember(store.create(table, schema))
-        return self.tables.remember(self._untampered(store.open(table)))
+            return store.create(table, schema)
+        return self._untampered(store.open(table))
 
     def _untampered(self, handle: Handle) -> Handle:
         """Return the handle; a `DataError` E0420 when others have changed the table's rows."""
@@ -139,7 +119,7 @@ class Writer:
             return None
         if done > self.epoch:
             return self._as_of_epoch(table)
-        return self.tables.remember(self._untampered(handle))
+        return self._untampered(handle)
 
     def _as_of_epoch(self, table: str) -> Handle | None:
         """Return the table as this epoch left it, while catching up what later ones recorded."""
@@ -201,7 +181,7 @@ class Writer:
         except Conflict:
             self.newest(table, schema)
             raise
-        return self.tables.remember(done)
+        return done
 
 
 def _route_of(path: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.errors import DataError, FloodmarkError, TransientError
 
 _LOST = re.compile(
@@ -19,6 +20,17 @@ _INTERRUPTED = re.compile(
 _DISK = re.compile(r"No space left on device|Disk quota exceeded|DiskFull", re.IGNORECASE)
 _MEMORY = re.compile(r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|Cannot broadcast the table")
 
+RAISED = "{floodmark:"
+"""Starts the message of an error that a query raises; the row error's code and `}` follow."""
+_RAISED = re.compile(r"\{floodmark:(\d+)\}")
+_MEANINGS = {
+    RowErrorCode.DIVISION_BY_ZERO: "division by zero",
+    RowErrorCode.NUMBER_OUT_OF_RANGE: "a number is out of range for its type",
+    RowErrorCode.INVALID_TEXT: "a text is not a value of the type that it is cast to",
+    RowErrorCode.TIME_OUT_OF_RANGE: "a date or time is out of range",
+    RowErrorCode.INVALID_ARGUMENT: "a function does not take this argument",
+}
+
 _DATA_KINDS = (
     "ArithmeticException",
     "DateTimeException",
@@ -31,13 +43,26 @@ _DATA_STATES = ("22",)
 def translate(error: BaseException) -> FloodmarkError:
     """Return the error that a person should see for one that pyspark or gRPC raised.
 
-    The world's failures become TransientErrors, E0511 and E0515 to E0518; a value that an
-    expression cannot take (SQLSTATE class 22) becomes DataError E0601; the rest is E0602.
+    A row that an expression refuses is a DataError E0621 to E0625; the world's failures become
+    TransientErrors, E0511 and E0515 to E0518; a value that an expression cannot take (SQLSTATE
+    class 22) becomes DataError E0601; the rest is E0602.
     """
     if isinstance(error, FloodmarkError):
         return error
     text = f"{error}\n{_status(error)}"
-    return _world(text, error) or _values(text, error) or _rest(error)
+    return _refused(text) or _world(text, error) or _values(text, error) or _rest(error)
+
+
+def _refused(text: str) -> FloodmarkError | None:
+    found = _RAISED.search(text)
+    if found is None:
+        return None
+    code = RowErrorCode(int(found[1]))
+    return DataError(
+        code.text,
+        _MEANINGS[code],
+        hint="filter such rows out, or guard the expression with CASE or NULLIF",
+    )
 
 
 def _world(text: str, error: BaseException) -> FloodmarkError | None:

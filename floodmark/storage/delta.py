@@ -222,7 +222,9 @@ class DeltaStore(LocalFiles):
             version=version,
             files=files,
             transactions=transactions,
-            inode=delta_log.commit_path(self.folder(handle.table), version).stat().st_ino,
+            identity=delta_log.identity_of(
+                delta_log.commit_path(self.folder(handle.table), version)
+            ),
         )
         return self._keep(handle.table, after)
 

@@ -35,7 +35,8 @@ class Snapshot:
     schema: Schema = ()
     files: Mapping[str, DataFile] = None  # type: ignore[assignment]
     transactions: Mapping[str, int] = None  # type: ignore[assignment]
-    inode: int = 0
+    identity: tuple[int, int] = (0, 0)
+    """Inode and time of the newest commit: a table made anew has the same names."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "files", self.files or {})
@@ -81,7 +82,7 @@ def advance(folder: Path, snapshot: Snapshot, version: int | None = None) -> Sna
     return replace(
         apply(snapshot, pending, folder),
         version=last - 1,
-        inode=commit_path(folder, last - 1).stat().st_ino,
+        identity=identity_of(commit_path(folder, last - 1)),
     )
 
 
@@ -110,10 +111,8 @@ def apply(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Snapsh
 
 def is_current(folder: Path, snapshot: Snapshot) -> bool:
     """Tell whether the snapshot's own commit is still the one on the disk."""
-    try:
-        return commit_path(folder, snapshot.version).stat().st_ino == snapshot.inode
-    except FileNotFoundError:
-        return False
+    found = identity_of(commit_path(folder, snapshot.version))
+    return found == snapshot.identity and found != (0, 0)
 
 
 def checkpoint_versions(folder: Path) -> list[int]:
@@ -133,7 +132,7 @@ def _from_checkpoint(folder: Path, version: int | None) -> Snapshot:
         snapshot = apply(snapshot, _checkpoint_actions(path), folder)
     if not snapshot.schema:
         return Snapshot()
-    return replace(snapshot, version=at, inode=_inode(commit_path(folder, at)))
+    return replace(snapshot, version=at, identity=identity_of(commit_path(folder, at)))
 
 
 def _last_checkpoint(folder: Path) -> int | None:
@@ -157,11 +156,13 @@ def _checkpoint_actions(path: Path) -> Iterator[Action]:
             yield from ({kind: value} for value in column.to_pylist())
 
 
-def _inode(path: Path) -> int:
+def identity_of(path: Path) -> tuple[int, int]:
+    """Return a file's inode and time: inodes alone are used again for the next file."""
     try:
-        return path.stat().st_ino
+        found = path.stat()
     except FileNotFoundError:
-        return 0
+        return 0, 0
+    return found.st_ino, found.st_mtime_ns
 
 
 def _data_file(add: Mapping[str, Any], schema: Schema) -> DataFile:

@@ -30,8 +30,9 @@ class OpenRecord:
     """An epoch as it was opened.
 
     `splits` has the connector splits (JSON form) per source, `dml` the files of DML rows;
-    `positions` is the end offset per source and partition after this epoch, all sources included;
-    those of `restarted` objects begin at nothing again.
+    `positions` is the end offset per source and partition after this epoch, all sources included,
+    and the number of rows that statements have written, under `dml_of` a table; those of
+    `restarted` objects begin at nothing again.
     """
 
     epoch: int
@@ -101,6 +102,15 @@ class Head:
     open: OpenRecord | None
 
 
+def dml_of(table: str) -> str:
+    """Return under which name positions count the rows that statements wrote into a table.
+
+    >>> dml_of("public.t")
+    'dml:public.t'
+    """
+    return f"dml:{table}"
+
+
 class EpochLog:
     """The epoch log of one warehouse; epochs count from 1."""
 
@@ -130,8 +140,9 @@ class EpochLog:
         head = self.head()
         if head.open is not None or epoch != head.sealed + 1:
             _raise_taken(epoch, "opened")
-        before = {k: v for k, v in self.positions().items() if k not in restarted}
-        positions = _positions_after(before, splits or {})
+        gone = {*restarted, *map(dml_of, restarted)}
+        before = {k: v for k, v in self.positions().items() if k not in gone}
+        positions = _positions_after(before, splits or {}, dml)
         record = OpenRecord(
             epoch,
             now,
@@ -298,6 +309,7 @@ def _raise_taken(epoch: int, what: str) -> None:
 def _positions_after(
     before: Mapping[str, Mapping[int, int]],
     splits: Mapping[str, Sequence[Mapping[str, Any]]],
+    dml: Sequence[Mapping[str, Any]],
 ) -> dict[str, Mapping[int, int]]:
     positions: dict[str, Mapping[int, int]] = dict(before)
     for source, taken in splits.items():
@@ -306,4 +318,7 @@ def _positions_after(
             partition = int(split["partition"])
             ends[partition] = max(ends.get(partition, 0), int(split["end"]))
         positions[source] = ends
+    for item in dml:
+        written = positions.get(dml_of(item["table"]), {}).get(0, 0) + int(item["rows"])
+        positions[dml_of(item["table"])] = {0: written}
     return positions

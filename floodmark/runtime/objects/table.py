@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import ORIGIN, AnalysedObject
-from floodmark.catalog.types import BIGINT, Field, Schema
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT
 from floodmark.connectors.base import Connector
 from floodmark.runtime import layout
@@ -20,6 +20,7 @@ from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.source import LateFilter
 from floodmark.runtime.stages import BROADCAST_BYTES, ObjectStages
 from floodmark.runtime.tables import rows_of
+from floodmark.spark.literals import literal
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
@@ -170,7 +171,8 @@ class _Gathering:
         if self.found.relation.primary_key:
             return frame
         key = ", ".join(quoted(c) for c in sink.relation.stream_key)
-        origin = f"concat('{sink.name}:', to_json(struct({key}), map('ignoreNullFields', 'false')))"
+        sink_name = literal(f"{sink.name}:", VARCHAR)
+        origin = f"concat({sink_name}, to_json(struct({key}), map('ignoreNullFields', 'false')))"
         # The sink's own rows may have hidden columns of the same names.
         shown = [quoted(f.name) for f in self.found.relation.visible]
         return frame.selectExpr(*shown, f"0L AS {ROW_ID}", f"{origin} AS {ORIGIN}", WEIGHT)

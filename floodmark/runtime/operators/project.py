@@ -10,13 +10,11 @@ from floodmark.plan.expressions import ColumnRef
 from floodmark.runtime.operators.rows import Rows, error_column
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.failures import RAISED
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-RAISED = "{floodmark:"
-"""Starts the message of an error that an ad-hoc query raises; its code and `}` follow."""
 
 
 def _compiled(node: n.Project, now: int) -> list[tuple[str, Compiled]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 GOOD, DEAD, LATE = 0, 1, 2
 CORRUPT, NULL_VALUE, NULL_TIME = 651, 652, 653
 _BLOCK_BITS = 47
+_WHY = "__why"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,10 @@ def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFra
     row_id = f"shiftleft(CAST(__partition AS BIGINT), {_BLOCK_BITS}) | __offset AS {ROW_ID}"
     stamp = stamped(epoch)
     passed = ["__partition", "__offset"]
-    return frame.selectExpr(*names, row_id, stamp, *passed, f"{_dead(declared, now)} AS {ERROR}")
+    why = f"{_dead(declared)} AS {_WHY}"
+    marked = frame.selectExpr(*names, row_id, stamp, *passed, "__file", "__line", why)
+    kept = [*names, ROW_ID, EPOCH, *passed]
+    return marked.selectExpr(*kept, _placed())
 
 
 def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
@@ -59,8 +63,16 @@ def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
     return frame.selectExpr("*", *texts)
 
 
-def _dead(declared: Declared, now: int) -> str:
-    """Return the text of the error that sends a row to the dead letters."""
+def _placed() -> str:
+    """Return the text of `__error`: why, and where the row stands; worked out for dead rows."""
+    fields = ", ".join(f"'{name}', {_WHY}.{name}" for name in ("code", "expression", "row"))
+    place = "nullif(concat_ws(':', __file, CAST(__line AS STRING)), '')"
+    struct = f"CAST(named_struct({fields}, 'place', {place}) AS {ERROR_TYPE})"
+    return f"CASE WHEN {_WHY} IS NOT NULL THEN {struct} END AS {ERROR}"
+
+
+def _dead(declared: Declared) -> str:
+    """Return the text of what sends a row to the dead letters, without its place."""
     whens = [f"WHEN __corrupt IS NOT NULL THEN {_error(CORRUPT, 'parse', '__corrupt')}"]
     physical = ", ".join(quoted(f.name) for f in declared.physical)
     row = f"to_json(struct({physical}), map('ignoreNullFields', 'false'))"
@@ -85,10 +97,7 @@ def _text(column: ColumnInfo) -> str:
 
 def _error(code: int | str, expression: str, row: str) -> str:
     label = literal(expression, VARCHAR)
-    return (
-        f"CAST(named_struct('code', {code}, 'expression', {label}, 'row', {row}, "
-        f"'place', __place) AS {ERROR_TYPE})"
-    )
+    return f"named_struct('code', {code}, 'expression', {label}, 'row', {row})"
 
 
 def routed(frame: DataFrame, late: LateFilter, columns: Schema, now: int) -> DataFrame:
