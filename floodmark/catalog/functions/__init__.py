@@ -33,6 +33,7 @@ from floodmark.catalog.functions.model import (
 from floodmark.catalog.functions.numbers import numbers
 from floodmark.catalog.functions.pattern import patterns
 from floodmark.catalog.functions.string import strings
+from floodmark.catalog.functions.volatile import volatile
 from floodmark.catalog.functions.window import window_functions
 from floodmark.catalog.overloads import choose
 from floodmark.catalog.types import SqlType
@@ -84,6 +85,7 @@ REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
         *formats(),
         *arrays(),
         *jsonb(),
+        *volatile(),
     ]
 )
 """Scalar functions and operators by name; operators are under their symbol, e.g. `+`."""
