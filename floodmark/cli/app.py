@@ -22,6 +22,7 @@ interrupted.
 app = typer.Typer(
     help=HELP,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -31,6 +32,14 @@ for module in (demo, plan, run, sql, explain, status, doctor, report):
 app.add_typer(server.app, name="server")
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"floodmark {version('floodmark')}")
+        raise typer.Exit
+
+
 @app.callback()
 def shared(
     context: typer.Context,
@@ -38,6 +47,12 @@ def shared(
     pipelines: Annotated[Path, Pipelines(envvar="FLOODMARK_PIPELINES")] = Path("pipelines"),
     wait: Annotated[float, Wait()] = 60.0,
     as_json: Annotated[bool, AsJson()] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Say which version this is.", callback=_version, is_eager=True
+        ),
+    ] = False,
 ) -> None:
     """Take the shared options in front of the command; behind it they win."""
     values: dict[str, Any] = {

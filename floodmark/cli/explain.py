@@ -59,9 +59,13 @@ def explanation(connection: Floodmark, settings: Settings, what: str) -> Explana
     from floodmark.catalog.objects import Kind, key_of
 
     folder = settings.pipelines_if_any
-    if folder is not None and what.replace("_", "").replace(".", "").isalnum():
+    if not what.replace("_", "").replace(".", "").isalnum():
+        return connection.explain(what)
+    if folder is not None:
         pipeline = connection.plan(folder).pipeline
         found = pipeline.objects.get(what) or pipeline.objects.get(key_of(what, Kind.SINK))
         if found is not None:
             return explain_object(found, pipeline)
-    return connection.explain(what)
+        if what not in connection.deployed.catalog.objects:
+            pipeline.catalog.get(what)
+    return connection.explain(connection.find(what).key)

@@ -81,10 +81,16 @@ def run(
         else:
             done = advance(connection, settings, epochs, moment, chosen)
             if not done:
-                sealed = connection.scheduler.log.head().sealed
-                _say(settings, f"nothing new: epoch {sealed} is sealed")
+                _say(settings, _nothing(connection, settings))
         code = suspended_code(connection)
     raise typer.Exit(code)
+
+
+def _nothing(connection: Floodmark, settings: Settings) -> str:
+    sealed = connection.scheduler.log.head().sealed
+    if sealed:
+        return f"nothing new: epoch {sealed} is sealed"
+    return f"nothing to run: {settings.pipelines} and {settings.warehouse} define no object"
 
 
 def _follow(

@@ -48,13 +48,21 @@ def opened(settings: Settings) -> Iterator[Floodmark]:
 
 @contextmanager
 def reported(settings: Settings) -> Iterator[None]:
-    """Turn a `FloodmarkError` of the block into its text on stderr and an exit code."""
+    """Turn an error of the block, or of the disk, into its text on stderr and an exit code."""
     try:
         yield
     except FloodmarkError as error:
         text = json.dumps({"error": error.as_dict()}) if settings.json else error.render()
         typer.echo(text, err=True)
         raise typer.Exit(TRANSIENT if isinstance(error, TransientError) else WRONG) from None
+    except OSError as error:
+        if error.filename is None or isinstance(error, BrokenPipeError):
+            raise
+        message = f"{error.filename}: {error.strerror}"
+        said = json.dumps({"error": {"message": message}}) if settings.json else f"error: {message}"
+        typer.echo(said, err=True)
+        wrong = isinstance(error, NotADirectoryError | FileNotFoundError | PermissionError)
+        raise typer.Exit(WRONG if wrong else TRANSIENT) from None
 
 
 @contextmanager

@@ -79,6 +79,17 @@ def test_a_wrong_call_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
     assert "--epochs" in capsys.readouterr().err
 
 
+def test_a_name_that_nothing_has_is_told_with_the_nearest(project: Path) -> None:
+    found = call("explain", "totl")
+    assert found.exit_code == 1 and "did you mean total" in found.stderr
+
+
+def test_a_file_is_no_warehouse(project: Path) -> None:
+    (project / "file").touch()
+    found = call("run", "--warehouse", "file")
+    assert found.exit_code == 1 and found.stderr.startswith("error: ")
+
+
 def test_a_held_lease_is_exit_code_3(project: Path) -> None:
     from floodmark.storage.lease import Lease
 
@@ -93,13 +104,13 @@ def test_nothing_new_is_found_without_the_heavy_imports() -> None:
     code = (
         "import sys; from floodmark.cli.app import invoke; "
         "code = invoke(['run', '--pipelines', 'pipelines']); "
-        "heavy = {'pyspark', 'pandas', 'pandera', 'dagster'} & set(sys.modules); "
+        "heavy = {'pyspark', 'pandas', 'pandera', 'dagster', 'rich.console'} & set(sys.modules); "
         "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
     )
     (Path("pipelines") / "numbers.sql").unlink()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "nothing new" in done.stdout
+    assert "nothing to run" in done.stdout
 
 
 @pytest.mark.spark
