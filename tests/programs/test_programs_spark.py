@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program_format import Program, encode, load
 from program_reference import compile_sql
 from program_spark import (
     Case,
@@ -27,8 +26,10 @@ from program_spark import (
 )
 
 from floodmark.errors import NotSupported
-from floodmark.runtime import scheduler
+from floodmark.runtime import run as epoch_run
 from floodmark.spark.session import Sessions
+from floodmark.testing.program import Program, load
+from floodmark.testing.text import encode
 
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
 FEW = 2
@@ -115,7 +116,7 @@ def runs(
     programs = {path.stem: load(path) for path in sorted(chosen)}
     programs = {name: p for name, p in programs.items() if refusal(p) is None}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "advance", isolated(scheduler.advance))
+        patch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
         yield Runs(programs, tmp_path_factory.mktemp("programs"), sessions)
 
 

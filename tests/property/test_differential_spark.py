@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from plan_strategies import OBJECTS, SCANS, closing_plans, epochs, plans
-from program_format import Epoch, Line, Program, Shown, encode, mismatch
 from program_spark import Case, Outcome, Run, isolated, unequal
 
 from floodmark.analysis.analyse import analyse
@@ -32,8 +31,10 @@ from floodmark.reference.pipeline import (
     ObjectState,
     ReferenceObject,
 )
-from floodmark.runtime import scheduler
+from floodmark.runtime import run as epoch_run
 from floodmark.spark.session import Sessions
+from floodmark.testing.program import Epoch, Program
+from floodmark.testing.text import Line, Shown, encode, mismatch
 
 OPEN, CLOSING, EPOCHS = 12, 2, 4
 LARGEST_PLAN = 14
@@ -111,7 +112,7 @@ def both(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     closing = {f"c{i:02}": root for i, root in enumerate(chosen(closing_plans(), CLOSING))}
     inputs = busiest()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "advance", isolated(scheduler.advance))
+        patch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
         outcome = on_spark(roots, closing, inputs, tmp_path_factory.mktemp("plans"), sessions)
     yield Both({**roots, **closing}, outcome, on_reference(roots, closing, inputs))
 
