@@ -143,7 +143,7 @@ def split_statements(text: str) -> tuple[list[str], str]:
     try:
         tokens = tokenize(text)
     except SqlSyntaxError as error:
-        if error.code == "E0102":
+        if error.message.startswith("unterminated"):
             return [], text
         # The parser says what is wrong once the statement looks finished.
         return ([text], "") if text.rstrip().endswith(";") else ([], text)
