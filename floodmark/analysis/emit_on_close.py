@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.errors import NotSupported
@@ -45,14 +43,10 @@ def _rewrite(node: n.Node, plan: AnalysedPlan) -> n.Node:
             window = window_of(node, plan)
             below = _rewrite(node.input, plan)
             return n.CloseAggregate(below, node.group, node.aggregates, window, span=node.span)
-        case n.Join() | n.LookupJoin():
-            return replace(node, left=_rewrite(node.left, plan), right=_rewrite(node.right, plan))
-        case n.UnionAll():
-            return replace(node, branches=tuple(_rewrite(b, plan) for b in node.branches))
-        case n.Scan() | n.Values() | n.SetOperation():
+        case n.SetOperation():
             return node
         case _:
-            return replace(node, input=_rewrite(node.inputs[0], plan))  # type: ignore[call-arg]
+            return node.with_inputs([_rewrite(child, plan) for child in node.inputs])
 
 
 def window_of(node: n.Aggregate, plan: AnalysedPlan) -> str:

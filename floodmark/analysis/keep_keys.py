@@ -28,21 +28,13 @@ def _keyed(node: n.Node) -> Keyed:
 
 def _rebuild(node: n.Node, children: list[Keyed]) -> n.Node:
     match node:
-        case n.Project():
-            (child, key) = children[0]
-            return replace(node, input=child, columns=with_key(node.columns, child, key))
-        case n.MaterializeProject():
+        case n.Project() | n.MaterializeProject():
             (child, key) = children[0]
             return replace(node, input=child, columns=with_key(node.columns, child, key))
         case n.UnionAll():
             return replace(node, branches=_aligned(children))
-        case n.Join() | n.LookupJoin() | n.SetOperation():
-            (left, _), (right, _) = children
-            return replace(node, left=left, right=right)
-        case n.Scan() | n.Values():
-            return node
         case _:
-            return replace(node, input=children[0][0])  # type: ignore[call-arg]
+            return node.with_inputs([child for child, _ in children])
 
 
 def with_key(

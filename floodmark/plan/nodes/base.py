@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.types import Field, Schema
 from floodmark.errors import Span
@@ -19,6 +19,11 @@ class Node:
     def inputs(self) -> tuple[Node, ...]:
         """Return the input nodes, left to right."""
         return ()
+
+    def with_inputs(self, inputs: Sequence[Node]) -> Node:
+        """Return the node over other inputs, as many as it has."""
+        assert not inputs
+        return self
 
     @property
     def schema(self) -> Schema:
@@ -45,6 +50,10 @@ class Unary(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    def with_inputs(self, inputs: Sequence[Node]) -> Node:
+        (child,) = inputs
+        return replace(self, input=child)
+
     @property
     def schema(self) -> Schema:
         return self.input.schema
@@ -60,6 +69,10 @@ class Binary(Node):
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
+
+    def with_inputs(self, inputs: Sequence[Node]) -> Node:
+        left, right = inputs
+        return replace(self, left=left, right=right)
 
 
 def check_unique(schema: Schema) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from floodmark.catalog.types import BIGINT, Field, Schema
@@ -24,6 +25,9 @@ class UnionAll(Node):
     @property
     def inputs(self) -> tuple[Node, ...]:
         return self.branches
+
+    def with_inputs(self, inputs: Sequence[Node]) -> Node:
+        return replace(self, branches=tuple(inputs))
 
     @property
     def schema(self) -> Schema:

@@ -18,22 +18,10 @@ _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 def push_filters(node: n.Node) -> n.Node:
     """Return the plan with the conditions of filters as far down as they may stand."""
-    node = _with_inputs(node, tuple(push_filters(child) for child in node.inputs))
+    node = node.with_inputs([push_filters(child) for child in node.inputs])
     if isinstance(node, n.Filter) and isinstance(node.input, n.Join):
         return _into_join(node, node.input)
     return node
-
-
-def _with_inputs(node: n.Node, inputs: tuple[n.Node, ...]) -> n.Node:
-    if inputs == node.inputs:
-        return node
-    match node:
-        case n.UnionAll():
-            return replace(node, branches=inputs)
-        case n.Join() | n.LookupJoin() | n.SetOperation():
-            return replace(node, left=inputs[0], right=inputs[1])
-        case _:
-            return replace(node, input=inputs[0])  # type: ignore[call-arg]
 
 
 def _into_join(outer: n.Filter, join: n.Join) -> n.Node:
