@@ -164,7 +164,9 @@ class Task:
         written = _Written() if changes is None else self._write_changes(table, changes)
         failpoints.reach("files_written")
         handle = self.writer.commit(table, layout.changes_schema(self.found), written.changes)
+        failpoints.reach("first_table_committed")
         current = self._rewrite(table, written)
+        failpoints.reach("sink_committed" if self.found.kind is Kind.TABLE else "view_committed")
         return rows_of(written.changes), {
             **versions,
             table: handle.version,
@@ -202,6 +204,4 @@ class Task:
         stored = self.tables.read(current, schema, touched)
         rows = materialize.rewritten(stored, frame, columns, key, self.work.epoch)
         rewritten = self.writer.write(table, rows)
-        handle = self.writer.commit(table, schema, rewritten, touched, current)
-        failpoints.reach("sink_committed" if self.found.kind is Kind.TABLE else "view_committed")
-        return handle
+        return self.writer.commit(table, schema, rewritten, touched, current)
