@@ -17,7 +17,7 @@ from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
 from floodmark.errors import BindError
 from floodmark.plan.build import build_query, rename_columns
-from floodmark.plan.definitions import ColumnInfo, Declared, declare_columns
+from floodmark.plan.definitions import ColumnInfo, Declared, check_available, declare_columns
 from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
 from floodmark.sql import statements as s
@@ -106,15 +106,19 @@ def options_of(found: CatalogObject) -> tuple[s.Option, ...]:
     return options
 
 
-def analyse_catalog(catalog: Catalog, known: Pipeline | None = None) -> Pipeline:
+def analyse_catalog(
+    catalog: Catalog, known: Pipeline | None = None, *, runs: bool = True
+) -> Pipeline:
     """Return the analysed pipeline; objects that `known` has unchanged are taken from it.
+
+    Without `runs` what the engine cannot run yet is analysed all the same: to explain it.
 
     Raises `BindError` and `NotSupported` for the first definition that does not hold.
     """
     done: dict[str, AnalysedObject] = {}
     for declared in _definition_order(catalog):
         done[declared.key] = _reuse(declared, catalog, known, done) or _analyse(
-            declared, catalog, done
+            declared, catalog, done, runs
         )
     ordered = {o.key: done[o.key] for o in catalog.order() if o.key in done}
     return Pipeline(catalog, ordered)
@@ -142,23 +146,25 @@ def _reuse(
 
 
 def _analyse(
-    declared: CatalogObject, catalog: Catalog, done: Mapping[str, AnalysedObject]
+    declared: CatalogObject, catalog: Catalog, done: Mapping[str, AnalysedObject], runs: bool
 ) -> AnalysedObject:
     relations = {o.key: o.relation for o in done.values() if o.kind is not Kind.SINK}
     views = plain_views(done.values())
     match declared.statement:
         case s.CreateSource() | s.CreateTable():
-            return _stored(declared, catalog)
+            return _stored(declared, catalog, runs)
         case s.CreateSink():
-            return _sink(declared, done, relations, views)
+            return _sink(declared, done, relations, views, runs)
         case s.CreateMaterializedView() | s.CreateView():
-            return _view(declared, relations, views)
+            return _view(declared, relations, views, runs)
         case _:
             raise AssertionError(declared.statement)
 
 
-def _stored(declared: CatalogObject, catalog: Catalog) -> AnalysedObject:
+def _stored(declared: CatalogObject, catalog: Catalog, runs: bool) -> AnalysedObject:
     columns = declare_columns(declared)
+    if runs:
+        check_available(declared)
     feeders = tuple(o.key for o in catalog.feeders(declared.key))
     return AnalysedObject(
         declared, _stored_relation(declared, columns), declared=columns, feeders=feeders
@@ -167,7 +173,9 @@ def _stored(declared: CatalogObject, catalog: Catalog) -> AnalysedObject:
 
 def _stored_relation(declared: CatalogObject, columns: Declared) -> Relation:
     is_source = declared.kind is Kind.SOURCE
-    append_only = is_source or columns.append_only
+    append_only = columns.append_only
+    if is_source:
+        append_only = not columns.primary_key and columns.format == "PLAIN"
     key, hidden = columns.primary_key, tuple[Field, ...]()
     if not key:
         hidden = (Field(ROW_ID, BIGINT, nullable=False),)
@@ -182,7 +190,14 @@ def _stored_relation(declared: CatalogObject, columns: Declared) -> Relation:
         mode=ChangelogMode.APPEND_ONLY if append_only else ChangelogMode.RETRACT,
         watermarks=tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks),
         primary_key=columns.primary_key,
+        metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
+        static=(declared.option("static") or "").lower() in ("true", "on", "1", "t"),
     )
+
+
+def _metadata(columns: Declared) -> tuple[str, ...]:
+    """Return the columns that each message brings about itself, though the row is the same."""
+    return tuple(c.name for c in columns.columns if c.metadata is not None)
 
 
 def _fields(columns: tuple[ColumnInfo, ...]) -> Schema:
@@ -195,7 +210,10 @@ def plain_views(objects: Iterable[AnalysedObject]) -> dict[str, Node]:
 
 
 def _view(
-    declared: CatalogObject, relations: Mapping[str, Relation], views: Mapping[str, Node]
+    declared: CatalogObject,
+    relations: Mapping[str, Relation],
+    views: Mapping[str, Node],
+    runs: bool,
 ) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateMaterializedView | s.CreateView)
@@ -205,7 +223,8 @@ def _view(
         node = rename_columns(node, statement.columns, statement.name.span)
     on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close
     plan = plan_of(node, on_close=on_close, statement=statement)
-    check_supported(plan)
+    if runs:
+        check_supported(plan)
     _check_names(declared, plan)
     return AnalysedObject(declared, _relation_of(declared, plan), plan=plan, reads=_reads(plan))
 
@@ -215,6 +234,7 @@ def _sink(
     done: Mapping[str, AnalysedObject],
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
+    runs: bool,
 ) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateSink) and declared.target is not None
@@ -222,7 +242,8 @@ def _sink(
     target = done[declared.target]
     node = build_query(statement.query, relations, statement.span, views=views)
     source = plan_of(node, on_close=statement.emit_on_window_close, statement=statement)
-    check_supported(source)
+    if runs:
+        check_supported(source)
     plan = fit_to_target(source, statement, target.relation, target.declared)
     return AnalysedObject(declared, _relation_of(declared, plan), plan=plan, reads=_reads(plan))
 

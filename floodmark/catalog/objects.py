@@ -117,7 +117,8 @@ class Relation:
     """What a query sees of an object: columns, stream key, changelog mode and watermarks.
 
     `columns` has the visible columns first, then hidden key columns. `watermarks` maps a column to
-    the group of its origin. `primary_key` is set where the user declared one.
+    the group of its origin. `primary_key` is set where the user declared one. `metadata` are
+    columns that each message brings about itself; `static` promises that the rows never change.
     """
 
     name: str
@@ -127,6 +128,8 @@ class Relation:
     mode: ChangelogMode
     watermarks: tuple[tuple[str, str], ...] = ()
     primary_key: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = field(default=(), repr=False)
+    static: bool = field(default=False, repr=False)
 
     @property
     def visible(self) -> Schema:

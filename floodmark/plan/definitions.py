@@ -61,7 +61,13 @@ def declare_columns(found: CatalogObject) -> Declared:
     """
     st = found.statement
     assert isinstance(st, s.CreateSource | s.CreateTable)
-    _refuse(st)
+    if isinstance(st, s.CreateSource) and not any(o.name == "connector" for o in st.options):
+        raise BindError(
+            "E0220",
+            "a source needs a connector",
+            span=st.name.span,
+            hint="WITH (connector = 'files', path = '…')",
+        )
     context = BindContext(source=st.span)
     typed = tuple((c, _type_of(c)) for c in st.columns)
     plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
@@ -97,7 +103,10 @@ def _refuse_options(st: s.CreateSource | s.CreateTable) -> None:
             )
 
 
-def _refuse(st: s.CreateSource | s.CreateTable) -> None:
+def check_available(found: CatalogObject) -> None:
+    """Raise E0344 to E0353 for a source or table that is understood and does not run yet."""
+    st = found.statement
+    assert isinstance(st, s.CreateSource | s.CreateTable)
     _refuse_options(st)
     span = st.format.span if st.format is not None else st.name.span
     if st.format is not None and st.format.format != "PLAIN":
@@ -106,13 +115,6 @@ def _refuse(st: s.CreateSource | s.CreateTable) -> None:
             f"FORMAT {st.format.format} is not available yet",
             span=span,
             hint="FORMAT PLAIN takes rows that are only added",
-        )
-    if isinstance(st, s.CreateSource) and not any(o.name == "connector" for o in st.options):
-        raise BindError(
-            "E0220",
-            "a source needs a connector",
-            span=st.name.span,
-            hint="WITH (connector = 'files', path = '…')",
         )
     if isinstance(st, s.CreateSource) and (st.transforms or st.includes):
         raise NotSupported(

@@ -14,7 +14,7 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import bind_interval, bind_scalar
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, columns_of
+from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Now, columns_of
 from floodmark.plan.scope import Column, QueryScope, Source
 from floodmark.sql.nodes import WindowTable
 
@@ -91,6 +91,8 @@ def _table(builder: Builder, item: exp.Table) -> Bound:
         stream_key=relation.stream_key,
         mode=relation.mode,
         watermarks=tuple(n.WatermarkColumn(c, g) for c, g in relation.watermarks),
+        metadata=relation.metadata,
+        static=relation.static,
         span=builder.span(item),
     )
     return _named(builder, scan, item, relation.name.rpartition(".")[2])
@@ -101,10 +103,42 @@ def _refuse_version(builder: Builder, item: exp.Table) -> None:
         if item.args.get(arg) is not None:
             raise builder.refuse(
                 "E0333",
-                "FOR SYSTEM_TIME AS OF (a lookup join) is not available yet",
+                "FOR SYSTEM_TIME AS OF stands only after JOIN, with PROCTIME()",
                 item,
-                hint="leave it out: an ordinary join keeps the result right when the table changes",
+                hint="a JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k; without it an "
+                "ordinary join keeps the result right when the table changes",
             )
+
+
+def _looked_up(builder: Builder, item: exp.Expression) -> exp.Expression | None:
+    """Return the relation of `t FOR SYSTEM_TIME AS OF PROCTIME()` without its time, or None."""
+    version = item.args.get("version") if isinstance(item, exp.Table) else None
+    if version is None:
+        return None
+    time = bind_scalar(version.expression, QueryScope(), builder.context)
+    if not isinstance(time, Now):
+        _refuse_version(builder, item)
+    plain = item.copy()
+    plain.set("version", None)
+    return plain
+
+
+def _lookup_join(
+    builder: Builder, node: n.Node, right: n.Node, place: exp.Expression
+) -> n.LookupJoin:
+    """Return a join as a lookup; it keeps left rows or pairs, and looks up by equality."""
+    assert isinstance(node, n.Join)
+    if node.kind not in n.LookupJoin.KINDS or not node.equi:
+        raise builder.refuse(
+            "E0384",
+            "a lookup join is an inner or a left join with an equality",
+            place,
+            hint="JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k",
+        )
+    static = all(scan.static for scan in n.scans(right))
+    return n.LookupJoin(
+        node.left, node.right, node.kind, node.equi, node.residual, static=static, span=node.span
+    )
 
 
 def _subquery(builder: Builder, item: exp.Subquery) -> Bound:
@@ -230,7 +264,17 @@ def disjoint(left: Bound, right: Bound) -> Bound:
 def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
     if (join.args.get("method") or "").upper() == "ASOF":
         raise builder.refuse("E0334", "ASOF joins are not available yet", join)
-    right = disjoint(left, build_relation(builder, join.this))
+    looked_up = _looked_up(builder, join.this)
+    right = disjoint(left, build_relation(builder, looked_up or join.this))
+    if looked_up is not None:
+        plain = join.copy()
+        plain.set("this", looked_up)
+        bound = _paired(builder, left, right, plain)
+        return replace(bound, node=_lookup_join(builder, bound.node, right.node, join))
+    return _paired(builder, left, right, join)
+
+
+def _paired(builder: Builder, left: Bound, right: Bound, join: exp.Join) -> Bound:
     side = (join.side or join.kind or "").upper()
     if side not in _KINDS:
         raise builder.refuse("E0335", f"{side} JOIN is not available", join)

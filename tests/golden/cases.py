@@ -2,7 +2,7 @@
 
 A case has a `name`, the `sql` of one or more statements (the last one is explained, or the object
 that `explains` names) or the `node` of `tests.analysis.every_node`, and `expect`. `setup` at the
-head of a file runs before each case.
+head of a file runs before each case; `runs: false` there explains what does not run yet, too.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Case:
     node: str
     explains: str
     expect: str
+    runs: bool = True
 
 
 class _Text(str):
@@ -83,6 +84,7 @@ def _cases(path: Path) -> list[Case]:
         Case(
             path.stem, raw["name"], head.get("setup", ""), raw.get("sql", ""), raw.get("node", ""),
             raw.get("explains", ""), raw.get("expect", "").rstrip("\n"),
+            head.get("runs", True),
         )
         for raw in head["cases"]
     ]  # fmt: skip
@@ -93,14 +95,14 @@ def _explained(case: Case) -> str:
     for statement in parse_script(case.setup, "setup.sql"):
         assert isinstance(statement, s.Definition)
         catalog = catalog.create(statement, Origin.FILE)
-    known, last = analyse_catalog(catalog), ""
+    known, last = analyse_catalog(catalog, runs=case.runs), ""
     for statement in parse_script(case.sql, "case.sql"):
         if isinstance(statement, s.Select):
             return _selected(statement, known)
         assert isinstance(statement, s.Definition)
         before = set(catalog.objects)
         catalog = catalog.create(statement, Origin.FILE)
-        known = analyse_catalog(catalog, known)
+        known = analyse_catalog(catalog, known, runs=case.runs)
         last = next((k for k in catalog.objects if k not in before), last)
     return str(explain_object(known[case.explains or last], known))
 

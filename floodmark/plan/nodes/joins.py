@@ -70,6 +70,18 @@ class Join(Pairing):
 
 @dataclass(frozen=True, slots=True)
 class LookupJoin(Pairing):
-    """Looks the right side up at the epoch's cut (`FOR SYSTEM_TIME AS OF PROCTIME()`)."""
+    """Looks the right side up at the epoch's cut (`FOR SYSTEM_TIME AS OF PROCTIME()`).
+
+    Changes of the right side change nothing that was looked up. `static` promises that it never
+    changes. A row that goes must take back what was emitted for it:
+
+    - `stored`: the right columns of every pair are kept by the left side's stream key, and the
+      right side's where a left row can match several; they are what a retraction carries.
+    - not `stored`, and the left side updates: a retraction is not looked up. It passes once, with
+      NULL in the right columns, and the owner's table has the row (`Properties.own_table`).
+    """
 
     KINDS = (JoinKind.INNER, JoinKind.LEFT)
+
+    static: bool = False
+    stored: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode
@@ -20,16 +20,23 @@ class WatermarkColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scan(Node):
-    """Reads an object of the catalog: its changes of an epoch, or its rows at a version."""
+    """Reads an object of the catalog: its changes of an epoch, or its rows at a version.
+
+    `metadata` are columns that a message brings about itself (`METADATA FROM`): two messages about
+    one row can differ in them. `static` promises that the object does not change.
+    """
 
     object: str
     columns: Schema
     stream_key: tuple[str, ...]
     mode: ChangelogMode
     watermarks: tuple[WatermarkColumn, ...] = ()
+    metadata: tuple[str, ...] = field(default=(), repr=False)
+    static: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         check_unique(self.columns)
+        check_reads(self, self.metadata, self.columns)
         check_reads(self, self.stream_key, self.columns)
         check_reads(self, (w.column for w in self.watermarks), self.columns)
 
