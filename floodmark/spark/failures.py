@@ -10,7 +10,8 @@ from floodmark.errors import DataError, FloodmarkError, TransientError
 _LOST = re.compile(
     r"StatusCode\.UNAVAILABLE|failed to connect|Connection refused|Socket closed|connection reset|"
     r"INVALID_HANDLE\.SESSION_(CLOSED|CHANGED|NOT_FOUND)|INVALID_CURSOR\.DISCONNECTED|"
-    r"NO_ACTIVE_SESSION|closed channel|stopped SparkContext|SparkContext (was|has been) shut ?down",
+    r"NO_ACTIVE_SESSION|closed channel|Application error processing RPC|"
+    r"stopped SparkContext|SparkContext (was|has been) shut ?down",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"UNAUTHENTICATED|PERMISSION_DENIED")
