@@ -1,6 +1,6 @@
 """Stream keys: the columns that identify a row of a node's changelog.
 
-`derive` asks for keys that the schema still has; `floodmark.plan.rules.keep_keys` is the rewrite
+`derive` asks for keys that the schema still has; `floodmark.analysis.keep_keys` is the rewrite
 that adds hidden columns where a projection would drop one.
 """
 

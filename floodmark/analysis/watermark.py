@@ -1,7 +1,7 @@
 """Watermark columns of every edge, in groups of one origin.
 
 A watermark W on a column promises that no later change of either sign is below W. This file says
-which columns carry one; `floodmark.runtime.watermarks` computes the values, epoch by epoch.
+which columns carry one; `floodmark.reference.watermarks` computes the values, epoch by epoch.
 """
 
 from __future__ import annotations

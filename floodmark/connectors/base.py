@@ -19,7 +19,8 @@ class Split:
     `partition` is the stable ordinal (0 … 65535) of the partition, `start` and `end` are offsets
     (half-open) in the partition's own count, `estimate` the expected number of rows, `payload`
     what the connector needs to read it again (file name, size, mtime, row range …) as JSON values.
-    `partition_end` says that nothing more was on offer in the partition when it was listed.
+    `partition_end` says that nothing more was on offer in the partition when it was listed: what a
+    time-out for silent partitions (`watermark.idle_after`, not available yet) starts from.
     """
 
     partition: int
@@ -129,9 +130,6 @@ class Connector(Protocol):
 
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
         """Return (low, high) of a column over the splits if statistics say so, else None."""
-
-    def head(self) -> Any:
-        """Return a cheap JSON value that changes whenever there is something new."""
 
 
 @dataclass(frozen=True, slots=True)

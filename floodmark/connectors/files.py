@@ -25,7 +25,6 @@ from floodmark.connectors.files_discovery import (
     FileFacts,
     FoundFile,
     check_pinned,
-    head_of,
     list_new,
     offer_files,
 )
@@ -110,10 +109,6 @@ class FilesConnector:
                 hint="remove or repair the file; on_error = 'dead_letter' puts it aside instead",
             )
         return facts
-
-    def head(self) -> Any:
-        """Return the number of files and the folder's newest change."""
-        return head_of(self.folder, self.pattern)
 
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
         """Return the column's range from Parquet footers; text has none."""

@@ -143,15 +143,6 @@ def _names(folder: Path, pattern: str, discovery: Discovery) -> Iterator[str]:
                 yield name
 
 
-def head_of(folder: Path, pattern: str) -> dict[str, int]:
-    """Return the number of files and the newest change of the folder, in nanoseconds."""
-    with _scan(folder) as entries:
-        count = sum(
-            not _is_temporary(entry.name) and fnmatchcase(entry.name, pattern) for entry in entries
-        )
-    return {"files": count, "changed": folder.stat().st_mtime_ns}
-
-
 def _scan(folder: Path) -> Any:
     try:
         return os.scandir(folder)

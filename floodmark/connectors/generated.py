@@ -94,7 +94,3 @@ class GeneratedConnector:
         if column not in self.ranges or not taken:
             return None
         return self.ranges[column](min(s.start for s in taken), max(s.end for s in taken) - 1)
-
-    def head(self) -> Any:
-        """Return the number of rows there are."""
-        return self.available()

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from floodmark.errors import Span, SqlSyntaxError
 from floodmark.sql.statement_parser import StatementParser
-from floodmark.sql.statements import Statement, TypeName
+from floodmark.sql.statements import Statement
 from floodmark.sql.validate import validate
 
 T = TypeVar("T")
@@ -51,11 +51,6 @@ def parse_statement(
     )
 
 
-def parse_query(text: str, file: str | None = None) -> exp.Expression:
-    """Parse a query on its own."""
-    return _parse(text, file, lambda parser: _whole(parser, parser.query))
-
-
 def parse_expression(text: str, file: str | None = None) -> exp.Expression:
     """Parse a scalar expression on its own.
 
@@ -63,11 +58,6 @@ def parse_expression(text: str, file: str | None = None) -> exp.Expression:
     'add'
     """
     return _parse(text, file, lambda parser: _whole(parser, parser.expression))
-
-
-def parse_type(text: str, file: str | None = None) -> TypeName:
-    """Parse a type on its own."""
-    return _parse(text, file, lambda parser: _whole(parser, parser.type_name))
 
 
 def _checked(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:

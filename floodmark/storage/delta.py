@@ -88,10 +88,6 @@ class DeltaStore(LocalFiles):
             raise_missing_version(table, version)
         return handle
 
-    def refresh(self, handle: Handle) -> Handle:
-        """Return the newest version, reading only the commits after the handle's."""
-        return self._follow(handle.table, handle.token)
-
     def commit(
         self,
         handle: Handle,

@@ -199,14 +199,6 @@ class EpochLog:
         data["suspended"] = {name: Event(**e) for name, e in data["suspended"].items()}
         return SealRecord(**data)
 
-    def pinned(self, epoch: int) -> dict[str, Mapping[str, int]]:
-        """Return, per object, the table versions of a sealed epoch."""
-        return {name: record.versions for name, record in self.sealed(epoch).objects.items()}
-
-    def watermarks(self, epoch: int) -> dict[str, Mapping[str, Scalar]]:
-        """Return, per object, the watermarks after a sealed epoch."""
-        return {name: record.watermarks for name, record in self.sealed(epoch).objects.items()}
-
     def positions(self) -> Mapping[str, Mapping[int, int]]:
         """Return, per source and partition, the end offset of what is taken in so far."""
         last = self._last()

@@ -87,11 +87,6 @@ class MemoryStore(LocalFiles):
         self._count("open")
         return self._at(table, version)
 
-    def refresh(self, handle: Handle) -> Handle:
-        """Return the newest version."""
-        self._count("refresh")
-        return self._at(handle.table, None)
-
     def staged(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
         """Read the footers below a stage folder, by path; files without rows are left out."""
         self._count("staged")

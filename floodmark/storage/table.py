@@ -1,8 +1,7 @@
 """The storage contract: tables as versions of file lists, one application transaction a commit.
 
 It knows files and their statistics, never DataFrames. Two implementations pass one contract suite:
-`delta.py` (delta-rs on a disk or object store) and `memory.py` (the log in memory, the Parquet on
-disk).
+`delta.py` (Delta tables on a local disk) and `memory.py` (the log in memory, the Parquet on disk).
 """
 
 from __future__ import annotations
@@ -79,9 +78,6 @@ class Store(Protocol):
 
     def open(self, table: str, version: int | None = None) -> Handle:
         """Open the newest or a pinned version; a missing one is a `DataError` E0402."""
-
-    def refresh(self, handle: Handle) -> Handle:
-        """Return the newest version, reading only the commits after the handle's."""
 
     def stage(self, table: str, epoch: int, attempt: int) -> str:
         """Return the absolute folder (or URL) for the files of one attempt; not yet created."""

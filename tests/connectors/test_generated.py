@@ -119,7 +119,6 @@ def test_an_offer_ends_where_the_rows_end() -> None:
         (0, 60, False),
         (60, 100, True),
     ]
-    assert connector.head() == 100
     assert connector.bounds(cuts(connector, 60)[1:], "a") == (60, 99)
 
 

@@ -83,10 +83,10 @@ def test_other_readers_read_and_prune(tmp_path: Path) -> None:
 
 def test_a_foreign_commit_is_seen(tmp_path: Path) -> None:
     store = DeltaStore(tmp_path)
-    handle = store.create(T, (Field("k", t.BIGINT), Field("s", t.VARCHAR)))
+    store.create(T, (Field("k", t.BIGINT), Field("s", t.VARCHAR)))
     data = pa.table({"k": pa.array([1, 2], pa.int64()), "s": ["a", None]})
     write_deltalake(str(tmp_path / T), data, mode="append")
-    after = store.refresh(handle)
+    after = store.open(T)
     assert (after.version, after.files[0].rows, after.files[0].low["k"]) == (1, 2, 1)
     assert store.history(T, 0)[0]["engine"].startswith("delta-rs")
     DeltaTable(str(tmp_path / T)).delete("k = 1")

@@ -154,11 +154,6 @@ class Function:
     error: ErrorForm | None = None
     ingestion_stable: bool = True
 
-    @property
-    def can_fail(self) -> bool:
-        """Tell whether some argument values have no result."""
-        return self.error is not None
-
     def result_type(self, operands: Operands) -> SqlType:
         """Return the type of the result for these arguments."""
         return self.result if isinstance(self.result, SqlType) else self.result(operands)

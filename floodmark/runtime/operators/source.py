@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.catalog.types import VARCHAR, Schema
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
 from floodmark.plan.definitions import ColumnInfo, Declared, WatermarkInfo
 from floodmark.runtime.layout import WATERMARK
@@ -133,9 +133,3 @@ def _running(mark: WatermarkInfo, before: Any, now: int) -> str:
     if before is None:
         return running
     return f"greatest({running}, {literal(before, mark.expr.type)})"
-
-
-def written_columns(declared: Declared) -> Schema:
-    """Return the columns of a source's rows at rest, before the engine's own."""
-    plain = tuple(Field(c.name, c.type) for c in declared.columns)
-    return (*plain, Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT))
