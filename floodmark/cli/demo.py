@@ -27,7 +27,6 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import cell, columns, duration
-from floodmark.cli.run import watermark
 from floodmark.cli.session import connected, suspended_code
 from floodmark.cli.sql import run_script, show
 
@@ -81,7 +80,7 @@ def demo(
 
 def _sealed_before(settings: Settings, months: int) -> int:
     """Return the sealed epoch; say so and end where there is nothing to do."""
-    from demo.flights import rows_written
+    from demo.manifest import rows_written
 
     with connected(settings) as connection:
         sealed = connection.scheduler.log.head().sealed
@@ -112,7 +111,8 @@ def _spark_starting() -> Iterator[None]:
 
 
 def _land(months: int) -> None:
-    from demo.flights import rows_written, write_landing
+    from demo.flights import write_landing
+    from demo.manifest import rows_written
 
     if rows_written(LANDING, months) is None:
         rows = write_landing(LANDING, months)
@@ -145,7 +145,7 @@ def _run_job(settings: Settings) -> int:
     command = [
         sys.executable,
         "-m",
-        "demo.job",
+        "dagster",
         "job",
         "execute",
         "-f",
@@ -214,7 +214,7 @@ def totals_table(connection: Floodmark, after: int) -> str:
     for key in connection.deployed.pipeline.objects:
         if key not in sums:
             continue
-        mark = watermark(records[key]) if key in records else None
+        mark = records[key].watermark if key in records else None
         *counted, seconds = sums[key]
         texts = [f"{int(n):,}" for n in counted]
         rows.append([key, *texts, "" if mark is None else cell(mark), f"{seconds:.1f}"])
