@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol
 
 from sqlglot import exp
 
+from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.promotion import common_type
 from floodmark.catalog.types import Schema
 from floodmark.errors import BindError, Span
@@ -19,6 +20,7 @@ from floodmark.plan.nodes import Interval, WindowCall
 __all__ = [
     "AggregateCollector",
     "BindContext",
+    "Positions",
     "SchemaScope",
     "Scope",
     "WindowCollector",
@@ -66,16 +68,32 @@ class SchemaScope:
         )
 
 
+@dataclass(slots=True)
+class Positions:
+    """Numbers the volatile calls of a statement; a node that is bound twice keeps its number."""
+
+    _seen: dict[int, tuple[int, exp.Expression]] = field(default_factory=dict)
+
+    def of(self, node: exp.Expression) -> int:
+        """Return the number of a node."""
+        # The node is kept as well, so that no other takes its identity.
+        return self._seen.setdefault(id(node), (len(self._seen), node))[0]
+
+
 @dataclass(frozen=True, slots=True)
 class BindContext:
     """What binding needs besides the scope.
 
     `source` is any span of the statement: it gives text and file. `subquery` binds a subquery
     node (Subquery, Exists, or In with a query) to an expression; without it they are refused.
+    `functions` are those that users made, by name; `positions` is shared by all expressions of a
+    statement.
     """
 
     source: Span | None = None
     subquery: Callable[[exp.Expression], Expr] | None = None
+    functions: Mapping[str, UserFunction] = field(default_factory=dict)
+    positions: Positions = field(default_factory=Positions, compare=False, repr=False)
 
 
 @dataclass

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Kind, SqlType
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind import BindContext, bind_scalar, common_type
+from floodmark.plan.bind import BindContext, Positions, bind_scalar, common_type
 from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
 from floodmark.plan.grouping import Selection, select_rows
 from floodmark.plan.relations import build_from
@@ -29,11 +30,13 @@ class Builder:
     source: Span | None
     ctes: dict[str, exp.Expression] = field(default_factory=dict)
     views: Mapping[str, n.Node] = field(default_factory=dict)
+    functions: Mapping[str, UserFunction] = field(default_factory=dict)
+    positions: Positions = field(default_factory=Positions)
 
     @property
     def context(self) -> BindContext:
         """Return what the expression binder needs to know."""
-        return BindContext(source=self.source)
+        return BindContext(self.source, functions=self.functions, positions=self.positions)
 
     def span(self, node: exp.Expression | None) -> Span | None:
         """Return the place of an expression."""
@@ -173,14 +176,16 @@ def build_query(
     source: Span | None,
     *,
     views: Mapping[str, n.Node] | None = None,
+    functions: Mapping[str, UserFunction] | None = None,
 ) -> n.Node:
     """Return the logical plan of a query over the relations of a catalog.
 
-    `views` are the plans of plain views, put in the place of their names. The visible columns come
-    first, in order; hidden ones (`__…`) may follow. Raises `BindError`
-    and `NotSupported` with the place in the text.
+    `views` are the plans of plain views, put in the place of their names, `functions` those that
+    users made. The visible columns come first, in order; hidden ones (`__…`) may follow. Raises
+    `BindError` and `NotSupported` with the place in the text.
     """
-    return Builder(relations, source, views=views or {}).query(query)
+    builder = Builder(relations, source, views=views or {}, functions=functions or {})
+    return builder.query(query)
 
 
 def cast_to(expr: Expr, type_: SqlType) -> Expr:

@@ -19,7 +19,7 @@ from floodmark.catalog.overloads import Signature, choose
 from floodmark.catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from floodmark.errors import BindError, NotSupported, Span, UserError
 from floodmark.plan.coerce import coerce_argument
-from floodmark.plan.expressions import Call, Expr, Literal
+from floodmark.plan.expressions import Call, Expr, Literal, Volatile
 
 CLOCKS: Mapping[str, SqlType] = {
     "now": TIMESTAMPTZ,
@@ -85,6 +85,12 @@ def bind_call(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
         raise problem.with_span(span) from None
     call = Call(type_, name, tuple(arguments), span=span)
     return _fold(function, call, span)
+
+
+def bind_volatile(name: str, position: int, span: Span | None) -> Volatile:
+    """Return the call of a built-in volatile function at a place of its statement."""
+    function, _ = choose_overload(name, REGISTRY[name], (), span)
+    return Volatile(function.result_type(()), name, (), position, span=span)
 
 
 def operand_of(expr: Expr, sql: str = "x") -> Operand:

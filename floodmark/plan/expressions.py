@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from floodmark.catalog.functions.model import Function
 from floodmark.catalog.types import BOOLEAN, SqlType
 from floodmark.errors import Span
 
@@ -58,6 +59,31 @@ class Call(Expr):
     @property
     def children(self) -> tuple[Expr, ...]:
         return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Volatile(Call):
+    """A built-in volatile function at one place of a statement.
+
+    `position` numbers the places in the order in which they are bound: the same statement always
+    gives the same numbers, and one text bound twice keeps its number. A replay-stable value is a
+    hash of it and of a `RowSeed` (`floodmark.catalog.functions.volatile`), which whoever compiles
+    or evaluates the expression supplies.
+    """
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class UserCall(Call):
+    """A call of a function that a user wrote in Python.
+
+    `definition` is a digest of the function, so that plans differ when it does; `entry` says what
+    the registry says of a built-in one.
+    """
+
+    definition: str
+    entry: Function = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from floodmark.catalog.casts import cast_value
 from floodmark.catalog.functions import RowError, aggregate_for, lookup
 from floodmark.catalog.functions.comparison import order_key
+from floodmark.catalog.functions.volatile import RowSeed, replayed
 from floodmark.plan.expressions import (
     AggCall,
     BoolOp,
@@ -19,16 +20,24 @@ from floodmark.plan.expressions import (
     Expr,
     Literal,
     Now,
+    Volatile,
 )
 
 Pair = tuple[Any, int | None]
 """A value and the code of the error that took its place; one of the two is None."""
 
 
-def evaluate(expr: Expr, row: Mapping[str, Any], now: datetime | None = None) -> Pair:
+def evaluate(
+    expr: Expr,
+    row: Mapping[str, Any],
+    now: datetime | None = None,
+    seed: RowSeed | None = None,
+) -> Pair:
     """Return the value of an expression for a row, or why it has none.
 
     `now` is the epoch's time, naive in UTC or aware; needed only where the expression reads it.
+    `seed` says what identifies the row, for replay-stable volatile functions; its columns are in
+    `row`. Without it each evaluation draws anew.
     """
     match expr:
         case ColumnRef():
@@ -39,16 +48,18 @@ def evaluate(expr: Expr, row: Mapping[str, Any], now: datetime | None = None) ->
             assert now is not None, "an expression reads now()"
             return (now.replace(tzinfo=UTC) if now.tzinfo is None else now), None
         case Cast():
-            value, error = evaluate(expr.operand, row, now)
+            value, error = evaluate(expr.operand, row, now, seed)
             if error is not None:
                 return None, error
             return _guarded(lambda: cast_value(value, expr.operand.type, expr.type))
         case BoolOp():
-            return _logic(expr, [evaluate(a, row, now) for a in expr.args])
+            return _logic(expr, [evaluate(a, row, now, seed) for a in expr.args])
         case Case():
-            return _case(expr, row, now)
+            return _case(expr, row, now, seed)
+        case Volatile() if seed is not None:
+            return replayed(expr.function, seed.text(expr.position, row), now), None
         case Call():
-            return _call(expr, row, now)
+            return _call(expr, row, now, seed)
         case _:
             raise AssertionError(expr)
 
@@ -71,24 +82,24 @@ def _logic(expr: BoolOp, pairs: Sequence[Pair]) -> Pair:
     return (None if any(value is None for value, _ in pairs) else not absorbing), None
 
 
-def _case(expr: Case, row: Mapping[str, Any], now: datetime | None) -> Pair:
+def _case(expr: Case, row: Mapping[str, Any], now: datetime | None, seed: RowSeed | None) -> Pair:
     for condition, result in expr.whens:
-        value, error = evaluate(condition, row, now)
+        value, error = evaluate(condition, row, now, seed)
         if error is not None:
             return None, error
         if value:
-            return evaluate(result, row, now)
-    return (None, None) if expr.otherwise is None else evaluate(expr.otherwise, row, now)
+            return evaluate(result, row, now, seed)
+    return (None, None) if expr.otherwise is None else evaluate(expr.otherwise, row, now, seed)
 
 
-def _call(expr: Call, row: Mapping[str, Any], now: datetime | None) -> Pair:
+def _call(expr: Call, row: Mapping[str, Any], now: datetime | None, seed: RowSeed | None) -> Pair:
     if expr.function == "coalesce":
         for arg in expr.args:
-            value, error = evaluate(arg, row, now)
+            value, error = evaluate(arg, row, now, seed)
             if value is not None or error is not None:
                 return value, error
         return None, None
-    pairs = [evaluate(a, row, now) for a in expr.args]
+    pairs = [evaluate(a, row, now, seed) for a in expr.args]
     errors = [error for _, error in pairs if error is not None]
     if errors:
         return None, min(errors)

@@ -10,11 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.catalog.functions import NOT_CONSTANT, Operand, lookup
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import Kind, SqlType
-from floodmark.plan.expressions import BoolOp, Call, Case, Cast, ColumnRef, Expr, Literal, Now
+from floodmark.plan.expressions import (
+    BoolOp,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+    Now,
+    Volatile,
+)
 from floodmark.spark.casts import print_cast
 from floodmark.spark.literals import literal, now_literal
 from floodmark.spark.types import quoted
+from floodmark.spark.volatile import print_volatile
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +37,15 @@ class Compiled:
     error: str | None = None
 
 
-def compile(expr: Expr, now_micros: int | None = None) -> Compiled:
+def compile(expr: Expr, now_micros: int | None = None, seed: RowSeed | None = None) -> Compiled:
     """Return the Spark texts of an expression.
 
-    `now_micros` is the epoch's time in microseconds since 1970, UTC.
+    Args:
+        expr: the expression; its columns are those of the frame that evaluates the texts.
+        now_micros: the epoch's time in microseconds since 1970, UTC.
+        seed: what identifies a row, for replay-stable volatile functions; its columns must be in
+            the frame. Without it each evaluation draws anew, as in a query on its own: such an
+            expression must stand once in a projection of its own (`lift_volatile`).
     """
     match expr:
         case ColumnRef():
@@ -39,13 +56,15 @@ def compile(expr: Expr, now_micros: int | None = None) -> Compiled:
             assert now_micros is not None, "an expression reads now()"
             return Compiled(now_literal(now_micros))
         case Cast():
-            return _cast(expr, compile(expr.operand, now_micros))
+            return _cast(expr, compile(expr.operand, now_micros, seed))
         case BoolOp():
-            return _logic(expr, [compile(a, now_micros) for a in expr.args])
+            return _logic(expr, [compile(a, now_micros, seed) for a in expr.args])
         case Case():
-            return _case(expr, now_micros)
+            return _case(expr, now_micros, seed)
+        case Volatile() if seed is not None:
+            return Compiled(print_volatile(expr, seed, now_micros))
         case Call():
-            parts = [compile(a, now_micros) for a in expr.args]
+            parts = [compile(a, now_micros, seed) for a in expr.args]
             return _coalesce(parts) if expr.function == "coalesce" else _call(expr, parts)
         case _:
             raise AssertionError(expr)
@@ -75,9 +94,9 @@ def _logic(expr: BoolOp, parts: Sequence[Compiled]) -> Compiled:
     return Compiled(value, f"CASE WHEN {'NOT ' if expr.op == 'or' else ''}{open_} THEN {error} END")
 
 
-def _case(expr: Case, now: int | None) -> Compiled:
-    whens = [(compile(c, now), compile(r, now)) for c, r in expr.whens]
-    otherwise = None if expr.otherwise is None else compile(expr.otherwise, now)
+def _case(expr: Case, now: int | None, seed: RowSeed | None) -> Compiled:
+    whens = [(compile(c, now, seed), compile(r, now, seed)) for c, r in expr.whens]
+    otherwise = None if expr.otherwise is None else compile(expr.otherwise, now, seed)
     values, errors, fails = [], [], False
     for condition, result in whens:
         if condition.error is not None:

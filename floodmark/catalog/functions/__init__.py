@@ -120,7 +120,10 @@ class _Call(Protocol):
 
 
 def lookup(call: _Call) -> Function:
-    """Return the registry's entry of a bound call."""
+    """Return the registry's entry of a bound call; a user's function brings its own."""
+    entry: Function | None = getattr(call, "entry", None)
+    if entry is not None:
+        return entry
     return function_for(call.function, tuple(arg.type for arg in call.args))
 
 

@@ -30,6 +30,8 @@ class RowErrorCode(IntEnum):
     INVALID_TEXT = 623
     TIME_OUT_OF_RANGE = 624
     INVALID_ARGUMENT = 625
+    FUNCTION_RAISED = 626
+    WRONG_RESULT = 627
 
     @property
     def text(self) -> str:

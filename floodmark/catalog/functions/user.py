@@ -1,0 +1,158 @@
+"""Functions that users create: what they are, and how a Python one is found and called."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from floodmark.catalog.functions.model import (
+    Determinism,
+    Function,
+    Operands,
+    RowError,
+    RowErrorCode,
+)
+from floodmark.catalog.functions.python_values import from_python, to_python
+from floodmark.catalog.types import SqlType
+from floodmark.errors import BindError, Span
+
+
+class FunctionKind(Enum):
+    """What a call of a function stands for; the value is what people read."""
+
+    SCALAR = "function"
+    TABLE = "table function"
+    AGGREGATE = "aggregate"
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A function of the catalog.
+
+    `result` of a table function is the STRUCT of its columns. `body` is an SQL expression, a
+    `module.function`, or Python text that defines a function of that name.
+    """
+
+    name: str
+    parameters: tuple[tuple[str | None, SqlType], ...]
+    result: SqlType
+    language: str
+    body: str
+    determinism: Determinism
+    kind: FunctionKind = FunctionKind.SCALAR
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """Return the types of the parameters."""
+        return tuple(type_ for _, type_ in self.parameters)
+
+    @property
+    def signature(self) -> str:
+        """Return name and parameter types, e.g. `f(integer)`."""
+        return f"{self.name}({', '.join(map(str, self.types))})"
+
+    @property
+    def definition(self) -> str:
+        """Return a digest that changes when the function's meaning may."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
+    @property
+    def spark_name(self) -> str:
+        """Return the name under which a session knows a Python function."""
+        return f"floodmark_{self.definition}"
+
+    @cached_property
+    def callable(self) -> Callable[..., Any]:
+        """Return the Python object; E0280 for a module and E0281 for a text that has none."""
+        is_text = "\n" in self.body or self.body.lstrip().startswith(("def ", "from ", "import "))
+        return _from_text(self) if is_text else _from_module(self)
+
+    def compute(self, *args: Any) -> Any:
+        """Return the value for engine values of the parameters.
+
+        Raises `RowError`: FUNCTION_RAISED whatever it raises, WRONG_RESULT where the value is none
+        of the declared type.
+        """
+        given = (to_python(a, t) for a, t in zip(args, self.types, strict=True))
+        try:
+            value = self.callable(*given)
+        except Exception:
+            raise RowError(RowErrorCode.FUNCTION_RAISED) from None
+        return from_python(value, self.result)
+
+    @cached_property
+    def entry(self) -> Function:
+        """Return what the registry says of a Python function; it is called for NULLs as well."""
+
+        def call(o: Operands) -> str:
+            # A Spark function needs an argument; the worker does not hand this one on.
+            return f"{self.spark_name}({', '.join(x.sql for x in o) or '0'})"
+
+        return Function(
+            self.name,
+            tuple(t.kind for t in self.types),
+            self.result,
+            lambda o: f"{call(o)}.value",
+            self.compute,
+            strict=False,
+            determinism=self.determinism,
+            error=lambda o, _: f"{call(o)}.error",
+            ingestion_stable=self.determinism is Determinism.DETERMINISTIC,
+        )
+
+
+def _from_text(function: UserFunction) -> Callable[..., Any]:
+    names: dict[str, Any] = {"__name__": f"floodmark_function_{function.name}"}
+    try:
+        exec(compile(textwrap.dedent(function.body), f"<{function.name}>", "exec"), names)
+    except Exception as problem:
+        raise BindError(
+            "E0281",
+            f"the Python text of {function.name} does not run: {type(problem).__name__}: {problem}",
+            span=function.span,
+            hint="it is run once, when the function is created",
+        ) from None
+    found = names.get(function.name)
+    if not callable(found):
+        raise BindError(
+            "E0281",
+            f"the Python text does not define {function.name}",
+            span=function.span,
+            hint=f"write def {function.name}(…): … in it",
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def _from_module(function: UserFunction) -> Callable[..., Any]:
+    module, _, name = function.body.strip().rpartition(".")
+    if not module or not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise BindError(
+            "E0280",
+            f"{function.body.strip()!r} is not a module and a function in it",
+            span=function.span,
+            hint="write AS 'module.function', or AS $$ def … $$",
+        )
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except Exception as problem:
+        raise BindError(
+            "E0280",
+            f"the module {module} cannot be imported: {problem}",
+            span=function.span,
+            hint="install it, or put its folder on PYTHONPATH",
+        ) from None
+    if not callable(found):
+        raise BindError(
+            "E0280",
+            f"the module {module} has no function {name}",
+            span=function.span,
+            hint="the part after the last dot names the function",
+        )
+    return found  # type: ignore[no-any-return]
