@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from program_format import Epoch, Line, Program, Shown, decoded, mismatch
-
 from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
@@ -25,6 +23,8 @@ from floodmark.reference.pipeline import (
 from floodmark.reference.rows import Row
 from floodmark.sql.parse import parse_script
 from floodmark.sql.statements import Definition
+from floodmark.testing.program import Epoch, Program
+from floodmark.testing.text import Line, Shown, decoded, mismatch
 
 Objects = Mapping[str, ReferenceObject]
 

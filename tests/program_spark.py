@@ -8,52 +8,39 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-from program_format import DAY, Epoch, Line, Program, Shown, decoded, input_names, mismatch
 from program_reference import compile_sql
 
 import floodmark
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
-from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Schema, SqlType
-from floodmark.catalog.types import Kind as TypeKind
-from floodmark.changelog import EPOCH, KIND, ROW_ID, WEIGHT, RowKind
+from floodmark.catalog.types import SqlType
+from floodmark.changelog import RowKind
 from floodmark.errors import UserError
-from floodmark.reference.expressions import evaluate
-from floodmark.runtime import deployment, dml, layout
+from floodmark.runtime import deployment
 from floodmark.runtime.equivalence import compare, compares
-from floodmark.runtime.results import python_rows
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.testing import FixedClock
+from floodmark.testing.delivery import deliver, log_rows
+from floodmark.testing.emitted import Emitted, emitted
+from floodmark.testing.program import Epoch, Program, input_names
+from floodmark.testing.text import START, Line, Shown, decoded, mismatch
 
 AT_ONCE = 8
 """How many views one Spark job compares with their queries."""
-_MIDNIGHT = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC)
-_NAMES = {652: "not_null", 653: "null_time"}
+_NAMES = {"E0652": "not_null", "E0653": "null_time"}
+"""The dead letters that the reference calls by name."""
 _CREATED = re.compile(
     r"\bCREATE\s+(?:MATERIALIZED\s+VIEW|VIEW|TABLE|SOURCE|SINK)\s+(\w+)", re.IGNORECASE
 )
 _TABLE = re.compile(r"CREATE\s+TABLE\s+(\w+)[^;]*", re.IGNORECASE)
 _WORD = re.compile(r"'(?:[^']|'')*'|\w+")
-
-
-class FixedClock:
-    """A clock that stands until it is set."""
-
-    def __init__(self, now: datetime) -> None:
-        self.time = now
-
-    def now(self) -> datetime:
-        """Return the time that it was set to."""
-        return self.time
 
 
 @dataclass(frozen=True)
@@ -120,7 +107,7 @@ def partitions_of(program: Program) -> set[str]:
 
 def has_own_clock(program: Program) -> bool:
     """Tell whether some epoch says what time it is."""
-    return any(epoch.now != _MIDNIGHT + timedelta(minutes=epoch.number) for epoch in program.epochs)
+    return any(epoch.now != START + timedelta(minutes=epoch.number) for epoch in program.epochs)
 
 
 @dataclass(frozen=True)
@@ -132,19 +119,9 @@ class Outcome:
     """
 
     pipeline: Pipeline
-    found: Mapping[str, Found]
+    found: Mapping[str, Emitted]
     broken: Mapping[str, str]
     unequal: Mapping[tuple[str, int], int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Found:
-    """Everything that one object emitted, by epoch, and its final rows."""
-
-    changes: Mapping[int, list[Shown]]
-    late: Mapping[int, list[Shown]]
-    dead: Mapping[int, list[Shown]]
-    rows: tuple[tuple[Any, ...], ...]
 
 
 class Run:
@@ -169,14 +146,14 @@ class Run:
         """Feed one epoch of every case and advance; the first one creates the objects too."""
         statements = []
         for case, epoch in inputs:
-            self.clock.time = max(self.clock.time, epoch.now)
+            self.clock.set(max(self.clock.now(), epoch.now))
             for name, lines in epoch.inputs.items():
                 target = self.pipeline[case.named(name)]
                 assert target.declared is not None
                 if not lines:
                     continue
                 if target.declared.connector is not None:
-                    self._deliver(number, target, lines)
+                    deliver(target, lines, number)
                 else:
                     statements.append(self._logged(number, target, lines))
         scheduler = self.fm.scheduler
@@ -190,129 +167,18 @@ class Run:
             opened = scheduler._open(number, deployed.version, self.clock.now(), offers, statements)
             scheduler._run(opened)
 
-    def _deliver(self, number: int, target: AnalysedObject, lines: Sequence[Line]) -> None:
-        declared = target.declared
-        assert declared is not None
-        rows = [values for _, values in decoded(lines, [f.type for f in declared.physical])]
-        path = Path(dict(declared.options)["path"]) / f"{number:04}.parquet"
-        pq.write_table(arrow(declared.physical, rows), path)
-
     def _logged(self, number: int, target: AnalysedObject, lines: Sequence[Line]) -> dict[str, Any]:
-        """Write rows as a DML statement would and return its entry in the epoch log."""
         start = self._taken.get(target.key, 0)
-        rows = [
-            self._operation(kind, values, target, start + i)
-            for i, (kind, values) in enumerate(decoded(lines, _given(target)))
-        ]
-        extra = (Field(WEIGHT, INT), Field(dml.DML_ORDINAL, BIGINT))
-        rows = [(*row, i) for i, row in enumerate(rows)]
+        self._taken[target.key] = start + len(lines)
         path = self._folder / f"{target.key}-{number}.parquet"
-        pq.write_table(arrow((*target.relation.columns, *extra), rows), path)
-        self._taken[target.key] = start + len(rows)
-        return {"table": target.key, "paths": [str(path)], "rows": len(rows), "start": start}
-
-    def _operation(
-        self, kind: RowKind, values: tuple[Any, ...], target: AnalysedObject, number: int
-    ) -> tuple[Any, ...]:
-        declared = target.declared
-        assert declared is not None
-        row = dict(zip((f.name for f in declared.physical), values, strict=True))
-        for column in declared.columns:
-            if column.generated is not None:
-                row[column.name], _ = evaluate(column.generated, row, self.clock.now())
-        row[ROW_ID] = dml.PARTITION << 47 | number
-        weight = 1 if kind in (RowKind.INSERT, RowKind.UPDATE_AFTER) else -1
-        return (*(row.get(f.name) for f in target.relation.columns), weight)
+        return log_rows(target, lines, path, start, self.clock.now())
 
     def outcome(self) -> Outcome:
         """Return what is at rest in the warehouse."""
-        found = {item.key: self._found(item) for item in self.pipeline.stored}
+        found = {item.key: emitted(self.fm.store, item) for item in self.pipeline.stored}
         log = self.fm.scheduler.log
         broken = {key: event.message for key, event in log.suspended().items()}
         return Outcome(self.pipeline, found, broken)
-
-    def _found(self, item: AnalysedObject) -> Found:
-        shown = item.relation.visible
-        current = self._read(layout.current_table(item), (*shown, Field(EPOCH, BIGINT)))
-        if item.append_only:
-            changes = _by_epoch((row[-1], RowKind.INSERT, row[:-1]) for row in current)
-        else:
-            head = (Field(EPOCH, BIGINT), Field(KIND, VARCHAR))
-            rows = self._read(layout.changes_table(item), (*head, *shown))
-            changes = _by_epoch((epoch, RowKind(kind), tuple(row)) for epoch, kind, *row in rows)
-        late = self._read(layout.late_table(item), (*shown, Field(EPOCH, BIGINT)))
-        return Found(
-            changes,
-            _by_epoch((row[-1], RowKind.INSERT, row[:-1]) for row in late),
-            self._dead(item),
-            tuple(row[:-1] for row in current),
-        )
-
-    def _dead(self, item: AnalysedObject) -> dict[int, list[Shown]]:
-        """Return the dead letters and those taken back, less what cancels out in its epoch."""
-        rows = self._read(layout.dead_letter_table(item), layout.DEAD_LETTER)
-        sums: Counter[tuple[Any, ...]] = Counter()
-        for epoch, weight, error in rows:
-            sums[epoch, error["code"], error["expression"], error["row"]] += weight
-        out: list[tuple[int, RowKind, tuple[Any, ...]]] = []
-        for (epoch, code, *_), weight in sums.items():
-            kind = RowKind.INSERT if weight > 0 else RowKind.DELETE
-            out += [(epoch, kind, (_NAMES.get(code, f"E{code:04}"),))] * abs(weight)
-        return _by_epoch(out)
-
-    def _read(self, table: str, columns: Schema) -> list[tuple[Any, ...]]:
-        store = self.fm.store
-        if not store.exists(table):
-            return []
-        handle = store.open(table)
-        names = [f.name for f in columns]
-        out: list[tuple[Any, ...]] = []
-        for path in store.paths(handle, handle.files):
-            data = pq.read_table(path, columns=names, partitioning=None).select(names)
-            out += python_rows(data, columns)
-        return out
-
-
-def _given(target: AnalysedObject) -> list[SqlType]:
-    assert target.declared is not None
-    return [f.type for f in target.declared.physical]
-
-
-def _by_epoch(
-    rows: Iterable[tuple[int, RowKind, tuple[Any, ...]]],
-) -> dict[int, list[Shown]]:
-    out: dict[int, list[Shown]] = {}
-    for epoch, kind, values in rows:
-        out.setdefault(epoch, []).append((kind, values))
-    return out
-
-
-_ARROW = {
-    TypeKind.BOOLEAN: pa.bool_(),
-    TypeKind.SMALLINT: pa.int16(),
-    TypeKind.INT: pa.int32(),
-    TypeKind.BIGINT: pa.int64(),
-    TypeKind.REAL: pa.float32(),
-    TypeKind.DOUBLE: pa.float64(),
-    TypeKind.VARCHAR: pa.string(),
-    TypeKind.DATE: pa.date32(),
-    TypeKind.TIME: pa.int64(),
-    TypeKind.TIMESTAMP: pa.timestamp("us"),
-    TypeKind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
-}
-
-
-def arrow(schema: Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    """Return rows as an Arrow table of the types in which the engine keeps them."""
-    columns = list(zip(*rows, strict=True))
-    arrays = [pa.array(c, _arrow(f.type)) for c, f in zip(columns, schema, strict=True)]
-    return pa.table(arrays, names=[f.name for f in schema])
-
-
-def _arrow(type_: SqlType) -> pa.DataType:
-    if type_.kind is TypeKind.NUMERIC:
-        return pa.decimal128(type_.precision, type_.scale)
-    return _ARROW[type_.kind]
 
 
 def mismatches(case: Case, outcome: Outcome) -> Iterator[str]:
@@ -333,7 +199,8 @@ def _mismatches(case: Case, epoch: Epoch, outcome: Outcome) -> Iterator[str]:
         yield from _told(f"late {name}", epoch, types, found.late)
         lines = epoch.expected.get(f"dead {name}", ())
         reasons: list[Shown] = [(line.kind, (line.values[0],)) for line in lines]
-        text = mismatch(f"dead {name}", reasons, found.dead.get(epoch.number, []))
+        dead = [(k, (_NAMES.get(v, v),)) for k, (v,) in found.dead.get(epoch.number, [])]
+        text = mismatch(f"dead {name}", reasons, dead)
         if text is not None:
             yield text
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program_format import load
 from program_reference import run_rebatched, run_reference
+
+from floodmark.testing.program import load
 
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from program_format import Line, ProgramError, mismatch, parse
 
 from floodmark.changelog import RowKind
+from floodmark.testing.program import ProgramError, parse
+from floodmark.testing.text import Line, mismatch
 
 SQL = "sql: CREATE TABLE t (k INT PRIMARY KEY, a INT);\n"
 INSERT, BEFORE, AFTER = RowKind.INSERT, RowKind.UPDATE_BEFORE, RowKind.UPDATE_AFTER

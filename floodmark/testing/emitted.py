@@ -1,0 +1,83 @@
+"""What an object emitted, read from its tables at rest, without Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.changelog import EPOCH, KIND, RowKind
+from floodmark.runtime import layout
+from floodmark.runtime.results import python_rows
+from floodmark.storage.table import Store
+from floodmark.testing.text import Shown
+
+ByEpoch = Mapping[int, list[Shown]]
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """Everything that one object emitted, by epoch, and its final rows.
+
+    A row of `dead` has one value, the code of its error; it is a -D where one is taken back.
+    """
+
+    changes: ByEpoch
+    late: ByEpoch
+    dead: ByEpoch
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def emitted(store: Store, item: AnalysedObject) -> Emitted:
+    """Return what a source, table or materialized view has emitted up to its last commit."""
+    shown = item.relation.visible
+    current = _read(store, layout.current_table(item), (*shown, Field(EPOCH, BIGINT)))
+    late = _read(store, layout.late_table(item), (*shown, Field(EPOCH, BIGINT)))
+    if item.append_only:
+        changes = _inserts(current)
+    else:
+        head = (Field(EPOCH, BIGINT), Field(KIND, VARCHAR))
+        rows = _read(store, layout.changes_table(item), (*head, *shown))
+        changes = _by_epoch((epoch, RowKind(kind), tuple(row)) for epoch, kind, *row in rows)
+    return Emitted(changes, _inserts(late), _dead(store, item), tuple(row[:-1] for row in current))
+
+
+def _dead(store: Store, item: AnalysedObject) -> ByEpoch:
+    """Return the dead letters and those taken back, less what cancels out in its epoch."""
+    rows = _read(store, layout.dead_letter_table(item), layout.DEAD_LETTER)
+    sums: Counter[tuple[Any, ...]] = Counter()
+    for epoch, weight, error in rows:
+        sums[epoch, error["code"], error["expression"], error["row"]] += weight
+    out: list[tuple[int, RowKind, tuple[Any, ...]]] = []
+    for (epoch, code, *_), weight in sums.items():
+        kind = RowKind.INSERT if weight > 0 else RowKind.DELETE
+        out += [(epoch, kind, (f"E{code:04}",))] * abs(weight)
+    return _by_epoch(out)
+
+
+def _inserts(rows: Iterable[tuple[Any, ...]]) -> ByEpoch:
+    return _by_epoch((row[-1], RowKind.INSERT, row[:-1]) for row in rows)
+
+
+def _by_epoch(rows: Iterable[tuple[int, RowKind, tuple[Any, ...]]]) -> ByEpoch:
+    out: dict[int, list[Shown]] = {}
+    for epoch, kind, values in rows:
+        out.setdefault(epoch, []).append((kind, values))
+    return out
+
+
+def _read(store: Store, table: str, columns: Schema) -> list[tuple[Any, ...]]:
+    if not store.exists(table):
+        return []
+    handle = store.open(table)
+    names = [f.name for f in columns]
+    out: list[tuple[Any, ...]] = []
+    for path in store.paths(handle, handle.files):
+        data = pq.read_table(path, columns=names, partitioning=None).select(names)
+        out += python_rows(data, columns)
+    return out
