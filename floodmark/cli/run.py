@@ -191,25 +191,17 @@ def object_line(epoch: int, record: ObjectRecord, width: int = 20) -> str:
         f"dead {record.dead_rows:<4,}",
         f"{record.duration_s:>6.2f} s",
     ]
-    mark = watermark(record)
+    mark = record.watermark
     if mark is not None:
         parts.append(f"watermark {cell(mark)}")
         parts.append(f"lag {lag(record, datetime.now(UTC))}")
     return "  ".join(parts)
 
 
-def watermark(record: ObjectRecord) -> Any:
-    """Return the first watermark of an object, or None."""
-    return next((w for w in record.watermarks.values() if w is not None), None)
-
-
 def lag(record: ObjectRecord, now: datetime) -> str:
     """Return how far an object's watermark is behind a time; empty without a watermark in time."""
-    mark = watermark(record)
-    if not isinstance(mark, datetime):
-        return ""
-    aware = mark if mark.tzinfo is not None else mark.replace(tzinfo=UTC)
-    return duration(now - aware)
+    behind = record.lag(now)
+    return "" if behind is None else duration(behind)
 
 
 def summary_json(summary: EpochSummary) -> dict[str, Any]:

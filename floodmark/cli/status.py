@@ -19,7 +19,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import cell, columns, duration
-from floodmark.cli.run import lag, record_json, watermark
+from floodmark.cli.run import lag, record_json
 from floodmark.cli.session import connected
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def objects_table(connection: Floodmark) -> str:
     for key, found in objects.items():
         record = records.get(key)
         count = stored_rows(connection, found)
-        mark = watermark(record) if record is not None else None
+        mark = record.watermark if record is not None else None
         rows.append([
             found.name, found.kind.value, state(connection, key, record),
             str(found.relation.mode), "" if count is None else f"{count:,}",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from floodmark.catalog.functions import AGGREGATES, WINDOWS
+from floodmark.catalog.functions import AGGREGATES, REGISTRY, WINDOWS, Determinism
 from floodmark.catalog.functions.model import RowError
 from floodmark.catalog.interval_text import parse_interval
 from floodmark.catalog.types import (
@@ -20,10 +19,12 @@ from floodmark.catalog.types import (
 )
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind import AggregateCollector, BindContext, Scope, WindowCollector
-from floodmark.plan.calls import CLOCKS, bind_call, folded
+from floodmark.plan.calls import CLOCKS, bind_call, bind_volatile, folded
 from floodmark.plan.coerce import bind_type, coerce, number_literal, refuse, unify
 from floodmark.plan.expressions import BoolOp, Call, Case, Cast, Expr, Literal, Now
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window
+from floodmark.plan.special_forms import bind_special
+from floodmark.plan.user_functions import bind_user_call
 from floodmark.sql.spans import span_of
 
 _OPERATORS: dict[type[exp.Expression], str] = {
@@ -60,6 +61,9 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.NullSafeEQ: "is_not_distinct_from",
     exp.NullSafeNEQ: "is_distinct_from",
 }
+_VOLATILE = frozenset(
+    name for name, found in REGISTRY.items() if found[0].determinism is Determinism.VOLATILE
+)
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
@@ -241,12 +245,13 @@ class Binder:
                 stack += [inner.expression, inner.this]
             else:
                 parts.append(part)
-        return self._join(op, [self._condition(p, op.upper()) for p in parts], self.span(node))
+        return self._join(op, [self.condition(p, op.upper()) for p in parts], self.span(node))
 
     def _join(self, op: str, tests: list[Expr], span: Span | None) -> Expr:
         return tests[0] if len(tests) == 1 else BoolOp(BOOLEAN, op, tuple(tests), span=span)
 
-    def _condition(self, node: exp.Expression, what: str) -> Expr:
+    def condition(self, node: exp.Expression, what: str) -> Expr:
+        """Bind a condition; one that is neither true nor false is E0266, named `what`."""
         bound = self.bind(node)
         if bound.type.kind is Kind.UNKNOWN:
             return coerce(bound, BOOLEAN)
@@ -267,7 +272,7 @@ class Binder:
             return replace(
                 positive, function=positive.function.replace("is_", "is_not_"), span=span
             )
-        return Call(BOOLEAN, "not", (self._condition(inner, "NOT"),), span=span)
+        return Call(BOOLEAN, "not", (self.condition(inner, "NOT"),), span=span)
 
     def _is(self, node: exp.Is) -> Expr:
         match node.expression:
@@ -277,9 +282,7 @@ class Binder:
                 return Call(BOOLEAN, "is_null", (typed,), span=self.span(node))
             case exp.Boolean() as truth:
                 word = "is_true" if truth.this else "is_false"
-                return Call(
-                    BOOLEAN, word, (self._condition(node.this, "IS"),), span=self.span(node)
-                )
+                return Call(BOOLEAN, word, (self.condition(node.this, "IS"),), span=self.span(node))
             case _:
                 raise refuse(
                     "IS knows NULL, TRUE, FALSE, UNKNOWN and DISTINCT FROM", self.span(node)
@@ -312,7 +315,7 @@ class Binder:
         conditions: list[Expr] = []
         for branch in node.args["ifs"]:
             if operand is None:
-                conditions.append(self._condition(branch.this, "WHEN"))
+                conditions.append(self.condition(branch.this, "WHEN"))
             else:
                 test = [self.bind(operand), self.bind(branch.this)]
                 conditions.append(bind_call("=", test, self.span(branch)))
@@ -360,9 +363,9 @@ class Binder:
         while not isinstance(call, exp.Anonymous):
             call = call.this
         name = str(call.this).lower()
-        special = _SPECIAL.get(name)
+        special = bind_special(self, name, call)
         if special is not None:
-            return special(self, call)
+            return special
         if name in AGGREGATES or call is not node:
             return bind_aggregate(self, node)
         if name in CLOCKS and not call.expressions:
@@ -374,24 +377,12 @@ class Binder:
             )
         if name in WINDOWS:
             raise BindError("E0268", f"{name} needs OVER (…)", span=self.span(node))
+        if name in self.context.functions:
+            return bind_user_call(self, self.context.functions[name], node, call.expressions)
+        if name in _VOLATILE and not call.expressions:
+            return bind_volatile(name, self.context.positions.of(node), self.span(node))
         return self.call(name, node, call.expressions)
 
     def without_calls(self) -> Binder:
         """Return a binder that refuses aggregate and window calls, for arguments of aggregates."""
         return Binder(self.scope, self.context)
-
-
-def _date_part(binder: Binder, node: exp.Anonymous) -> Expr:
-    from floodmark.catalog.types import DOUBLE
-
-    return coerce(binder.call("extract", node, node.expressions), DOUBLE)
-
-
-def _if(binder: Binder, node: exp.Anonymous) -> Expr:
-    condition, *values = node.expressions
-    case = exp.Case(ifs=[exp.If(this=condition, true=values[0])], default=[*values, None][1])
-    case.meta.update(node.meta)
-    return binder.bind(case)
-
-
-_SPECIAL: dict[str, Callable[[Binder, exp.Anonymous], Expr]] = {"date_part": _date_part, "if": _if}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from floodmark.catalog.functions import AGGREGATES, WINDOWS, Aggregate, WindowFunction
-from floodmark.catalog.types import BOOLEAN, VARCHAR, Kind
+from floodmark.catalog.types import VARCHAR, Kind
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind import WindowSite
 from floodmark.plan.calls import check_constants, choose_overload, operand_of
@@ -91,7 +91,7 @@ def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
         raise BindError("E0274", f"{parts.name}(*) does not exist", span=span, hint="count(*) does")
     aggregate, args = choose_overload(parts.name, AGGREGATES[parts.name], args, span)
     check_constants(parts.name, aggregate.constant, args)
-    condition = None if parts.filter is None else _filter(inner, parts.filter)
+    condition = None if parts.filter is None else inner.condition(parts.filter, "FILTER")
     return AggCall(
         parts.name,
         tuple(args),
@@ -102,20 +102,6 @@ def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
         order_by=bind_order(inner, parts.order) if aggregate.order_sensitive else (),
         span=span,
     )
-
-
-def _filter(binder: Binder, node: exp.Expression) -> Expr:
-    condition = binder.bind(node)
-    if condition.type.kind is Kind.UNKNOWN:
-        return coerce(condition, BOOLEAN)
-    if condition.type != BOOLEAN:
-        raise BindError(
-            "E0266",
-            f"FILTER needs true or false, not {condition.type}",
-            span=binder.span(node),
-            hint="compare it with something",
-        )
-    return condition
 
 
 def bind_window(binder: Binder, node: exp.Window) -> Expr:
@@ -137,7 +123,7 @@ def bind_window(binder: Binder, node: exp.Window) -> Expr:
     if parts.distinct:
         raise refuse("DISTINCT with OVER is not available", span)
     check_constants(parts.name, function.constant, args)
-    condition = None if parts.filter is None else _filter(inner, parts.filter)
+    condition = None if parts.filter is None else inner.condition(parts.filter, "FILTER")
     call = WindowCall(
         parts.name,
         tuple(args),

@@ -15,7 +15,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind import AggregateCollector, bind_scalar
 from floodmark.plan.expressions import ColumnRef, Expr, Literal, columns_of, transform, walk
 from floodmark.plan.relations import Bound
-from floodmark.plan.scope import QueryScope
+from floodmark.plan.scope import QueryScope, fresh_name
 
 if TYPE_CHECKING:
     from floodmark.plan.build import Builder
@@ -76,7 +76,7 @@ class Selection:
         taken: set[str] = set()
         for e in self.query.expressions:
             for name, expr in self._expand(e, collector):
-                out.append(Item(_unique(name, taken), expr))
+                out.append(Item(fresh_name(name, taken), expr))
         return out
 
     def _expand(self, e: exp.Expression, collector: AggregateCollector) -> list[tuple[str, Expr]]:
@@ -138,7 +138,7 @@ class Selection:
             if isinstance(key, ColumnRef):
                 name = key.name
             else:
-                name = _unique(wanted, taken)
+                name = fresh_name(wanted, taken)
                 columns.append((name, key))
             replaced[key] = ColumnRef(key.type, name)
             if name not in names:
@@ -206,7 +206,7 @@ class Selection:
         for expr, descending, nulls_first in order:
             name = next((c for c, e in columns if e == expr), None)
             if name is None:
-                name = _unique("__order", {c for c, _ in columns})
+                name = fresh_name("__order", {c for c, _ in columns})
                 columns.append((name, expr))
             keys.append(n.SortKey(name, descending, nulls_first))
         out: n.Node = n.Project(node, tuple(columns), span=self.builder.span(self.query))
@@ -313,15 +313,6 @@ def _output_name(e: exp.Expression) -> str:
             return _output_name(e.this)
         case _:
             return "?column?"
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    fresh, count = name, 0
-    while fresh in taken:
-        count += 1
-        fresh = f"{name}_{count}"
-    taken.add(fresh)
-    return fresh
 
 
 def _reads(collector: AggregateCollector) -> set[str]:

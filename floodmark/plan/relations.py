@@ -15,7 +15,7 @@ from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import bind_interval, bind_scalar
 from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Now, columns_of
-from floodmark.plan.scope import Column, QueryScope, Source
+from floodmark.plan.scope import Column, QueryScope, Source, fresh_name
 from floodmark.sql.nodes import WindowTable
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _window_table(builder: Builder, item: WindowTable) -> Bound:
             hint="name the column, e.g. TUMBLE(orders, event_time, INTERVAL '1' HOUR)",
         )
     taken = set(inner.node.names)
-    start, end = _fresh("window_start", taken), _fresh("window_end", taken)
+    start, end = fresh_name("window_start", taken), fresh_name("window_end", taken)
     node = _window_node(builder, item, inner, time.name, start, end)
     old = inner.scope.sources[0]
     alias = item.args.get("alias")
@@ -230,15 +230,6 @@ def _check_size(builder: Builder, item: WindowTable, size: n.Interval) -> None:
         )
 
 
-def _fresh(name: str, taken: set[str]) -> str:
-    fresh, count = name, 0
-    while fresh in taken:
-        count += 1
-        fresh = f"{name}_{count}"
-    taken.add(fresh)
-    return fresh
-
-
 def disjoint(left: Bound, right: Bound) -> Bound:
     """Return the right side with plan names that the left one does not use."""
     taken = set(left.node.names)
@@ -250,7 +241,7 @@ def disjoint(left: Bound, right: Bound) -> Bound:
     renames: dict[str, str] = {}
     for name in clashes:
         base = f"{name}_{alias}" if is_hidden(name) else f"{alias}_{name}"
-        renames[name] = _fresh(base, taken)
+        renames[name] = fresh_name(base, taken)
     columns: list[tuple[str, Expr]] = [
         (renames.get(f.name, f.name), ColumnRef(f.type, f.name)) for f in right.node.schema
     ]
@@ -352,7 +343,7 @@ def with_column(
     """Return the node with the expression as one of its columns, and that column's name."""
     if isinstance(expr, ColumnRef):
         return node, expr.name
-    name = _fresh("__expr", set(node.names) | avoid)
+    name = fresh_name("__expr", set(node.names) | avoid)
     passed: list[tuple[str, Expr]] = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema]
     return n.Project(node, (*passed, (name, expr))), name
 
@@ -395,7 +386,7 @@ def _coalesced(
     taken = set(node.names)
     for name, (a, b) in zip(names, equi, strict=True):
         type_ = node.field(a).type
-        fresh = _fresh(f"using_{name}", taken)
+        fresh = fresh_name(f"using_{name}", taken)
         value = Call(type_, "coalesce", (ColumnRef(type_, a), ColumnRef(type_, b)))
         columns.append((fresh, value))
         out[name] = ColumnRef(type_, fresh)

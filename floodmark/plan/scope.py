@@ -106,3 +106,18 @@ def unknown_column(name: str, known: Iterable[str], span: Span | None) -> BindEr
     near = difflib.get_close_matches(name, names, n=3)
     hint = "did you mean " + ", ".join(near) + "?" if near else "it has " + ", ".join(names[:12])
     return BindError("E0206", f'column "{name}" does not exist', span=span, hint=hint)
+
+
+def fresh_name(name: str, taken: set[str]) -> str:
+    """Return the name, numbered where it is taken, and take it.
+
+    >>> taken = {"a", "a_1"}
+    >>> fresh_name("a", taken), fresh_name("b", taken), sorted(taken)
+    ('a_2', 'b', ['a', 'a_1', 'a_2', 'b'])
+    """
+    fresh, count = name, 0
+    while fresh in taken:
+        count += 1
+        fresh = f"{name}_{count}"
+    taken.add(fresh)
+    return fresh

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from floodmark.api import Floodmark
 from floodmark.storage.epoch_log import ObjectRecord
@@ -46,18 +46,10 @@ def _row(connection: Floodmark, epoch: int) -> EpochRow:
     events = [f"{e.kind} {e.object or ''}: {e.message}".strip() for e in log.events(epoch)]
     return EpochRow(
         epoch,
-        "dml" if opened.dml else "data" if opened.splits else "ddl",
+        opened.kind,
         opened.now,
         sealed.sealed_at,
         (sealed.sealed_at - opened.opened_at).total_seconds(),
         sealed.objects,
         (*opened.notes, *events),
     )
-
-
-def watermark_of(record: ObjectRecord) -> datetime | None:
-    """Return the first watermark of a record as an aware time; None without one in time."""
-    for value in record.watermarks.values():
-        if isinstance(value, datetime):
-            return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-    return None

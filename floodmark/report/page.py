@@ -11,7 +11,7 @@ from pathlib import Path
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
 from floodmark.report import graph, plots
-from floodmark.report.history import EpochRow, history, watermark_of
+from floodmark.report.history import EpochRow, history
 from floodmark.report.objects import object_parts, stored_rows
 from floodmark.storage.epoch_log import ObjectRecord
 
@@ -139,9 +139,9 @@ def _top(
 
 
 def _watermarks(epochs: Sequence[EpochRow]) -> dict[str, list[datetime | None]]:
-    names = dict.fromkeys(k for e in epochs for k, r in e.objects.items() if watermark_of(r))
+    names = dict.fromkeys(k for e in epochs for k, r in e.objects.items() if r.watermark_time)
     return {
-        name: [watermark_of(e.objects[name]) if name in e.objects else None for e in epochs]
+        name: [e.objects[name].watermark_time if name in e.objects else None for e in epochs]
         for name in list(names)[: plots.SERIES]
     }
 
@@ -176,7 +176,7 @@ def _epoch_rows(epoch: EpochRow) -> list[str]:
         f'<tr>{head}<td colspan="7" class="warn">{escape(note)}</td></tr>' for note in epoch.notes
     ]
     for r in epoch.touched:
-        mark = watermark_of(r)
+        mark = r.watermark_time
         late = f'<td class="n{" warn" if r.late_rows else ""}">{r.late_rows:,}</td>'
         dead = f'<td class="n{" warn" if r.dead_rows else ""}">{r.dead_rows:,}</td>'
         out.append(

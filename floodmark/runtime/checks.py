@@ -145,7 +145,7 @@ class _Audit:
             return None  # it caught up in between
         if before is not None and table in before.versions:
             files = files_at(self.scheduler, table, before.versions[table])
-            if not files and steps[0].before is not None:
+            if files is None:
                 return None
             start = rows_of(files)
         return rows_of(self._files()) - start
@@ -153,7 +153,7 @@ class _Audit:
     def _files(self) -> tuple[DataFile, ...]:
         table = layout.current_table(self.found)
         version = self.report.steps[-1].after.versions.get(table)
-        return () if version is None else files_at(self.scheduler, table, version)
+        return () if version is None else files_at(self.scheduler, table, version) or ()
 
     def _unaccounted(self) -> dict[str, int]:
         """Rows that came in and are neither stored, late nor dead letters."""

@@ -24,7 +24,7 @@ from floodmark.runtime.cut import Cut
 from floodmark.runtime.inputs import micros_of
 from floodmark.runtime.operators import dispatch
 from floodmark.runtime.tables import Tables
-from floodmark.spark.types import ddl, quoted
+from floodmark.spark.types import nullable_ddl, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -115,7 +115,7 @@ class Reader:
         return frame
 
     def _empty(self, schema: Schema) -> DataFrame:
-        return self.tables.spark.createDataFrame([], schema=ddl(_nullable(schema)))
+        return self.tables.spark.createDataFrame([], schema=nullable_ddl(schema))
 
     def _late(self, found: AnalysedObject) -> Frame:
         rows = self._stored(found, layout.late_table(found), layout.late_schema(found))
@@ -152,7 +152,7 @@ class Reader:
             found = rows()
             if not found:
                 return self._empty(schema)
-            return self.tables.spark.createDataFrame(found, schema=ddl(_nullable(schema)))
+            return self.tables.spark.createDataFrame(found, schema=nullable_ddl(schema))
 
         return frame
 
@@ -161,10 +161,6 @@ _DEAD_LETTER: Schema = (
     Field("reason", VARCHAR), Field("expression", VARCHAR), Field("row", VARCHAR),
     Field("place", VARCHAR), Field("epoch", BIGINT),
 )  # fmt: skip
-
-
-def _nullable(schema: Schema) -> Schema:
-    return tuple(Field(f.name, f.type) for f in schema)
 
 
 def check_batch(node: n.Node) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
@@ -18,6 +17,7 @@ from floodmark.runtime import layout
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.storage.epoch_log import Event, ObjectRecord
 from floodmark.storage.report_book import Reported
+from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import STATE
 
 RECENT = 100
@@ -199,11 +199,8 @@ def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float
 
 def watermark_lag(step: Step) -> float | None:
     """Return how far an object's first watermark is behind the epoch's now, in seconds."""
-    moments = [m for m in step.after.watermarks.values() if isinstance(m, datetime)]
-    if not moments:
-        return None
-    mark = moments[0] if moments[0].tzinfo is not None else moments[0].replace(tzinfo=UTC)
-    return round((step.now - mark).total_seconds(), 3)
+    lag = step.after.lag(step.now)
+    return None if lag is None else round(lag.total_seconds(), 3)
 
 
 def sizes(report: ObjectReport, scheduler: Scheduler) -> dict[str, int]:
@@ -215,19 +212,19 @@ def sizes(report: ObjectReport, scheduler: Scheduler) -> dict[str, int]:
     record = steps[-1].after if steps else scheduler.cut().records.get(report.key)
     versions: Mapping[str, int] = {} if record is None else record.versions
     state = [f for table in versions if table.startswith(f"{STATE}/")
-             for f in files_at(scheduler, table, versions[table])]  # fmt: skip
+             for f in files_at(scheduler, table, versions[table]) or ()]  # fmt: skip
     current = layout.current_table(report.found)
-    rows = files_at(scheduler, current, versions[current]) if current in versions else ()
+    rows = files_at(scheduler, current, versions[current]) if current in versions else None
     return {
         "state_rows": sum(f.rows for f in state),
         "state_bytes": sum(f.size for f in state),
-        "row_count": sum(f.rows for f in rows),
+        "row_count": sum(f.rows for f in rows or ()),
     }
 
 
-def files_at(scheduler: Scheduler, table: str, version: int) -> tuple[Any, ...]:
-    """Return the files of a table at a version; none where it is not kept any more."""
+def files_at(scheduler: Scheduler, table: str, version: int) -> tuple[DataFile, ...] | None:
+    """Return the files of a table at a version; None where it is not kept any more."""
     try:
         return scheduler.store.open(table, version).files
     except DataError:
-        return ()
+        return None

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.connectors.base import Split
@@ -97,11 +97,13 @@ class Run:
                 if key not in self.progress.before.records:
                     behind = self.record.epoch - 1
                     self.progress.add(ObjectRecord(key, {}, touched=False, position=behind))
-            case record:
+            case ObjectRecord() as record:
                 self.progress.add(replace(record, position=self.record.epoch))
                 failpoints.reach("first_object_done")
                 if self.scheduler.on_progress is not None and record.touched:
                     self.scheduler.on_progress(self.record.epoch, record)
+            case _:
+                assert_never(outcome)
 
     def _suspend(self, key: str, error: Exception) -> None:
         """Log a suspension; a defect of the engine stops one object, like a fault of its user."""

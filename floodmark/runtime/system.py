@@ -53,13 +53,12 @@ def _epochs(scheduler: Scheduler) -> list[tuple[Any, ...]]:
         if epoch > last:
             break
         opened, sealed = log.opened(epoch), log.sealed(epoch)
-        kind = "dml" if opened.dml else "data" if opened.splits else "ddl"
         for record in sealed.objects.values():
             version = next(
                 iter(v for t, v in record.versions.items() if not t.startswith("_")), None
             )
             out.append((
-                epoch, kind, "sealed", opened.now, opened.opened_at, sealed.sealed_at,
+                epoch, opened.kind, "sealed", opened.now, opened.opened_at, sealed.sealed_at,
                 opened.catalog_version, record.object, version, record.rows_in, record.rows_out,
                 record.late_rows, record.dead_rows, watermark_text(record.watermarks),
                 float(record.duration_s),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import BIGINT, Field, Schema
 from floodmark.changelog import EPOCH
 from floodmark.errors import DataError
-from floodmark.spark.types import ddl, quoted
+from floodmark.spark.types import nullable_ddl, quoted
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, Store
 
@@ -41,7 +41,7 @@ class Tables:
         if not chosen:
             return None
         paths = self.store.paths(handle, chosen)
-        return self.spark.read.schema(ddl(_nullable(columns))).parquet(*paths)
+        return self.spark.read.schema(nullable_ddl(columns)).parquet(*paths)
 
     def files_of_epoch(self, handle: Handle, epoch: int) -> tuple[DataFile, ...]:
         """Return the files that hold rows which one epoch wrote, merged with others or not."""
@@ -60,11 +60,7 @@ class Tables:
 
     def read_paths(self, paths: Sequence[str], columns: Schema) -> DataFrame:
         """Return the rows of files that are not committed (yet)."""
-        return self.spark.read.schema(ddl(_nullable(columns))).parquet(*paths)
-
-
-def _nullable(columns: Schema) -> Schema:
-    return tuple(replace(f, nullable=True) for f in columns)
+        return self.spark.read.schema(nullable_ddl(columns)).parquet(*paths)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from floodmark.catalog.types import Field, Kind, SqlType
 
@@ -57,6 +58,11 @@ def spark_type(type_: SqlType) -> str:
             return f"struct<{','.join(f'{quoted(f.name)}:{spark_type(f.type)}' for f in fields)}>"
         case _:
             return _SIMPLE[type_.kind]
+
+
+def nullable_ddl(schema: Iterable[Field]) -> str:
+    """Return a schema as a DDL string in which every column takes NULLs, as rows at rest do."""
+    return ddl(replace(f, nullable=True) for f in schema)
 
 
 def ddl(schema: Iterable[Field]) -> str:

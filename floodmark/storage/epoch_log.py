@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,6 +45,11 @@ class OpenRecord:
     notes: Sequence[str] = ()
     restarted: Sequence[str] = ()
 
+    @property
+    def kind(self) -> str:
+        """Return what the epoch is for: `dml`, `data`, or `ddl`."""
+        return "dml" if self.dml else "data" if self.splits else "ddl"
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
@@ -63,6 +68,24 @@ class ObjectRecord:
     duration_s: float = 0.0
     touched: bool = True
     position: int = 0
+
+    @property
+    def watermark(self) -> Scalar:
+        """Return the object's first watermark, or None."""
+        return next((w for w in self.watermarks.values() if w is not None), None)
+
+    @property
+    def watermark_time(self) -> datetime | None:
+        """Return the first watermark that is a time, in UTC where it has no zone."""
+        for value in self.watermarks.values():
+            if isinstance(value, datetime):
+                return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return None
+
+    def lag(self, now: datetime) -> timedelta | None:
+        """Return how far the first watermark in time is behind a time; None without one."""
+        mark = self.watermark_time
+        return None if mark is None else now - mark
 
 
 @dataclass(frozen=True, slots=True)
