@@ -8,6 +8,7 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
+from jobs.maintenance_job import maintenance_job
 from tests.dagster.pipeline_skin import QUIET, Skin, make_materialized, make_skin  # noqa: F401
 
 Names = Callable[[dg.ExecuteInProcessResult], set[str]]
@@ -45,6 +46,9 @@ def test_a_run_reports_every_object_once_and_the_next_one_nothing(
 
     second = skin.run(instance)
     assert second.success and materialized(second) == set()
+    assert maintenance_job.execute_in_process(
+        resources=skin.resources, run_config=QUIET, instance=instance
+    ).success
 
 
 @pytest.mark.spark
