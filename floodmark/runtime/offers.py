@@ -9,7 +9,7 @@ from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.options import Options
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import FloodmarkError
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.epoch_log import BUCKET, EpochLog
 
 
 class Offers:
@@ -69,6 +69,9 @@ class Offers:
 
     def _discover(self) -> None:
         """Feed the splits that were logged since last time to the discoveries."""
+        if not self._discovered:
+            self._discovered, sources = self._log.discovered()
+            self._discoveries = {k: Discovery.from_json(v) for k, v in sources.items()}
         head = self._log.head()
         last = head.open.epoch if head.open is not None else head.sealed
         for epoch in self._log.epochs(after=self._discovered):
@@ -81,3 +84,6 @@ class Offers:
                 found = self._discoveries.setdefault(source, Discovery())
                 found.add(Split.from_json(split) for split in splits)
             self._discovered = epoch
+            if (epoch + 1) % BUCKET == 0:
+                sources = {k: found.as_json() for k, found in self._discoveries.items()}
+                self._log.record_discovered(epoch, sources)

@@ -22,6 +22,7 @@ from floodmark.storage.table import Scalar
 from floodmark.storage.warehouse import engine_folder
 
 BUCKET = 1000
+_DISCOVERED = "discovered.json"
 _OPEN = re.compile(r"(\d+)\.open\.json")
 
 
@@ -258,6 +259,25 @@ class EpochLog:
             if (bucket + 1) * BUCKET > after:
                 numbers = self._numbers(bucket)
                 yield from (epoch for epoch in sorted(numbers) if epoch > after)
+
+    def record_discovered(self, epoch: int, sources: Mapping[str, Any]) -> None:
+        """Keep what the splits up to an epoch, the last of its bucket, amount to, by source.
+
+        It spares reading them all again, follows from them, and takes the place of an older one.
+        """
+        assert (epoch + 1) % BUCKET == 0
+        path = self._bucket(epoch) / _DISCOVERED
+        with disk_errors("the epoch log"):
+            put_if_absent(path, to_text(sources))
+        (self._bucket(epoch - BUCKET) / _DISCOVERED).unlink(missing_ok=True)
+
+    def discovered(self) -> tuple[int, dict[str, Any]]:
+        """Return the newest epoch for which `record_discovered` was called, 0 for none, and what."""
+        for bucket in reversed(self._buckets()):
+            found = read_record(self._folder / str(bucket) / _DISCOVERED)
+            if found is not None:
+                return (bucket + 1) * BUCKET - 1, found
+        return 0, {}
 
     def _last(self) -> int:
         for bucket in reversed(self._buckets()):

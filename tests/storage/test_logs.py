@@ -10,7 +10,7 @@ import pytest
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
-from floodmark.storage.epoch_log import EpochLog, Head, ObjectRecord
+from floodmark.storage.epoch_log import BUCKET, EpochLog, Head, ObjectRecord
 from floodmark.storage.retention import Kept, Retention
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -110,3 +110,14 @@ def test_catalog_versions(tmp_path: Path) -> None:
     assert first.statements == (statement,)
     with pytest.raises(DataError, match="E0411"):
         log.at(3)
+
+
+def test_what_was_discovered_is_kept_at_the_end_of_a_bucket(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    assert log.discovered() == (0, {})
+    for epoch in (BUCKET - 1, 2 * BUCKET - 1):
+        (tmp_path / "_floodmark" / "epochs" / str(epoch // BUCKET)).mkdir(parents=True)
+        log.record_discovered(epoch, {"s": {"files": [str(epoch)], "unfinished": []}})
+        log.record_discovered(epoch, {"s": {"files": [str(epoch)], "unfinished": []}})
+        assert log.discovered() == (epoch, {"s": {"files": [str(epoch)], "unfinished": []}})
+    assert len(list(tmp_path.rglob("discovered.json"))) == 1

@@ -1,0 +1,50 @@
+"""What is on offer: files that no epoch has taken in, found without reading the whole log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from floodmark.api import connect
+from floodmark.runtime import offers
+from floodmark.runtime.offers import Offers
+from floodmark.storage import epoch_log
+from floodmark.storage.epoch_log import EpochLog
+
+
+def test_a_new_process_begins_where_the_last_bucket_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (epoch_log, offers):
+        monkeypatch.setattr(module, "BUCKET", 4)
+    landing = tmp_path / "landing"
+    landing.mkdir()
+    with connect(tmp_path / "warehouse") as fm:
+        fm.execute(
+            f"CREATE SOURCE s (a INT) WITH (connector = 'files', path = '{landing}')"
+            " FORMAT PLAIN ENCODE JSON"
+        )
+        scheduler, log, pipeline = fm.scheduler, fm.scheduler.log, fm.deployed.pipeline
+        record = log.sealed(1).objects["s"]
+        for epoch in range(2, 11):
+            (landing / f"{20 - epoch}.json").write_text('{"a": 1}\n')
+            (split,) = scheduler.offers.of(pipeline)["s"]
+            now = scheduler.clock.now()
+            log.open(epoch, now, 1, now, splits={"s": [split.as_json()]})
+            log.seal(epoch, [record], now)
+    scheduler.offers.of(pipeline)
+    assert log.discovered()[0] == 7
+    read: list[int] = []
+    opened = EpochLog.opened
+
+    def counting(self: EpochLog, epoch: int) -> epoch_log.OpenRecord:
+        read.append(epoch)
+        return opened(self, epoch)
+
+    monkeypatch.setattr(EpochLog, "opened", counting)
+    assert Offers(EpochLog(tmp_path / "warehouse")).of(pipeline) == {}
+    assert min(read) == 8
+    (landing / "0.json").write_text('{"a": 1}\n')
+    (split,) = Offers(EpochLog(tmp_path / "warehouse")).of(pipeline)["s"]
+    assert split.payload["file"] == "0.json"
