@@ -117,6 +117,12 @@ class Floodmark:
                 self._sessions = open_sessions(self._config or default_config())
             return self._sessions
 
+    def interrupt(self) -> None:
+        """End the queries that run now; to be called from another thread, as often as it takes."""
+        sessions = self._sessions
+        if sessions is not None:
+            sessions.interrupt_all()
+
     @property
     def deployed(self) -> Deployed:
         """Return the definitions in force."""
@@ -193,7 +199,10 @@ class Floodmark:
         """Yield each epoch as it is sealed; `on_progress` hears of each object before that."""
         self.scheduler.on_progress = on_progress
         chosen = None if select is None else [self.find(name).key for name in select]
-        yield from self.scheduler.epochs(max_epochs, now, chosen)
+        try:
+            yield from self.scheduler.epochs(max_epochs, now, chosen)
+        finally:
+            self.scheduler.on_progress = None
 
     def execute(self, sql: str) -> Result:
         """Execute one statement; DML and DDL return when their epoch is sealed."""

@@ -138,10 +138,9 @@ def suspensions(connection: Floodmark) -> list[tuple[str, str]]:
 
 def _interrupt_until(connection: Floodmark, done: threading.Event) -> None:
     """Interrupt again and again: a thread between two queries starts its next one."""
-    sessions = connection._sessions
-    while sessions is not None and not done.is_set():
+    while not done.is_set():
         with suppress(Exception):
-            sessions.interrupt_all()
+            connection.interrupt()
         done.wait(_INTERRUPT_EVERY_SECONDS)
 
 
