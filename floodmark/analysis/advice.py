@@ -37,6 +37,7 @@ def advise(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     notes = [note for rule in _OBJECT_RULES for note in rule(found, pipeline)]
     if found.plan is not None:
         notes += [note for rule in _PLAN_RULES for note in rule(found.plan)]
+    notes += [Note("A106", text) for text in found.notes]
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.code))
 
 
@@ -148,8 +149,8 @@ def _over_updates(node: n.Node, plan: AnalysedPlan) -> bool:
 
 def _lookups(plan: AnalysedPlan) -> Notes:
     text = "depends on where epochs are cut: {} looks its right side up at the epoch's cut"
-    found = (plan[node].identifier for node in plan.nodes if isinstance(node, n.LookupJoin))
-    return tuple(Note("A113", text.format(name)) for name in found)
+    found = (node for node in plan.nodes if isinstance(node, n.LookupJoin) and not node.static)
+    return tuple(Note("A113", text.format(plan[node].identifier)) for node in found)
 
 
 def _several_writers(found: AnalysedObject, pipeline: Pipeline) -> Notes:

@@ -1,17 +1,36 @@
-"""Changelog mode of every edge: append-only, retract or upsert."""
+"""Changelog mode of every edge: append-only, retract or upsert.
+
+An upsert changelog has no old rows. Tables and keyed sources never give one: they know the stored
+row. Operators that look at one row pass it on; those that keep state refuse it.
+"""
 
 from __future__ import annotations
 
-from floodmark.analysis.determinism import is_deterministic
+from floodmark.analysis.determinism import reads_now
 from floodmark.changelog import ChangelogMode
+from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 
 _RETRACT = ChangelogMode.RETRACT
 _APPEND = ChangelogMode.APPEND_ONLY
+_WITHOUT_OLD_ROWS = (
+    n.Project, n.Filter, n.UnionAll, n.Tumble, n.MaterializeProject, n.LookupJoin,
+)  # fmt: skip
 
 
 def derive(node: n.Node, inputs: tuple[ChangelogMode, ...]) -> ChangelogMode:
-    """Return the mode of a node's output from the modes of its inputs."""
+    """Return the mode of a node's output from the modes of its inputs.
+
+    Raises E0323 for an operator that needs the old rows of an upsert changelog.
+    """
+    if ChangelogMode.UPSERT in inputs and not isinstance(node, _WITHOUT_OLD_ROWS):
+        raise NotSupported(
+            "E0323",
+            f"an upsert changelog, which has no old rows, is not supported as input of "
+            f"{type(node).__name__}",
+            span=node.span,
+            hint="read it through a table with its key, which knows the old rows",
+        )
     match node:
         case n.Scan():
             return node.mode
@@ -23,7 +42,7 @@ def derive(node: n.Node, inputs: tuple[ChangelogMode, ...]) -> ChangelogMode:
             return inputs[0]
         case n.Aggregate() | n.TopN() | n.OverWindow() | n.Session() | n.SetOperation():
             return _RETRACT
-        case n.Filter() if not is_deterministic(node.predicate):
+        case n.Filter() if reads_now(node.predicate):
             # A row that passed at one epoch's time need not pass at the next one's.
             return _RETRACT
         case n.TemporalFilter():

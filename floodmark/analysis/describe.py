@@ -48,6 +48,8 @@ class Place:
     owner: str | None
     beside: n.Node | None = None
     """The aggregate whose accumulators live in the owner's own table."""
+    stores: bool = True
+    """Whether the owner has a table; a sink's rows are in its target."""
 
     def state_text(self, table: StateTable, node: n.Node | None = None) -> str:
         """Return the name of a state table as people find it."""
@@ -66,8 +68,10 @@ def describe(node: n.Node, place: Place) -> Description:
             return Description(
                 "Values", f"{len(node.rows)} row{'' if len(node.rows) == 1 else 's'}"
             )
-        case n.Project() | n.MaterializeProject():
+        case n.Project():
             return _project(node, names)
+        case n.MaterializeProject():
+            return _materialized(node, names, place)
         case n.Filter():
             return _fitted("Filter", to_text(node.predicate, names))
         case n.UnionAll():
@@ -130,21 +134,49 @@ def _kept(name: str, expr: Expr, below: Mapping[str, str]) -> bool:
     return is_hidden(name) or below[expr.name] == shown(name)
 
 
-def _project(node: n.Project | n.MaterializeProject, names: Mapping[str, str]) -> Description:
+def _column_texts(
+    node: n.Project | n.MaterializeProject, names: Mapping[str, str]
+) -> tuple[str, ...]:
     texts = []
     for name, expr in node.columns:
         text = to_text(expr, names)
         if is_hidden(name) and isinstance(expr, ColumnRef):
             continue
         texts.append(text if text == shown(name) else f"{shown(name)}: {text}")
+    return tuple(texts)
+
+
+def _materialized(
+    node: n.MaterializeProject, names: Mapping[str, str], place: Place
+) -> Description:
+    texts = _column_texts(node, names)
+    passed = [t for t in texts if ": " not in t]
+    made = tuple((t,) for t in texts if ": " in t)
+    stored = (f"stored: {_columns(node.stored, {})}", *_where(node, place))
+    return Description("MaterializeProject", ", ".join(passed), (*made, stored))
+
+
+def _where(node: n.Node, place: Place) -> tuple[str, ...]:
+    """Return where an operator's stored values are."""
+    known = place.plan[node]
+    if place.owner is None:
+        return ()
+    if known.own_table:
+        return ("state: own table" if place.stores else "state: target table",)
+    tables = [t for t in known.state if t.role in ("stored values", "looked-up rows")]
+    return tuple(
+        f"state: {place.owner}.{t.name}{', cleaned by watermark' if t.cleaned_by else ''}"
+        for t in tables
+    )
+
+
+def _project(node: n.Project, names: Mapping[str, str]) -> Description:
+    texts = _column_texts(node, names)
     operator = type(node).__name__
-    if isinstance(node, n.MaterializeProject):
-        stored = (f"stored: {_columns(node.stored, {})}",)
-        return Description(operator, "", (*((t,) for t in texts), stored))
     head = ", ".join(texts)
     if len(head) <= WIDEST_HEAD:
         return Description(operator, head)
-    passed = [t for t in texts if ": " not in t]
+    passed = tuple(t for t in texts if ": " not in t)
     head = ", ".join(passed)
     if len(head) > WIDEST_HEAD:
         head = f"{len(passed)} columns"
@@ -159,6 +191,8 @@ def _join(node: n.Join | n.LookupJoin, names: Mapping[str, str], place: Place) -
     else:
         arguments = f"{node.kind.value} on {' AND '.join([*pairs, *where])}"
     details = _sides(node, place) if isinstance(node, n.Join) and place.owner is not None else ()
+    if isinstance(node, n.LookupJoin) and (place_of := _where(node, place)):
+        details = (("stored: what was looked up" if node.stored else "not stored", *place_of),)
     fitted = _fitted(type(node).__name__, arguments)
     return Description(fitted.operator, fitted.arguments, (*fitted.details, *details))
 

@@ -11,6 +11,11 @@ def is_deterministic(expr: Expr) -> bool:
     return determinism(expr) is Determinism.DETERMINISTIC
 
 
+def reads_now(expr: Expr) -> bool:
+    """Tell whether the value changes with the epoch's time."""
+    return any(isinstance(part, Now) for part in walk(expr))
+
+
 def determinism(expr: Expr) -> Determinism:
     """Return the weakest class of anything inside the expression."""
     classes = [Determinism.DETERMINISTIC]

@@ -11,6 +11,7 @@ from floodmark.analysis.advice import Note, advise
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.describe import Place, describe, is_plain
 from floodmark.analysis.explain_text import render
+from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.state import StateTable, own_table
@@ -54,6 +55,11 @@ class ExplainedNode:
     emits_on_close: bool = False
     plain: bool = False
     span: Span | None = None
+    unique_keys: Keys = ()
+    upsert_keys: Keys = ()
+    constants: tuple[str, ...] = ()
+    monotone: tuple[tuple[str, str], ...] = ()
+    own_table: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -64,10 +70,15 @@ class ExplainedNode:
             "inputs": list(self.inputs),
             "columns": [_field(f) for f in self.columns],
             "stream_key": [shown(c) for c in self.stream_key],
+            "unique_keys": _keys(self.unique_keys),
+            "upsert_keys": _keys(self.upsert_keys),
+            "constants": [shown(c) for c in self.constants],
+            "monotone": {shown(c): origin for c, origin in self.monotone},
             "mode": str(self.mode),
             "watermarks": list(self.watermarks),
             "emits_on_close": self.emits_on_close,
             "state": [_state(t) for t in self.state],
+            "own_table": self.own_table,
             "strategy": self.strategy and self.strategy.text,
             "details": [list(cells) for cells in self.details],
             "span": self.span and _span(self.span),
@@ -112,7 +123,8 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
     if found.plan is None:
         return _declaration(found, pipeline, notes)
     beside = own_table(found.plan.root) if found.kind is Kind.MATERIALIZED_VIEW else None
-    place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), found.name, beside)
+    place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), found.name, beside,
+                  stores=found.kind is not Kind.SINK)  # fmt: skip
     nodes = tuple(_node(node, place, pipeline) for node in found.plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
     word, details = _ending(found, pipeline)
@@ -168,6 +180,11 @@ def _node(node: n.Node, place: Place, pipeline: Pipeline | None) -> ExplainedNod
         emits_on_close=isinstance(node, n.CloseAggregate | n.SortBuffer),
         plain=is_plain(node, place.labels),
         span=node.span,
+        unique_keys=known.unique_keys,
+        upsert_keys=known.upsert_keys,
+        constants=tuple(sorted(known.dependencies.constants)),
+        monotone=tuple((c, f"{o}.{shown(origin)}") for c, (o, origin) in known.monotone.items()),
+        own_table=known.own_table,
     )
 
 
@@ -271,6 +288,10 @@ def _column_lines(declared: Declared) -> tuple[str, ...]:
         elif column.metadata is not None:
             lines.append(f"{head} from {column.metadata}")
     return tuple(lines)
+
+
+def _keys(keys: Keys) -> list[list[str]]:
+    return [[shown(c) for c in sorted(key)] for key in keys]
 
 
 def _field(field: Field) -> dict[str, Any]:

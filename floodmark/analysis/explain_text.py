@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from floodmark.changelog import is_hidden
 from floodmark.plan.printing import shown
 
 if TYPE_CHECKING:
@@ -42,11 +43,20 @@ def _shown_as(explanation: Explanation) -> dict[str, str]:
 def _cells(node: ExplainedNode, names: dict[str, str]) -> tuple[str, ...]:
     inputs = f"[{', '.join(names[i] for i in node.inputs)}]" if node.inputs else ""
     head = f"{node.identifier} := {node.operator}{inputs} {node.arguments}".rstrip()
-    key = f"key [{', '.join(shown(c) for c in node.stream_key)}]"
+    key = _keys(node)
     if node.emits_on_close:
         return head, str(node.mode), key, "emits on window close"
     marks = (f"watermark {', '.join(node.watermarks)}",) if node.watermarks else ()
     return head, str(node.mode), key, *marks
+
+
+def _keys(node: ExplainedNode) -> str:
+    """Return the stream key, and unique keys of visible columns that differ from it."""
+    known = set(node.stream_key)
+    visible = (key for key in node.unique_keys if not any(is_hidden(c) for c in key))
+    others = [key for key in visible if not (key <= known or known <= key)]
+    unique = "".join(f", unique [{', '.join(shown(c) for c in sorted(key))}]" for key in others)
+    return f"key [{', '.join(shown(c) for c in node.stream_key)}]{unique}"
 
 
 def _widths(rows: list[tuple[str, ...]], last: tuple[str, ...]) -> tuple[int, ...]:

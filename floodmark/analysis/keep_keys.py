@@ -82,6 +82,9 @@ def _apart(side: Keyed, taken: set[str]) -> Keyed:
 
 def _aligned(children: list[Keyed]) -> tuple[n.Node, ...]:
     """Give the branches of a union one schema: visible columns, then keys under common names."""
+    if all(_is_aligned(child) for child, _ in children):
+        # A plan that has its keys already comes here again when it was rewritten.
+        return tuple(child for child, _ in children)
     visible = len([f for f in children[0][0].schema if not f.name.startswith(HIDDEN_PREFIX)])
     names = [f.name for f in children[0][0].schema[:visible]]
     width = max(len(key) for _, key in children)
@@ -92,6 +95,13 @@ def _aligned(children: list[Keyed]) -> tuple[n.Node, ...]:
         columns += [(f"{stream_key.UNION_KEY}{i}", _key_part(child, key, i)) for i in range(width)]
         branches.append(n.Project(child, tuple(columns)))
     return tuple(branches)
+
+
+def _is_aligned(branch: n.Node) -> bool:
+    if not isinstance(branch, n.Project):
+        return False
+    own = [expr for name, expr in branch.columns if name.startswith(stream_key.UNION_KEY)]
+    return bool(own) and not any(isinstance(expr, ColumnRef) for expr in own)
 
 
 def _key_part(child: n.Node, key: tuple[str, ...], i: int) -> Expr:

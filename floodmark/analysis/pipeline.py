@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.emit_on_close import emit_on_close
 from floodmark.analysis.keep_keys import keep_keys
+from floodmark.analysis.ndu import Root, mode_of, resolve
 from floodmark.analysis.sinks import fit_to_target
 from floodmark.analysis.supported import check_options, check_supported
 from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
@@ -20,6 +22,7 @@ from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import ColumnInfo, Declared, check_available, declare_columns
 from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
+from floodmark.plan.user_functions import Functions, functions_of
 from floodmark.sql import statements as s
 
 ORIGIN = "__origin"
@@ -94,6 +97,11 @@ class Pipeline:
         return {o.key: o.relation for o in readable}
 
     @property
+    def functions(self) -> dict[str, UserFunction]:
+        """Return the functions that users created, by name."""
+        return functions_of(self.catalog.objects.values())
+
+    @property
     def stored(self) -> tuple[AnalysedObject, ...]:
         """Return the objects that have a table, in the order in which epochs advance them."""
         kinds = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
@@ -116,17 +124,18 @@ def analyse_catalog(
     Raises `BindError` and `NotSupported` for the first definition that does not hold.
     """
     done: dict[str, AnalysedObject] = {}
+    functions = functions_of(catalog.objects.values())
     for declared in _definition_order(catalog):
         done[declared.key] = _reuse(declared, catalog, known, done) or _analyse(
-            declared, catalog, done, runs
+            declared, catalog, done, functions, runs
         )
     ordered = {o.key: done[o.key] for o in catalog.order() if o.key in done}
     return Pipeline(catalog, ordered)
 
 
 def _definition_order(catalog: Catalog) -> list[CatalogObject]:
-    """Return the objects so that each comes after what its definition names; indexes left out."""
-    plain = [o for o in catalog.order() if o.kind is not Kind.INDEX]
+    """Return what has rows, so that each comes after what its definition names."""
+    plain = [o for o in catalog.order() if o.kind not in (Kind.INDEX, Kind.FUNCTION)]
     return sorted(plain, key=lambda o: o.kind is Kind.SINK)
 
 
@@ -140,29 +149,39 @@ def _reuse(
     if before is None or before.object is not declared or known is None:
         return None
     reads = {*before.reads, *declared.reads}
-    same = all(done.get(k) is known.objects.get(k) for k in reads)
+    same = all(
+        done.get(k) is known.objects.get(k)
+        and (k in done or catalog.objects.get(k) is known.catalog.objects.get(k))
+        for k in reads
+    )
     feeders = tuple(o.key for o in catalog.feeders(declared.key))
     return before if same and feeders == before.feeders else None
 
 
 def _analyse(
-    declared: CatalogObject, catalog: Catalog, done: Mapping[str, AnalysedObject], runs: bool
+    declared: CatalogObject,
+    catalog: Catalog,
+    done: Mapping[str, AnalysedObject],
+    functions: Functions,
+    runs: bool,
 ) -> AnalysedObject:
     relations = {o.key: o.relation for o in done.values() if o.kind is not Kind.SINK}
     views = plain_views(done.values())
     match declared.statement:
         case s.CreateSource() | s.CreateTable():
-            return _stored(declared, catalog, runs)
+            return _stored(declared, catalog, functions, runs)
         case s.CreateSink():
-            return _sink(declared, done, relations, views, runs)
+            return _sink(declared, done, relations, views, functions, runs)
         case s.CreateMaterializedView() | s.CreateView():
-            return _view(declared, relations, views, runs)
+            return _view(declared, relations, views, functions, runs)
         case _:
             raise AssertionError(declared.statement)
 
 
-def _stored(declared: CatalogObject, catalog: Catalog, runs: bool) -> AnalysedObject:
-    columns = declare_columns(declared)
+def _stored(
+    declared: CatalogObject, catalog: Catalog, functions: Functions, runs: bool
+) -> AnalysedObject:
+    columns = declare_columns(declared, functions)
     if runs:
         check_available(declared)
     feeders = tuple(o.key for o in catalog.feeders(declared.key))
@@ -213,20 +232,27 @@ def _view(
     declared: CatalogObject,
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
+    functions: Functions,
     runs: bool,
 ) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateMaterializedView | s.CreateView)
     check_options(declared)
-    node = build_query(statement.query, relations, statement.span, views=views)
+    node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
     on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close
     plan = plan_of(node, on_close=on_close, statement=statement)
+    notes: tuple[str, ...] = ()
+    if isinstance(statement, s.CreateMaterializedView):
+        root = Root(plan[plan.root].stream_key, stores=True)
+        resolved = resolve(plan, root, mode_of(declared), statement)
+        plan, notes = resolved.plan, resolved.notes
     if runs:
         check_supported(plan)
     _check_names(declared, plan)
-    return AnalysedObject(declared, _relation_of(declared, plan), plan=plan, reads=_reads(plan))
+    relation = _relation_of(declared, plan)
+    return AnalysedObject(declared, relation, plan=plan, reads=_reads(plan), notes=notes)
 
 
 def _sink(
@@ -234,18 +260,23 @@ def _sink(
     done: Mapping[str, AnalysedObject],
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
+    functions: Functions,
     runs: bool,
 ) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateSink) and declared.target is not None
     check_options(declared)
     target = done[declared.target]
-    node = build_query(statement.query, relations, statement.span, views=views)
+    node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(node, on_close=statement.emit_on_window_close, statement=statement)
+    fitted = fit_to_target(source, statement, target.relation, target.declared)
+    root = Root(target.relation.primary_key, stores=False, target=True)
+    resolved = resolve(fitted, root, mode_of(declared), statement)
+    plan, notes = resolved.plan, resolved.notes
     if runs:
-        check_supported(source)
-    plan = fit_to_target(source, statement, target.relation, target.declared)
-    return AnalysedObject(declared, _relation_of(declared, plan), plan=plan, reads=_reads(plan))
+        check_supported(plan)
+    relation = _relation_of(declared, plan)
+    return AnalysedObject(declared, relation, plan=plan, reads=_reads(plan), notes=notes)
 
 
 def plan_of(node: Node, *, on_close: bool, statement: s.Statement) -> AnalysedPlan:

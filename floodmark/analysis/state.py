@@ -26,13 +26,24 @@ class StateTable:
 
 
 def derive(
-    node: n.Node, identifier: str, modes: tuple[ChangelogMode, ...]
+    node: n.Node,
+    identifier: str,
+    modes: tuple[ChangelogMode, ...],
+    key: tuple[str, ...] = (),
+    watermarks: tuple[n.WatermarkColumn, ...] = (),
 ) -> tuple[StateTable, ...]:
     """Return the state tables of one node.
 
-    `identifier` is its name in the plan, `modes` are the changelog modes of its inputs.
+    `identifier` is its name in the plan, `modes` are the changelog modes of its inputs, `key` and
+    `watermarks` the stream key and the watermark columns of the first one.
     """
+    updating = bool(modes) and modes[0] is not ChangelogMode.APPEND_ONLY
     match node:
+        case n.MaterializeProject() if updating:
+            cleaned_by = watermarks[0].column if watermarks else None
+            return (StateTable(f"{identifier}_stored", "stored values", key, cleaned_by),)
+        case n.LookupJoin() if node.stored and updating:
+            return (StateTable(f"{identifier}_lookup", "looked-up rows", key),)
         case n.Aggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
             return (own, *_arrangement(node, identifier, modes))

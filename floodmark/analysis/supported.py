@@ -5,6 +5,7 @@ from __future__ import annotations
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.determinism import determinism, is_deterministic
 from floodmark.analysis.expressions_of import expressions_of
+from floodmark.analysis.ndu.mode import OPTION, parse_mode
 from floodmark.catalog.functions import aggregate_for
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import NotSupported
@@ -21,6 +22,9 @@ def check_options(found: CatalogObject) -> None:
     options: tuple[s.Option, ...] = getattr(found.statement, "options", ())
     for option in options:
         if option.name.lower() == "type" and option.value in _SINK_TYPES:
+            continue
+        if option.name.lower() == OPTION:
+            parse_mode(option)
             continue
         raise NotSupported(
             "E0354",

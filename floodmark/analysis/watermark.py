@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from floodmark.analysis.determinism import is_deterministic
+from floodmark.analysis.determinism import reads_now
 from floodmark.analysis.monotonicity import monotone_column
 from floodmark.plan import nodes as n
 from floodmark.plan.nodes import WatermarkColumn
@@ -47,7 +47,7 @@ def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
             return _among(inputs[0], node.partition)
         case n.Session():
             return ()
-        case n.Filter() if not is_deterministic(node.predicate):
+        case n.Filter() if reads_now(node.predicate):
             return ()
         case n.TemporalFilter():
             return inputs[0] if node.upper is None else ()

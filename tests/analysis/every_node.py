@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP, VARCHAR, Field, list_of
 from floodmark.changelog import ROW_ID, ChangelogMode
+from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal, Now
 
@@ -33,12 +36,21 @@ def scan(name: str, mode: ChangelogMode, prefix: str = "") -> n.Scan:
 
 
 def every_node() -> dict[str, AnalysedPlan]:
-    """Return analysed plans by `Class/mode`, each with that class at the root."""
+    """Return analysed plans by `Class/mode`, each with that class at the root.
+
+    Operators that refuse an upsert changelog are left out for that mode.
+    """
     plans = {}
-    for mode in (ChangelogMode.APPEND_ONLY, ChangelogMode.RETRACT):
-        for name, node in _nodes(mode).items():
-            plans[f"{name}/{mode}"] = analyse(keep_keys(node))
+    for name, node in unanalysed().items():
+        with suppress(NotSupported):
+            plans[name] = analyse(keep_keys(node))
     return plans
+
+
+def unanalysed() -> dict[str, n.Node]:
+    """Return the plans before their analysis, by `Class/mode`."""
+    modes = tuple(ChangelogMode)
+    return {f"{name}/{mode}": node for mode in modes for name, node in _nodes(mode).items()}
 
 
 def _nodes(mode: ChangelogMode) -> dict[str, n.Node]:

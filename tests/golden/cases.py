@@ -13,7 +13,9 @@ from typing import Any
 
 import yaml
 
+from floodmark.analysis.analyse import analyse
 from floodmark.analysis.explain import explain_object, explain_plan
+from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.pipeline import Pipeline, analyse_catalog, plan_of
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
@@ -21,7 +23,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.plan.build import build_query
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
-from tests.analysis.every_node import every_node
+from tests.analysis.every_node import unanalysed
 
 FOLDER = Path(__file__).parent
 
@@ -56,9 +58,9 @@ def load() -> list[Case]:
 
 def actual(case: Case) -> str:
     """Return what a case gives now."""
-    if case.node:
-        return str(explain_plan(every_node()[case.node], owner="v"))
     try:
+        if case.node:
+            return str(explain_plan(analyse(keep_keys(unanalysed()[case.node])), owner="v"))
         return _explained(case)
     except FloodmarkError as error:
         return error.render()

@@ -1,0 +1,12 @@
+"""Non-deterministic updates: found, repaired, or refused.
+
+A row that is updated or deleted is taken back as it was given out. Where an expression gives
+another value the second time, what is taken back was never there. `verdict` is the way in.
+"""
+
+from __future__ import annotations
+
+from floodmark.analysis.ndu.mode import DeterminismMode, mode_of
+from floodmark.analysis.ndu.verdict import Resolved, Root, resolve
+
+__all__ = ["DeterminismMode", "Resolved", "Root", "mode_of", "resolve"]

@@ -1,0 +1,45 @@
+"""How an object treats non-deterministic updates: its option `determinism`."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from floodmark.catalog.objects import CatalogObject
+from floodmark.errors import BindError
+from floodmark.sql import statements as s
+
+OPTION = "determinism"
+
+
+class DeterminismMode(Enum):
+    """What becomes of an expression that may give another value the second time.
+
+    `STRICT` repairs what it can and refuses the rest. `FLINK` accepts and refuses what Flink's
+    TRY_RESOLVE does. `IGNORE` accepts everything, with notes.
+    """
+
+    STRICT = "strict"
+    FLINK = "flink"
+    IGNORE = "ignore"
+
+
+def mode_of(found: CatalogObject) -> DeterminismMode:
+    """Return the mode of a view or sink; E0324 for a value that is none."""
+    options: tuple[s.Option, ...] = getattr(found.statement, "options", ())
+    for option in options:
+        if option.name.lower() == OPTION:
+            return parse_mode(option)
+    return DeterminismMode.STRICT
+
+
+def parse_mode(option: s.Option) -> DeterminismMode:
+    """Return the mode that an option names."""
+    try:
+        return DeterminismMode(option.value.lower())
+    except ValueError:
+        raise BindError(
+            "E0324",
+            f"determinism = '{option.value}' is none of strict, flink and ignore",
+            span=option.span,
+            hint="strict is the default",
+        ) from None

@@ -1,0 +1,263 @@
+"""The repair: volatile expressions over rows that are updated are evaluated once and stored.
+
+A projection becomes a `MaterializeProject`; conditions, arguments and join conditions become
+columns of one below their operator. Over rows that are only added an argument becomes a column of
+a plain projection: what reads its input again keeps that input's rows, this column among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from floodmark.analysis import strategy
+from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.determinism import is_deterministic
+from floodmark.analysis.keep_keys import hidden_name
+from floodmark.analysis.ndu.culprits import conjuncts, is_temporal, is_volatile
+from floodmark.analysis.rebuild import with_inputs
+from floodmark.catalog.types import BOOLEAN
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import (
+    AggCall,
+    BoolOp,
+    Call,
+    ColumnRef,
+    Expr,
+    columns_of,
+)
+
+Columns = tuple[tuple[str, Expr], ...]
+
+
+def repair(plan: AnalysedPlan, *, everywhere: bool) -> n.Node:
+    """Return the plan with its volatile expressions materialized; itself where there are none.
+
+    With `everywhere` each one over updating input is; otherwise only those below an operator that
+    reads its input again.
+    """
+    return _Repair(plan, everywhere).node(plan.root, again=False)
+
+
+def repair_top(plan: AnalysedPlan) -> n.Node:
+    """Return the plan with the projections between its root and the first other operator repaired.
+
+    Where the owner's table has their columns, that costs nothing.
+    """
+    return _top(plan, plan.root)
+
+
+def _top(plan: AnalysedPlan, node: n.Node) -> n.Node:
+    if not isinstance(node, n.Project | n.Filter) or plan[node.input].append_only:
+        return node
+    rebuilt = with_inputs(node, (_top(plan, node.input),))
+    if not isinstance(rebuilt, n.Project):
+        return rebuilt
+    return _storing(rebuilt, tuple(c for c, e in rebuilt.columns if not is_deterministic(e)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Repair:
+    plan: AnalysedPlan
+    everywhere: bool
+
+    def node(self, node: n.Node, *, again: bool) -> n.Node:
+        """Return a node repaired; `again`: something above reads its rows again."""
+        below = again or self._rereads(node)
+        rebuilt = with_inputs(node, tuple(self.node(c, again=below) for c in node.inputs))
+        if not (self.everywhere or below):
+            return rebuilt
+        updating = any(not self.plan[child].append_only for child in node.inputs)
+        match rebuilt:
+            case n.Project() if updating:
+                return _project(rebuilt)
+            case n.Filter() if updating:
+                return _filter(rebuilt)
+            case n.Join():
+                return self._join(node, rebuilt)
+            case n.LookupJoin() if updating and not self.plan[node.inputs[0]].append_only:
+                return _lookup(rebuilt)
+            case n.Aggregate() | n.CloseAggregate():
+                return _aggregate(rebuilt, stored=updating)
+            case n.OverWindow():
+                return _over(rebuilt, stored=updating)
+            case n.ProjectSet() if updating:
+                return _project_set(rebuilt)
+            case _:
+                return rebuilt
+
+    def _rereads(self, node: n.Node) -> bool:
+        """Tell whether an operator reads rows of its input a second time."""
+        match node:
+            case n.Join() | n.TopN() | n.OverWindow() | n.Session() | n.SetOperation():
+                return True
+            case n.Aggregate() | n.CloseAggregate():
+                modes = tuple(self.plan[child].mode for child in node.inputs)
+                return strategy.derive(node, modes).computed is strategy.Computed.SCOPE
+            case _:
+                return False
+
+    def _join(self, node: n.Node, rebuilt: n.Join) -> n.Node:
+        """Pairs of an inner join are stored above it; otherwise each side stores its part."""
+        if rebuilt.residual is None or not is_volatile(rebuilt.residual):
+            return rebuilt
+        left, right = (not self.plan[child].append_only for child in node.inputs)
+        if rebuilt.kind is n.JoinKind.INNER:
+            if not (left or right):
+                return rebuilt
+            pairs = replace(rebuilt, residual=None)
+            above = n.Filter(pairs, rebuilt.residual, span=rebuilt.span)
+            return _filter(above)
+        return _outer_join(rebuilt, (left, right))
+
+
+def _project(node: n.Project) -> n.Node:
+    return _storing(node, tuple(name for name, expr in node.columns if is_volatile(expr)))
+
+
+def _storing(node: n.Project, stored: tuple[str, ...]) -> n.Node:
+    if not stored:
+        return node
+    return n.MaterializeProject(node.input, node.columns, stored, span=node.span)
+
+
+def _filter(node: n.Filter) -> n.Node:
+    """Store the outcome of the condition; comparisons with the time stay conditions."""
+    if not is_volatile(node.predicate):
+        return node
+    parts = conjuncts(node.predicate)
+    timed = tuple(p for p in parts if is_temporal(p))
+    rest = _all_of(tuple(p for p in parts if not is_temporal(p)))
+    below = _Pulled(node.input)
+    outcome = below.column(rest)
+    kept = n.Filter(below.node(stored=True), _all_of((*timed, outcome)), span=node.span)
+    return n.Project(kept, _same(node.input))
+
+
+def _lookup(node: n.LookupJoin) -> n.LookupJoin:
+    """Store what a condition reads of the left row alone; the rest is stored with the lookup."""
+    if node.residual is None or not is_volatile(node.residual):
+        return node
+    left = _Pulled(node.left, {*node.left.names, *node.right.names})
+    names = frozenset(node.left.names)
+    parts = [_pull(p, left, names) for p in conjuncts(node.residual)]
+    rest = _all_of(tuple(parts))
+    return replace(node, left=left.node(stored=True), residual=rest)
+
+
+def _outer_join(node: n.Join, updating: tuple[bool, bool]) -> n.Join:
+    """Evaluate each volatile condition once per row of the side whose columns it reads.
+
+    One that reads neither side counts for the left row; one that reads both stays, and is refused.
+    """
+    assert node.residual is not None
+    taken = {*node.left.names, *node.right.names}
+    left, right = _Pulled(node.left, taken), _Pulled(node.right, taken)
+    lefts, rights = frozenset(node.left.names), frozenset(node.right.names)
+    parts: list[Expr] = []
+    for part in conjuncts(node.residual):
+        if is_volatile(part) and columns_of(part) <= rights and columns_of(part):
+            part = right.column(part)
+        elif is_volatile(part):
+            part = _pull(part, left, lefts)
+        parts.append(part)
+    return replace(
+        node,
+        left=left.node(stored=updating[0]),
+        right=right.node(stored=updating[1]),
+        residual=_all_of(tuple(parts)),
+    )
+
+
+def _pull(part: Expr, side: _Pulled, names: frozenset[str]) -> Expr:
+    return side.column(part) if is_volatile(part) and columns_of(part) <= names else part
+
+
+def _aggregate(
+    node: n.Aggregate | n.CloseAggregate, *, stored: bool
+) -> n.Aggregate | n.CloseAggregate:
+    below = _Pulled(node.input)
+    calls = tuple((name, _call(call, below)) for name, call in node.aggregates)
+    if not below.columns:
+        return node
+    return replace(node, input=below.node(stored=stored), aggregates=calls)
+
+
+def _call(call: AggCall, below: _Pulled) -> AggCall:
+    return replace(
+        call,
+        args=tuple(below.volatile(a) for a in call.args),
+        filter=None if call.filter is None else below.volatile(call.filter),
+        order_by=tuple((below.volatile(e), d, f) for e, d, f in call.order_by),
+    )
+
+
+def _over(node: n.OverWindow, *, stored: bool) -> n.Node:
+    below = _Pulled(node.input)
+    calls = tuple(
+        (
+            name,
+            replace(
+                call,
+                args=tuple(below.volatile(a) for a in call.args),
+                filter=None if call.filter is None else below.volatile(call.filter),
+            ),
+        )
+        for name, call in node.calls
+    )
+    if not below.columns:
+        return node
+    over = replace(node, input=below.node(stored=stored), calls=calls)
+    return n.Project(over, _same(node))
+
+
+def _project_set(node: n.ProjectSet) -> n.Node:
+    """Store the arguments; a set-returning function that is volatile itself is refused."""
+    if not isinstance(node.call, Call):
+        return node
+    below = _Pulled(node.input)
+    args = tuple(below.volatile(a) for a in node.call.args)
+    if not below.columns:
+        return node
+    call = replace(node.call, args=args)
+    repeated = replace(node, input=below.node(stored=True), call=call)
+    return n.Project(repeated, _same(node))
+
+
+class _Pulled:
+    """Expressions that become columns below an operator; `taken` are names that it has already."""
+
+    def __init__(self, input_: n.Node, taken: set[str] | None = None) -> None:
+        self._input = input_
+        self._taken = set(input_.names) if taken is None else taken
+        self.columns: list[tuple[str, Expr]] = []
+
+    def column(self, expr: Expr) -> ColumnRef:
+        """Return the column that holds the expression's value."""
+        for name, known in self.columns:
+            if known is expr:
+                return ColumnRef(expr.type, name)
+        name = hidden_name("__stored", self._taken)
+        self._taken.add(name)
+        self.columns.append((name, expr))
+        return ColumnRef(expr.type, name, span=expr.span)
+
+    def volatile(self, expr: Expr) -> Expr:
+        """Return the expression, or the column that holds it where it is volatile."""
+        return self.column(expr) if is_volatile(expr) else expr
+
+    def node(self, *, stored: bool) -> n.Node:
+        """Return the input with the columns; `stored`: their values are kept by its key."""
+        if not self.columns:
+            return self._input
+        columns = (*_same(self._input), *self.columns)
+        if not stored:
+            return n.Project(self._input, columns)
+        return n.MaterializeProject(self._input, columns, tuple(name for name, _ in self.columns))
+
+
+def _same(node: n.Node) -> Columns:
+    return tuple((f.name, ColumnRef(f.type, f.name)) for f in node.schema)
+
+
+def _all_of(parts: tuple[Expr, ...]) -> Expr:
+    return parts[0] if len(parts) == 1 else BoolOp(BOOLEAN, "and", parts)
