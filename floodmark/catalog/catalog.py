@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, qualified
-from floodmark.catalog.references import relations_of
+from floodmark.catalog.references import calls_of, relations_of
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
 
@@ -48,7 +49,10 @@ class Catalog:
         parts = _declare(statement, origin)
         catalog = self
         for declared in parts:
-            catalog = catalog._add(declared, statement)
+            calls = (key_of(name, Kind.FUNCTION) for name in _calls_of(statement))
+            used = tuple(key for key in calls if key in self.objects)
+            with_calls = replace(declared, reads=(*declared.reads, *used)) if used else declared
+            catalog = catalog._add(with_calls, statement)
         return catalog
 
     def drop(self, statement: s.Drop) -> tuple[Catalog, tuple[str, ...]]:
@@ -179,6 +183,8 @@ def _declare(statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ..
         case s.CreateIndex():
             reads = (qualified(statement.table),)
             return (CatalogObject(name, statement, origin, reads, sql=statement.sql),)
+        case s.CreateFunction() | s.CreateAggregate():
+            return (CatalogObject(name, statement, origin, sql=statement.sql),)
         case _:
             raise NotSupported(
                 "E0341",
@@ -186,6 +192,20 @@ def _declare(statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ..
                 span=statement.span,
                 hint="the statements that run are listed in docs/sql.md",
             )
+
+
+def _calls_of(statement: s.Definition) -> tuple[str, ...]:
+    """Return the names of the functions that a definition calls."""
+    match statement:
+        case s.CreateSource() | s.CreateTable():
+            columns = [e for c in statement.columns for e in (c.generated, c.default)]
+            return calls_of(*columns, *(w.expression for w in statement.watermarks))
+        case s.CreateFunction(language="sql"):
+            # The text may be any: what is called in it is what stands before a parenthesis.
+            names = re.findall(r"([a-z_][a-z0-9_]*)\s*\(", statement.body.lower())
+            return tuple(dict.fromkeys(names))
+        case _:
+            return calls_of(getattr(statement, "query", None))
 
 
 def _span_of(statement: s.Definition, name: str) -> Span | None:

@@ -49,7 +49,8 @@ _KIND_OF: dict[type[s.Definition], Kind] = {
 class CatalogObject:
     """A declared object: its statement, where it came from, and the names it reads.
 
-    `reads` are the relations of its query; `target` is the table that a sink writes.
+    `reads` are the keys of the relations of its query and of the functions that its expressions
+    call; `target` is the table that a sink writes.
     """
 
     name: str
@@ -66,7 +67,7 @@ class CatalogObject:
 
     @property
     def key(self) -> str:
-        """Return the name in the catalog's map: sinks have a name space of their own."""
+        """Return the name in the catalog's map: sinks and functions have name spaces."""
         return key_of(self.name, self.kind)
 
     @property
@@ -91,6 +92,7 @@ class CatalogObject:
 
 
 SINK_PREFIX = "sink:"
+FUNCTION_PREFIX = "function:"
 
 
 def kind_of(statement: s.Definition) -> Kind:
@@ -101,10 +103,11 @@ def kind_of(statement: s.Definition) -> Kind:
 def key_of(name: str, kind: Kind) -> str:
     """Return the catalog key of an object.
 
-    >>> key_of("t", Kind.TABLE), key_of("t", Kind.SINK)
-    ('t', 'sink:t')
+    >>> key_of("t", Kind.TABLE), key_of("t", Kind.SINK), key_of("f", Kind.FUNCTION)
+    ('t', 'sink:t', 'function:f')
     """
-    return f"{SINK_PREFIX}{name}" if kind is Kind.SINK else name
+    prefix = {Kind.SINK: SINK_PREFIX, Kind.FUNCTION: FUNCTION_PREFIX}.get(kind, "")
+    return prefix + name
 
 
 def qualified(name: s.ObjectName) -> str:

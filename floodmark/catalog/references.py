@@ -16,6 +16,12 @@ def relations_of(query: exp.Expression) -> tuple[str, ...]:
     return tuple(found)
 
 
+def calls_of(*trees: exp.Expression | None) -> tuple[str, ...]:
+    """Return the names of the functions that expressions call, in order, each once."""
+    calls = (call for tree in trees if tree is not None for call in tree.find_all(exp.Anonymous))
+    return tuple(dict.fromkeys(str(call.this).lower() for call in calls))
+
+
 def table_name(table: exp.Table) -> str:
     """Return the catalog's form of a table reference."""
     schema = table.db

@@ -35,7 +35,7 @@ __all__ = [
 class Scope(Protocol):
     """The columns that an expression may name."""
 
-    def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
+    def resolve(self, table: str | None, column: str, span: Span | None) -> Expr:
         """Return the column, or raise a `BindError` for an unknown or ambiguous name."""
 
 
@@ -73,11 +73,18 @@ class Positions:
     """Numbers the volatile calls of a statement; a node that is bound twice keeps its number."""
 
     _seen: dict[int, tuple[int, exp.Expression]] = field(default_factory=dict)
+    _bodies: dict[int, tuple[exp.Expression, exp.Expression]] = field(default_factory=dict)
 
     def of(self, node: exp.Expression) -> int:
         """Return the number of a node."""
         # The node is kept as well, so that no other takes its identity.
         return self._seen.setdefault(id(node), (len(self._seen), node))[0]
+
+    def body(self, node: exp.Expression, parse: Callable[[], exp.Expression]) -> exp.Expression:
+        """Return the body that stands in the place of a call, the same each time."""
+        if id(node) not in self._bodies:
+            self._bodies[id(node)] = (parse(), node)
+        return self._bodies[id(node)][0]
 
 
 @dataclass(frozen=True, slots=True)

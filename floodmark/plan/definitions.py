@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject
 from floodmark.catalog.types import Field, Schema, SqlType
 from floodmark.errors import BindError, NotSupported
@@ -54,8 +56,10 @@ class Declared:
         return tuple(Field(c.name, c.type) for c in plain)
 
 
-def declare_columns(found: CatalogObject) -> Declared:
-    """Return the bound declaration of a source or table.
+def declare_columns(
+    found: CatalogObject, functions: Mapping[str, UserFunction] | None = None
+) -> Declared:
+    """Return the bound declaration of a source or table; `functions` are those of users.
 
     Raises E0220 and following for what does not fit together.
     """
@@ -68,7 +72,7 @@ def declare_columns(found: CatalogObject) -> Declared:
             span=st.name.span,
             hint="WITH (connector = 'files', path = '…')",
         )
-    context = BindContext(source=st.span)
+    context = BindContext(source=st.span, functions=functions or {})
     typed = tuple((c, _type_of(c)) for c in st.columns)
     plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
     scope = QueryScope((Source(found.base_name, plain),))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from floodmark.catalog.functions.model import Function
+from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.types import BOOLEAN, SqlType
 from floodmark.errors import Span
 
@@ -78,12 +79,16 @@ class Volatile(Call):
 class UserCall(Call):
     """A call of a function that a user wrote in Python.
 
-    `definition` is a digest of the function, so that plans differ when it does; `entry` says what
-    the registry says of a built-in one.
+    `definition` is a digest of the function, so that plans differ when it does.
     """
 
     definition: str
-    entry: Function = field(compare=False, repr=False)
+    user: UserFunction = field(compare=False, repr=False)
+
+    @property
+    def entry(self) -> Function:
+        """Return what the registry says of a built-in function."""
+        return self.user.entry
 
 
 @dataclass(frozen=True, slots=True)

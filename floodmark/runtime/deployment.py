@@ -10,6 +10,7 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalo
 from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span
+from floodmark.plan.user_functions import check, functions_of
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
@@ -147,7 +148,7 @@ def _with_definitions(
         if same is not None and _applied(same) == _applied(created.objects[key]):
             catalog = Catalog({**catalog.objects, key: same})
         else:
-            catalog = created
+            catalog = _checked(created, key)
     for key, found in statements.objects.items():
         if key not in catalog.objects:
             catalog = Catalog({**catalog.objects, key: found})
@@ -206,4 +207,14 @@ def _created(statement: s.Definition, catalog: Catalog) -> Catalog:
         key = key_of(qualified(statement.name), kind_of(statement))
         if key in catalog.objects:
             return catalog
-    return catalog.create(statement, Origin.STATEMENT)
+    created = catalog.create(statement, Origin.STATEMENT)
+    return _checked(created, key_of(qualified(statement.name), kind_of(statement)))
+
+
+def _checked(catalog: Catalog, key: str) -> Catalog:
+    """Return the catalog if its new object holds; a function must be there to be called."""
+    if catalog.objects[key].kind is Kind.FUNCTION:
+        functions = functions_of(catalog.objects.values())
+        name = catalog.objects[key].name
+        check(functions[name], {n: f for n, f in functions.items() if n != name})
+    return catalog

@@ -136,7 +136,8 @@ def _with_generated(node: n.Node, target: AnalysedObject) -> n.Node:
 
 def _with_defaults(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.Node:
     """Return the query; in VALUES, untyped values take the types of their columns."""
-    return build_query(statement.query, reader.relations, statement.span)
+    functions = reader.pipeline.functions
+    return build_query(statement.query, reader.relations, statement.span, functions=functions)
 
 
 def _matching(statement: s.Update | s.Delete, target: AnalysedObject, reader: Reader) -> n.Node:
@@ -146,7 +147,8 @@ def _matching(statement: s.Update | s.Delete, target: AnalysedObject, reader: Re
     if statement.where is None:
         return node
     scope = _scope(statement, target)
-    predicate = bind_scalar(statement.where, scope, BindContext(source=statement.span))
+    context = BindContext(statement.span, functions=reader.pipeline.functions)
+    predicate = bind_scalar(statement.where, scope, context)
     return n.Filter(node, predicate)
 
 
@@ -158,7 +160,8 @@ def _scope(statement: s.Update | s.Delete, target: AnalysedObject) -> QueryScope
 
 def _update(statement: s.Update, target: AnalysedObject, reader: Reader) -> DmlRows:
     matching = _matching(statement, target, reader)
-    assigned = _assignments(statement, target)
+    context = BindContext(statement.span, functions=reader.pipeline.functions)
+    assigned = _assignments(statement, target, context)
     columns = tuple(
         (f.name, assigned.get(f.name, ColumnRef(f.type, f.name))) for f in target.relation.columns
     )
@@ -177,7 +180,9 @@ def moves_key(statement: s.Update, target: AnalysedObject) -> bool:
     return bool(changed & set(target.relation.stream_key))
 
 
-def _assignments(statement: s.Update, target: AnalysedObject) -> dict[str, Expr]:
+def _assignments(
+    statement: s.Update, target: AnalysedObject, context: BindContext
+) -> dict[str, Expr]:
     scope = _scope(statement, target)
     writable = {c.name: c for c in _columns(target) if c.generated is None}
     out: dict[str, Expr] = {}
@@ -186,7 +191,7 @@ def _assignments(statement: s.Update, target: AnalysedObject) -> dict[str, Expr]
         for name, value in zip(assignment.columns, values, strict=True):
             if name not in writable:
                 raise unknown_column(name, writable, assignment.span)
-            bound = bind_scalar(value, scope, BindContext(source=statement.span))
+            bound = bind_scalar(value, scope, context)
             out[name] = cast_to(bound, writable[name].type)
     return out
 

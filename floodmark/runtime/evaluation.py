@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.state import rereadable
 from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import WEIGHT
@@ -15,6 +16,7 @@ from floodmark.runtime import bounds
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.operators import aggregate, close_aggregate, dispatch, join, union_all
 from floodmark.runtime.operators.rows import Rows, weighted
+from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
@@ -89,6 +91,7 @@ class Evaluation:
         self.now = inputs.now
         self._changes: dict[n.Node, Rows | None] = {}
         self._settled: dict[n.Node, DataFrame | None] = {}
+        register(inputs.spark, (e for node in plan.nodes for e in expressions_of(node)))
 
     def root(self) -> Rows | None:
         """Return the changes of the plan's root."""

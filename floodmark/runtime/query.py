@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
 from floodmark.analysis.supported import is_order_sensitive
 from floodmark.catalog.objects import Kind, Relation
@@ -25,6 +26,7 @@ from floodmark.runtime.inputs import micros_of
 from floodmark.runtime.operators import dispatch
 from floodmark.runtime.tables import Tables
 from floodmark.spark.types import nullable_ddl, quoted
+from floodmark.spark.user_functions import register
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,7 +71,8 @@ class Reader:
 
     def plan(self, query: exp.Expression, source: Span | None) -> n.Node:
         """Return the logical plan of a query, its hidden columns dropped."""
-        node = build_query(query, self.relations, source, views=self._views)
+        functions = self.pipeline.functions
+        node = build_query(query, self.relations, source, views=self._views, functions=functions)
         for rule in RULES:
             node = rule(node)
         check_batch(node)
@@ -77,6 +80,7 @@ class Reader:
 
     def frame(self, node: n.Node) -> DataFrame:
         """Return the rows of a plan; an expression that refuses a row ends the query."""
+        register(self.tables.spark, expressions_of(node))
         if isinstance(node, n.Scan):
             columns = (quoted(name) for name in node.names)
             return self._readable[node.object].frame().selectExpr(*columns)

@@ -27,8 +27,13 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
         return text_result("DESCRIBE", ("Name", "Type", "Nullable"), rows)
     if statement.what == "CREATE":
         assert statement.name is not None
-        found = deployed.find(qualified(statement.name), statement.name.span)
-        row = (found.name, to_sql(found.object.statement))
+        name, functions = qualified(statement.name), (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE)
+        if statement.kind in functions:
+            key = key_of(name, Kind.FUNCTION)
+            declared = deployed.catalog.get(key, statement.name.span)
+        else:
+            declared = deployed.find(name, statement.name.span).object
+        row = (declared.name, to_sql(declared.statement))
         return text_result("SHOW", ("Name", "Create Sql"), (row,))
     if statement.is_setting:
         check_setting(statement.what, statement.span)
@@ -41,7 +46,7 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
 _KINDS = {
     "TABLES": (Kind.TABLE,), "SOURCES": (Kind.SOURCE,), "SINKS": (Kind.SINK,),
     "VIEWS": (Kind.VIEW,), "MATERIALIZED VIEWS": (Kind.MATERIALIZED_VIEW,),
-    "INDEXES": (Kind.INDEX,), "OBJECTS": tuple(Kind),
+    "INDEXES": (Kind.INDEX,), "FUNCTIONS": (Kind.FUNCTION,), "OBJECTS": tuple(Kind),
 }  # fmt: skip
 
 
@@ -84,9 +89,18 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
     pipeline = deployed.pipeline
     if isinstance(statement, s.Select):
         views = plain_views(pipeline.objects.values())
-        node = build_query(statement.query, pipeline.relations, statement.span, views=views)
+        node = build_query(
+            statement.query,
+            pipeline.relations,
+            statement.span,
+            views=views,
+            functions=pipeline.functions,
+        )
         return explain_plan(plan_of(node, on_close=False, statement=statement), pipeline)
-    if isinstance(statement, s.Definition) and kind_of(statement) is not Kind.INDEX:
+    if isinstance(statement, s.Definition) and kind_of(statement) not in (
+        Kind.INDEX,
+        Kind.FUNCTION,
+    ):
         plan = plan_statement(statement, deployed)
         after = pipeline if plan is None else plan.pipeline
         key = key_of(qualified(statement.name), kind_of(statement))

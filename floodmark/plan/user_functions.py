@@ -1,0 +1,225 @@
+"""Functions that users created: from their statements, and as calls in expressions.
+
+An SQL function is put in the place of its call, the arguments in the place of its parameters. A
+Python function becomes a `UserCall`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from floodmark.catalog.functions import AGGREGATES, REGISTRY, WINDOWS, Determinism, lookup
+from floodmark.catalog.functions.user import FunctionKind, UserFunction
+from floodmark.catalog.objects import CatalogObject, Kind
+from floodmark.catalog.types import SqlType, struct_of
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.plan.bind import BindContext
+from floodmark.plan.calls import choose_overload
+from floodmark.plan.coerce import bind_type, coerce
+from floodmark.plan.expressions import Call, ColumnRef, Expr, Now, UserCall, walk
+from floodmark.sql import statements as s
+from floodmark.sql.parse import parse_expression, parse_statement
+
+if TYPE_CHECKING:
+    from floodmark.plan.binder import Binder
+
+Functions = Mapping[str, UserFunction]
+_CLASSES = {
+    s.Volatility.IMMUTABLE: Determinism.DETERMINISTIC,
+    s.Volatility.STABLE: Determinism.STABLE,
+    s.Volatility.VOLATILE: Determinism.VOLATILE,
+}
+_LANGUAGES = ("sql", "python")
+_NUMBERED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentScope:
+    """The parameters of an SQL function; each name stands for an argument."""
+
+    function: UserFunction
+    arguments: Mapping[str, Expr]
+
+    def resolve(self, table: str | None, column: str, span: Span | None) -> Expr:
+        """Return the argument of a parameter; E0282 for a name that is none."""
+        found = self.arguments.get(column) if table in (None, self.function.name) else None
+        if found is None:
+            known = ", ".join(n for n in self.arguments if not n.startswith("$"))
+            raise BindError(
+                "E0282",
+                f'"{column}" is no parameter of {self.function.name}',
+                span=span,
+                hint=f"the parameters are {known}" if known else "parameters need names to be used",
+            )
+        return found
+
+
+def functions_of(objects: Iterable[CatalogObject]) -> dict[str, UserFunction]:
+    """Return the functions of a catalog by name, in the order of their creation.
+
+    Raises E0283 to E0285 for a definition that does not hold.
+    """
+    return {o.name: declare(o.statement) for o in objects if o.kind is Kind.FUNCTION}
+
+
+def declare(statement: s.Definition) -> UserFunction:
+    """Return the function that CREATE FUNCTION or CREATE AGGREGATE defines."""
+    assert isinstance(statement, s.CreateFunction | s.CreateAggregate)
+    name, language = statement.name.name, statement.language.lower()
+    if name in REGISTRY or name in AGGREGATES or name in WINDOWS:
+        raise BindError(
+            "E0283",
+            f"{name} is a built-in function",
+            span=statement.name.span,
+            hint="choose another name",
+        )
+    if language not in _LANGUAGES:
+        raise NotSupported(
+            "E0386",
+            f"LANGUAGE {statement.language} is not available",
+            span=statement.span,
+            hint="write LANGUAGE sql or LANGUAGE python",
+        )
+    kind = _kind_of(statement)
+    if language == "sql" and kind is not FunctionKind.SCALAR:
+        raise NotSupported(
+            "E0386",
+            f"a {kind.value} in SQL is not available",
+            span=statement.span,
+            hint="write it in Python, or as a view",
+        )
+    parameters = tuple((p.name, bind_type(p.type.type, p.span)) for p in statement.parameters)
+    volatility = statement.volatility or s.Volatility.VOLATILE
+    return UserFunction(
+        name, parameters, _result(statement), language, statement.body, _CLASSES[volatility], kind,
+        span=statement.name.span,
+    )  # fmt: skip
+
+
+def _kind_of(statement: s.CreateFunction | s.CreateAggregate) -> FunctionKind:
+    if isinstance(statement, s.CreateAggregate):
+        return FunctionKind.AGGREGATE
+    return FunctionKind.TABLE if statement.returns_table else FunctionKind.SCALAR
+
+
+def _result(statement: s.CreateFunction | s.CreateAggregate) -> SqlType:
+    table = statement.returns_table if isinstance(statement, s.CreateFunction) else ()
+    if table:
+        return struct_of(*((str(p.name), bind_type(p.type.type, p.span)) for p in table))
+    assert statement.returns is not None
+    return bind_type(statement.returns.type, statement.returns.span)
+
+
+def check(function: UserFunction, functions: Functions) -> None:
+    """Refuse a function that cannot be called; for when it is created.
+
+    A Python function is loaded (E0280, E0281), the expression of an SQL one bound to columns.
+    """
+    if function.language == "python":
+        function.callable  # noqa: B018
+        return
+    from floodmark.plan.binder import Binder
+    from floodmark.plan.scope import QueryScope
+
+    context = BindContext(function.span, functions=functions)
+    columns = [ColumnRef(t, n or f"${i}") for i, (n, t) in enumerate(function.parameters, 1)]
+    try:
+        bound = _inlined(Binder(QueryScope(), context), function, columns, _body(function))
+    except NotSupported as problem:
+        if problem.code != "E0375":
+            raise
+        # An argument that must be a literal may well be one where the function is called.
+        return
+    declared_weaker = function.determinism is not Determinism.DETERMINISTIC
+    if not declared_weaker and any(map(_varies, walk(bound))):
+        raise BindError(
+            "E0285",
+            f"{function.name} is declared IMMUTABLE and calls a function that is not",
+            span=function.span,
+            hint="leave IMMUTABLE out: the engine looks into SQL functions itself",
+        )
+
+
+def _varies(expr: Expr) -> bool:
+    if isinstance(expr, Now):
+        return True
+    return isinstance(expr, Call) and lookup(expr).determinism is not Determinism.DETERMINISTIC
+
+
+def bind_user_call(
+    binder: Binder, function: UserFunction, node: exp.Expression, arguments: list[exp.Expression]
+) -> Expr:
+    """Return the call of a user's function; E0270 for arguments that do not fit."""
+    span = binder.span(node)
+    if function.kind is not FunctionKind.SCALAR:
+        raise NotSupported(
+            "E0387",
+            f"the {function.kind.value} {function.name} cannot be called yet",
+            span=span,
+            hint="write a function that returns one value or an array",
+        )
+    bound = [binder.bind(a) for a in arguments]
+    _, fitting = choose_overload(function.name, (function.entry,), bound, span)
+    exact = [coerce(a, t) for a, t in zip(fitting, function.types, strict=True)]
+    if function.language == "python":
+        return UserCall(
+            function.result, function.name, tuple(exact), function.definition, function,
+            span=span,
+        )  # fmt: skip
+    body = binder.context.positions.body(node, lambda: _body(function))
+    return replace(_inlined(binder, function, exact, body), span=span)
+
+
+def _body(function: UserFunction) -> exp.Expression:
+    """Return the parsed expression of an SQL function: its text, or the one item of its SELECT."""
+
+    def named(match: re.Match[str]) -> str:
+        return f'"${match[1]}"' if match[1] else match[0]
+
+    text = _NUMBERED.sub(named, function.body.strip().rstrip(";"))
+    if not text.lower().startswith("select"):
+        return parse_expression(text)
+    statement = parse_statement(text)
+    query = statement.query if isinstance(statement, s.Select) else None
+    plain = isinstance(query, exp.Select) and len(query.expressions) == 1
+    if query is None or not plain or any(v for k, v in query.args.items() if k != "expressions"):
+        raise NotSupported(
+            "E0386",
+            "the body of an SQL function is one expression",
+            span=function.span,
+            hint="write AS $$ SELECT expression $$; a query belongs in a view",
+        )
+    item = query.expressions[0]
+    return item.this if isinstance(item, exp.Alias) else item
+
+
+def _inlined(
+    binder: Binder, function: UserFunction, arguments: list[ColumnRef] | list[Expr],
+    body: exp.Expression,
+) -> Expr:  # fmt: skip
+    from floodmark.plan.binder import Binder as Inner
+
+    named: dict[str, Expr] = {}
+    for number, ((name, _), argument) in enumerate(
+        zip(function.parameters, arguments, strict=True), 1
+    ):
+        named[f"${number}"] = argument
+        if name is not None:
+            named[name] = argument
+    inside = replace(binder.context, source=None, subquery=None)
+    bound = Inner(ArgumentScope(function, named), inside).bind(body)
+    try:
+        return coerce(bound, function.result)
+    except BindError:
+        raise BindError(
+            "E0284",
+            f"the expression of {function.name} is {bound.type}, which cannot become "
+            f"{function.result}",
+            span=function.span,
+            hint="cast it, or change RETURNS",
+        ) from None

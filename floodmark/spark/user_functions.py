@@ -1,0 +1,135 @@
+"""Python functions of users in a Spark session: Arrow batches in, pairs of value and error out.
+
+A function is known to a session by a digest of its definition. Spark takes all of them for
+deterministic, so that a value and its error, printed one after the other, are one evaluation; what
+is volatile by the user's word is the planner's business.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.functions.model import RowError
+from floodmark.catalog.types import Kind, SqlType
+from floodmark.plan.expressions import Expr, UserCall, walk
+from floodmark.spark.types import spark_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+ERROR_FIELD = "error"
+
+
+def register(spark: SparkSession, exprs: Iterable[Expr]) -> None:
+    """Make the functions that expressions call known to a session; once more does no harm.
+
+    Raises E0280 or E0281 where a function cannot be loaded any more.
+    """
+    calls = {e.definition: e for expr in exprs for e in walk(expr) if isinstance(e, UserCall)}
+    if not calls:
+        return
+    from pyspark.sql.functions import arrow_udf
+
+    for call in calls.values():
+        function = call.user
+        _ship(function.callable)
+        result = f"struct<value:{spark_type(function.result)},{ERROR_FIELD}:int>"
+        batch = _batch_form(function.compute, function.types, function.result)
+        spark.udf.register(function.spark_name, arrow_udf(batch, result))
+
+
+def _ship(function: Callable[..., Any]) -> None:
+    """Send the module of a function along, unless the worker finds it as a package."""
+    from pyspark import cloudpickle
+
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    path = getattr(module, "__file__", None)
+    installed = path is None or any(
+        path.startswith(p) for p in (sys.prefix, sys.base_prefix, *_site_packages())
+    )
+    if module is not None and not installed:
+        cloudpickle.register_pickle_by_value(module)
+
+
+def _site_packages() -> list[str]:
+    return [p for p in sys.path if p.endswith("site-packages")]
+
+
+def _batch_form(
+    compute: Callable[..., Any], types: tuple[SqlType, ...], result: SqlType
+) -> Callable[..., pa.Array]:
+    """Return the function over Arrow arrays; without parameters, the one array says how many."""
+
+    def batch(*arrays: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
+        given = [a.to_pylist() for a in arrays]
+        columns = [[from_arrow(v, t) for v in c] for c, t in zip(given, types, strict=False)]
+        rows = zip(*columns, strict=True) if types else ((),) * len(given[0])
+        values: list[Any] = []
+        errors: list[int | None] = []
+        for row in rows:
+            try:
+                values.append(to_arrow(compute(*row), result))
+                errors.append(None)
+            except RowError as refused:
+                values.append(None)
+                errors.append(int(refused.code))
+        fields = [pa.array(values, arrow_type(result)), pa.array(errors, pa.int32())]
+        return pa.StructArray.from_arrays(fields, names=["value", ERROR_FIELD])
+
+    # Spark looks at the hints to tell what kind of function it is.
+    import pyarrow as pa
+
+    batch.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
+    return batch
+
+
+def from_arrow(value: Any, type_: SqlType) -> Any:
+    """Return an engine value from what `to_pylist` makes of an Arrow one."""
+    if value is None:
+        return None
+    match type_.kind:
+        case Kind.INTERVAL:
+            return value["months"], value["days"], value["micros"]
+        case Kind.LIST:
+            assert type_.element is not None
+            return tuple(from_arrow(v, type_.element) for v in value)
+        case Kind.STRUCT:
+            fields = zip(value.values(), type_.fields, strict=True)
+            return tuple(from_arrow(v, f.type) for v, f in fields)
+        case Kind.MAP:
+            assert type_.key is not None and type_.element is not None
+            return tuple((from_arrow(k, type_.key), from_arrow(v, type_.element)) for k, v in value)
+        case _:
+            return value
+
+
+def to_arrow(value: Any, type_: SqlType) -> Any:
+    """Return an engine value as `pyarrow.array` takes it."""
+    if value is None:
+        return None
+    match type_.kind:
+        case Kind.INTERVAL:
+            return dict(zip(("months", "days", "micros"), value, strict=True))
+        case Kind.LIST:
+            assert type_.element is not None
+            return [to_arrow(v, type_.element) for v in value]
+        case Kind.STRUCT:
+            return {f.name: to_arrow(v, f.type) for v, f in zip(value, type_.fields, strict=True)}
+        case Kind.MAP:
+            assert type_.key is not None and type_.element is not None
+            return [(to_arrow(k, type_.key), to_arrow(v, type_.element)) for k, v in value]
+        case _:
+            return value
+
+
+def arrow_type(type_: SqlType) -> pa.DataType:
+    """Return the Arrow type in which Spark hands values of a type over."""
+    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import DataType
+
+    return to_arrow_type(DataType.fromDDL(spark_type(type_)), timezone="UTC")
