@@ -40,7 +40,8 @@ class Kept:
     """One aggregate of a group: its state columns and the texts that maintain them.
 
     `partial` aggregates changes to a state column of the epoch, `merge` combines `{old}` (NULL for
-    a new group) with `{new}`, `finish` gives the value from state columns prefixed `{p}`.
+    a new group) with `{new}`, `finish` gives the value from state columns prefixed `{p}`; from
+    NULLs, which stand for a group that is not kept, the value over nothing.
     """
 
     name: str
@@ -113,8 +114,8 @@ def _added(name: str, index: int, call: AggCall, now: int) -> Kept:
     names = {}
     for acc in parts.accumulators:
         column = f"__acc{index}_{acc.suffix}"
-        names[acc.suffix] = column
         type_ = spark_type(acc.type)
+        names[acc.suffix] = f"coalesce({{p}}{column}, CAST(0 AS {type_}))"
         text = acc.contribution.format(*(o.sql for o in args), w=WEIGHT)
         if condition is not None:
             text = f"CASE WHEN {condition} THEN {text} END"
@@ -122,15 +123,14 @@ def _added(name: str, index: int, call: AggCall, now: int) -> Kept:
         columns.append(Field(column, acc.type, nullable=False))
         partial.append(f"coalesce(CAST(sum({text}) AS {type_}), {zero})")
         merge.append(f"CAST(coalesce({{old}}, {zero}) + coalesce({{new}}, {zero}) AS {type_})")
-    slots = {suffix: "{p}" + column for suffix, column in names.items()}
     return Kept(
         name,
         Strategy.ADDED,
         tuple(columns),
         tuple(partial),
         tuple(merge),
-        _fill(parts.finish, slots),
-        _fill(parts.overflow, slots) if parts.overflow else None,
+        _fill(parts.finish, names),
+        _fill(parts.overflow, names) if parts.overflow else None,
     )
 
 
@@ -156,9 +156,10 @@ def _extremum(name: str, index: int, call: AggCall, now: int) -> Kept:
 def _scoped(name: str, index: int, call: AggCall, now: int) -> Kept:
     column = f"__acc{index}_value"
     text = batch_text(call, now)
-    return Kept(
-        name, Strategy.SCOPE, (Field(column, call.type),), (text,), ("{new}",), "{p}" + column
-    )
+    finish = "{p}" + column
+    if aggregate_of(call).python([], tuple(a.type for a in call.args), call.type) == 0:
+        finish = f"coalesce({finish}, CAST(0 AS {spark_type(call.type)}))"
+    return Kept(name, Strategy.SCOPE, (Field(column, call.type),), (text,), ("{new}",), finish)
 
 
 def batch_text(call: AggCall, now: int) -> str:
