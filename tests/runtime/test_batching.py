@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 from warehouses import (
@@ -16,22 +17,26 @@ from warehouses import (
     SUNK,
     WINDOWED,
     Site,
-    contents,
     put,
     readings,
+    rows_at_rest,
 )
+
+from floodmark.spark.session import Sessions
 
 pytestmark = pytest.mark.spark
 COUNT = 120
 NAMES_OF = ("s", "p", "j", "st", "st2", "h", "t")
+Final = dict[str, list[str]]
 
 
-def _final(site: Site, epochs: int) -> dict[str, list[str]]:
+def _final(site: Site, epochs: int) -> Final:
     """Take the input in so many epochs and return the rows of every table."""
     name = f"in_{epochs}"
     landing = site.root / name / "landing"
     step = -(-COUNT // epochs)
     cuts = [readings(first, min(step, COUNT - first)) for first in range(0, COUNT, step)]
+    assert len(cuts) == epochs
     site.define(
         READINGS.replace("{landing}", str(landing)), NAMES, PROJECTED, JOINED, GROUPED, REGROUPED,
         WINDOWED, SUNK,
@@ -44,21 +49,23 @@ def _final(site: Site, epochs: int) -> dict[str, list[str]]:
             assert len(fm.advance(now=NOW)) == 1
         assert not fm.scheduler.log.suspended()
     root = site.root / name / "warehouse"
-    found = {n: _rows(root, f"public/{n}") for n in NAMES_OF}
-    return {**found, "late": _rows(root, "_late/public/s")}
+    found = {n: rows_at_rest(root, f"public/{n}") for n in NAMES_OF}
+    return {**found, "late": rows_at_rest(root, "_late/public/s")}
 
 
-def _rows(root: Path, table: str) -> list[str]:
-    rows = contents(root, table, hidden=False).to_pylist()
-    return sorted(map(repr, rows))
+@pytest.fixture(scope="module")
+def final(
+    tmp_path_factory: pytest.TempPathFactory, sessions: Sessions
+) -> Iterator[Callable[[int], Final]]:
+    """Yield what gives the tables after so many epochs, run once each."""
+    site = Site(tmp_path_factory.mktemp("batching"), sessions)
+    yield cache(lambda epochs: _final(site, epochs))
 
 
-def test_other_epoch_boundaries_give_the_same_tables(site: Site) -> None:
-    whole = _final(site, 1)
+@pytest.mark.parametrize("epochs", [7, 30])
+def test_other_epoch_boundaries_give_the_same_tables(
+    final: Callable[[int], Final], epochs: int
+) -> None:
+    whole = final(1)
     assert all(whole.values())
-    assert _final(site, 7) == whole
-
-
-@pytest.mark.long
-def test_thirty_epochs_give_the_same_tables(site: Site) -> None:
-    assert _final(site, 30) == _final(site, 1)
+    assert final(epochs) == whole
