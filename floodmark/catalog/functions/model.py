@@ -132,43 +132,22 @@ def null_means(code: RowErrorCode | str) -> ErrorForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """One overload of a scalar function or operator.
+class Overload:
+    """What the overloads of all kinds of functions share: a name, parameters and a result.
 
-    `monotone` is the argument whose order the result keeps while all others are constant; the
-    binder puts the constant of a sum on the right.
-    `constant` lists the arguments that must be literals. `python` takes the argument values (never
-    None when `strict`) and raises `RowError`; with `typed` it first takes the argument types and
-    the result type. A variadic function repeats its last parameter, at least once.
+    `constant` lists the arguments that must be literals. A variadic overload repeats its last
+    parameter, at least once.
     """
 
     name: str
     params: tuple[Param, ...]
     result: SqlType | Callable[[Operands], SqlType]
-    spark: SparkForm
-    python: Callable[..., Any]
-    variadic: bool = False
-    typed: bool = False
-    strict: bool = True
-    determinism: Determinism = Determinism.DETERMINISTIC
-    monotone: int | None = None
-    constant: frozenset[int] = frozenset()
-    error: ErrorForm | None = None
-    ingestion_stable: bool = True
+    variadic: bool = field(default=False, kw_only=True)
+    constant: frozenset[int] = field(default=frozenset(), kw_only=True)
 
     def result_type(self, operands: Operands) -> SqlType:
         """Return the type of the result for these arguments."""
         return self.result if isinstance(self.result, SqlType) else self.result(operands)
-
-    def print_value(self, operands: Operands) -> str:
-        """Return the Spark text of the value: NULL where the row is refused, never raising."""
-        if callable(self.spark):
-            return self.spark(operands)
-        return self.spark.format(*(o.sql for o in operands))
-
-    def print_error(self, operands: Operands, value: str) -> str | None:
-        """Return the Spark text of the row's error code, or None when there cannot be one."""
-        return None if self.error is None else self.error(operands, value)
 
     def accepts(self, count: int) -> bool:
         """Tell whether the overload takes this many arguments."""
@@ -183,6 +162,36 @@ class Function:
         """Return the overload as text, e.g. `lpad(character varying, integer)`."""
         names = [p.value for p in self.params]
         return f"{self.name}({', '.join(names)}{', ...' if self.variadic else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Overload):
+    """One overload of a scalar function or operator.
+
+    `monotone` is the argument whose order the result keeps while all others are constant; the
+    binder puts the constant of a sum on the right. `python` takes the argument values (never None
+    when `strict`) and raises `RowError`; with `typed` it first takes the argument types and the
+    result type.
+    """
+
+    spark: SparkForm
+    python: Callable[..., Any]
+    typed: bool = False
+    strict: bool = True
+    determinism: Determinism = Determinism.DETERMINISTIC
+    monotone: int | None = None
+    error: ErrorForm | None = None
+    ingestion_stable: bool = True
+
+    def print_value(self, operands: Operands) -> str:
+        """Return the Spark text of the value: NULL where the row is refused, never raising."""
+        if callable(self.spark):
+            return self.spark(operands)
+        return self.spark.format(*(o.sql for o in operands))
+
+    def print_error(self, operands: Operands, value: str) -> str | None:
+        """Return the Spark text of the row's error code, or None when there cannot be one."""
+        return None if self.error is None else self.error(operands, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +224,7 @@ class Decomposition:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(Overload):
     """One overload of an aggregate function.
 
     `spark` is the aggregate over a set without retractions (or prints it from the argument types):
@@ -227,35 +236,13 @@ class Aggregate:
     append-only input keeps: `min` or `max`.
     """
 
-    name: str
-    params: tuple[Param, ...]
-    result: SqlType | Callable[[Operands], SqlType]
     spark: SparkForm
     python: Callable[[list[tuple[Any, ...]], tuple[SqlType, ...], SqlType], Any]
-    variadic: bool = False
     order_sensitive: bool = False
     over_list: str | None = None
     decompose: Callable[[tuple[SqlType, ...], SqlType], Decomposition] | None = None
     extremum: str | None = None
     ignores_distinct: bool = False
-    constant: frozenset[int] = frozenset()
-
-    def result_type(self, operands: Operands) -> SqlType:
-        """Return the type of the result for these arguments."""
-        return self.result if isinstance(self.result, SqlType) else self.result(operands)
-
-    def accepts(self, count: int) -> bool:
-        """Tell whether the overload takes this many arguments."""
-        return count >= len(self.params) if self.variadic else count == len(self.params)
-
-    def param(self, index: int) -> Param:
-        """Return the parameter that the argument at `index` meets."""
-        return self.params[min(index, len(self.params) - 1)]
-
-    @property
-    def signature(self) -> str:
-        """Return the overload as text, e.g. `sum(bigint)`."""
-        return f"{self.name}({', '.join(p.value for p in self.params)})"
 
     def print_batch(
         self, operands: Operands, *, distinct: bool = False, condition: str | None = None
@@ -274,33 +261,11 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowFunction:
+class WindowFunction(Overload):
     """One overload of a function that exists only with OVER; aggregates work with OVER too.
 
     `ranking` functions ignore the frame.
     """
 
-    name: str
-    params: tuple[Param, ...]
-    result: SqlType | Callable[[Operands], SqlType]
     spark: str
     ranking: bool = True
-    constant: frozenset[int] = field(default_factory=frozenset)
-    variadic: bool = False
-
-    def result_type(self, operands: Operands) -> SqlType:
-        """Return the type of the result for these arguments."""
-        return self.result if isinstance(self.result, SqlType) else self.result(operands)
-
-    def accepts(self, count: int) -> bool:
-        """Tell whether the overload takes this many arguments."""
-        return count >= len(self.params) if self.variadic else count == len(self.params)
-
-    def param(self, index: int) -> Param:
-        """Return the parameter that the argument at `index` meets."""
-        return self.params[min(index, len(self.params) - 1)]
-
-    @property
-    def signature(self) -> str:
-        """Return the overload as text."""
-        return f"{self.name}({', '.join(p.value for p in self.params)})"
