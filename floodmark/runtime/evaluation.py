@@ -35,6 +35,10 @@ class Inputs(Protocol):
     fills: bool
     """The plan's object is new: its input changes are all rows, and there was nothing before."""
 
+    @property
+    def few(self) -> bool:
+        """Tell whether the epoch changes few rows of what the plan reads."""
+
     def changes(self, scan: n.Scan) -> Rows | None:
         """Return what the epoch changed in an object."""
 
@@ -203,6 +207,10 @@ class _Sides:
         self.evaluation = evaluation
         self.node = node
         self._new: dict[str, DataFrame | None] = {}
+
+    @property
+    def few(self) -> bool:
+        return self.evaluation.inputs.few
 
     def changes(self, node: n.Node) -> Rows | None:
         return self.evaluation.delta(node)

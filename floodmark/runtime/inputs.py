@@ -14,6 +14,7 @@ from floodmark.reference.watermarks import propagate
 from floodmark.runtime import bounds, layout
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
+from floodmark.runtime.operators.keyed import FEW
 from floodmark.runtime.operators.rows import Rows, weighted
 from floodmark.runtime.tables import Tables
 from floodmark.spark.types import quoted
@@ -48,6 +49,13 @@ class EpochInputs:
         self._now = now
         self._before = before
         self._after = after
+
+    @property
+    def few(self) -> bool:
+        """Tell whether the epoch changes few rows; one that fills takes all there are."""
+        before, after = self._before.records, self._after.records
+        rows = sum(r.rows_out for k, r in after.items() if r is not before.get(k))
+        return not self.fills and rows <= FEW
 
     def changed(self, object_: str) -> bool:
         """Tell whether the epoch changed an object's rows."""

@@ -16,10 +16,11 @@ from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import accumulators as acc
+from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.aggregate import NEW, OLD
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD
-from floodmark.runtime.tables import ROUTE, Tables, Writer
+from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
@@ -177,7 +178,7 @@ class AggregateFiles:
         touched = () if handle is None else touched_files(handle, files, paths, key)
         if _only_new(files):
             touched = ()
-        rows = self._after(read_back, handle, touched, key)
+        rows = self._after(read_back, files, handle, touched, key)
         written = self.stages.writer.write(self.table, rows)
         self.stages.commit(self.table, self.schema, written, touched, handle)
         return read_back
@@ -197,6 +198,7 @@ class AggregateFiles:
     def _after(
         self,
         transitions: DataFrame,
+        files: tuple[DataFile, ...],
         handle: Handle | None,
         touched: tuple[DataFile, ...],
         key: tuple[str, ...],
@@ -207,25 +209,15 @@ class AggregateFiles:
         )
         if handle is None or not touched or not key:
             return new
-        kept = self._without(
-            self.stages.tables.read(handle, self.schema, touched), transitions, key
-        )
-        return new if kept is None else kept.unionAll(new)
+        stored = self.stages.tables.read(handle, self.schema, touched)
+        if stored is None:
+            return new
+        few = rows_of(files) <= keyed.FEW
+        return keyed.without(stored, transitions, key, few=few).unionAll(new)
 
     def _columns(self, key: tuple[str, ...]) -> list[str]:
         values = [f.name for f in self.schema[len(key) :]]
         return [*map(quoted, key), *(f"{quoted(NEW + c)} AS {quoted(c)}" for c in values)]
-
-    def _without(
-        self, stored: DataFrame | None, transitions: DataFrame, key: tuple[str, ...]
-    ) -> DataFrame | None:
-        from pyspark.sql import functions as F
-
-        if stored is None:
-            return None
-        gone = transitions.selectExpr(*(f"{quoted(c)} AS {quoted('__t_' + c)}" for c in key))
-        condition = " AND ".join(f"{quoted(c)} <=> {quoted('__t_' + c)}" for c in key)
-        return stored.join(F.broadcast(gone), F.expr(condition), "left_anti")
 
     def release(
         self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
@@ -245,7 +237,7 @@ class AggregateFiles:
                     self.stages.writer.paths(scratch, files), schema
                 )
                 touched = () if handle is None else handle.files
-                rows = self._after(read_back, handle, touched, key)
+                rows = self._after(read_back, files, handle, touched, key)
         if rows is None:
             return None
         route = f"CASE WHEN {closed} THEN 1 ELSE 0 END AS {ROUTE}"
@@ -266,13 +258,9 @@ def _among(
     Spark cannot broadcast the preserved side of the outer join that follows: it would shuffle
     the whole state.
     """
-    from pyspark.sql import functions as F
-
     if not key or sum(file.size for file in files) < BROADCAST_BYTES:
         return rows
-    wanted = keys.selectExpr(*(f"{quoted(c)} AS {quoted('__w_' + c)}" for c in key))
-    condition = " AND ".join(f"{quoted(c)} <=> {quoted('__w_' + c)}" for c in key)
-    return rows.join(wanted, F.expr(condition), "left_semi")
+    return keyed.among(rows, keys, key, few=False)
 
 
 def _only_new(files: tuple[DataFile, ...]) -> bool:

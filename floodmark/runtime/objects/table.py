@@ -15,7 +15,7 @@ from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
-from floodmark.runtime.operators import materialize, merge, source
+from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.source import LateFilter
 from floodmark.runtime.stages import BROADCAST_BYTES, ObjectStages
@@ -78,13 +78,14 @@ class _Gathering:
         return ObjectRecord(
             self.found.key,
             {**self.task.kept_versions(), **self.stages.versions, **written},
-            rows_in=self.rows_in + self.task.rows_of_inputs(self._upstream()),
+            rows_in=self._rows_in(),
             rows_out=out,
             dead_rows=sum(rows_of(files) for _, files in self.stages.dead),
         )
 
-    def _upstream(self) -> set[str]:
-        return {r for key in self.found.feeders for r in self.task.work.pipeline[key].reads}
+    def _rows_in(self) -> int:
+        upstream = {r for key in self.found.feeders for r in self.task.work.pipeline[key].reads}
+        return self.rows_in + self.task.rows_of_inputs(upstream)
 
     def _operations(self, sessions: Sessions, connector: Connector | None) -> Iterator[_Operations]:
         parts = []
@@ -195,5 +196,6 @@ class _Gathering:
             files = prune(handle, None, hull([o.within for o in operations]))
             stored = self.task.tables.read(handle, layout.current_schema(self.found), files)
             small = sum(file.size for file in files) < BROADCAST_BYTES
-        pairs = merge.pairs(chosen, stored, self.columns, key, small=small)
+        few = self._rows_in() <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
+        pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few)
         return materialize.as_changes(pairs, self.columns, self.task.work.epoch)

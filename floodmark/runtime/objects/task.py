@@ -20,7 +20,7 @@ from floodmark.runtime import failpoints, layout
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.inputs import EpochInputs
 from floodmark.runtime.keys import touched_files
-from floodmark.runtime.operators import materialize, source
+from floodmark.runtime.operators import keyed, materialize, source
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
@@ -202,6 +202,7 @@ class Task:
         key = self.found.relation.stream_key
         touched = touched_files(current, files, paths, key)
         stored = self.tables.read(current, schema, touched)
-        rows = materialize.rewritten(stored, frame, columns, key, self.work.epoch)
+        few = rows_of(files) <= keyed.FEW
+        rows = materialize.rewritten(stored, frame, columns, key, self.work.epoch, few=few)
         rewritten = self.writer.write(table, rows)
         return self.writer.commit(table, schema, rewritten, touched, current)

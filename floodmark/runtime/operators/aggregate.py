@@ -14,6 +14,7 @@ from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import KIND, WEIGHT, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
+from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import Rows, error_column
 from floodmark.spark.types import quoted, spark_type
@@ -168,7 +169,8 @@ def transitions(
     partial = _partial(node, changes, parts)
     scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
     if scoped:
-        partial = _with_scope(node, partial, scoped, _scope(node, changes, around))
+        rows = _scope(node, changes, around)
+        partial = _with_scope(node, partial, scoped, rows, around.inputs.few)
     keys = changes.selectExpr(*map(quoted, node.group))
     stored = state.stored(keys, node.group, _touched_bounds(node, around))
     merged = _joined(node, partial, stored, parts)
@@ -205,7 +207,7 @@ def _partial(node: Grouping, changes: DataFrame, parts: list[acc.Kept]) -> DataF
 
 
 def _with_scope(
-    node: Grouping, partial: DataFrame, scoped: list[acc.Kept], rows: DataFrame | None
+    node: Grouping, partial: DataFrame, scoped: list[acc.Kept], rows: DataFrame | None, few: bool
 ) -> DataFrame:
     """Add the values that are recomputed from the touched groups' input."""
     from pyspark.sql import functions as F
@@ -223,7 +225,7 @@ def _with_scope(
         for f, text in zip(p.columns, p.partial, strict=True)
     ]
     if node.group:
-        rows = _touched(node, rows, partial)
+        rows = keyed.among(rows, partial, node.group, few=few)
     recomputed = rows.groupBy(*map(quoted, node.group)).agg(*values)
     if not node.group:
         return partial.crossJoin(recomputed)
@@ -234,29 +236,15 @@ def _with_scope(
     return joined.selectExpr("l.*", *(f"r.{name}" for name in names))
 
 
-def _touched(node: Grouping, rows: DataFrame, partial: DataFrame) -> DataFrame:
-    """Return the rows whose group is among the touched ones."""
-    from pyspark.sql import functions as F
-
-    keys = partial.selectExpr(*(f"{quoted(c)} AS {quoted('__t_' + c)}" for c in node.group))
-    condition = " AND ".join(f"{quoted(c)} <=> {quoted('__t_' + c)}" for c in node.group)
-    return rows.join(F.broadcast(keys), F.expr(condition), "left_semi")
-
-
 def _joined(
     node: Grouping, partial: DataFrame, old: DataFrame | None, parts: list[acc.Kept]
 ) -> DataFrame:
-    from pyspark.sql import functions as F
-
     if old is None:
         return partial
     names = [f.name for f in acc.state_schema((), parts)]
-    renamed = old.selectExpr(
-        *(f"{quoted(c)} AS {quoted('__g_' + c)}" for c in node.group),
-        *(f"{quoted(c)} AS {quoted(OLD + c)}" for c in names),
+    return keyed.beside(
+        partial, old, node.group, [f"{quoted(c)} AS {quoted(OLD + c)}" for c in names]
     )
-    keys = " AND ".join(f"{quoted(c)} <=> {quoted('__g_' + c)}" for c in node.group)
-    return partial.join(renamed, F.expr(keys or "TRUE"), "left")
 
 
 def _sides(node: Grouping, parts: list[acc.Kept], has_old: bool) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
+from floodmark.runtime.operators.keyed import hinted
 from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, error_struct, flipped, weighted
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
@@ -28,6 +29,10 @@ _LEFT, _RIGHT = "__has_left", "__has_right"
 
 class Sides(Protocol):
     """The inputs of a join in one epoch; None is an empty relation."""
+
+    @property
+    def few(self) -> bool:
+        """Tell whether the epoch changes few rows."""
 
     def changes(self, node: n.Node) -> Rows | None:
         """Return the changes of an input."""
@@ -55,7 +60,7 @@ def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
         if node.kind is n.JoinKind.INNER:
             parts.append(_join(node, after, right, now))
         elif after is not None:
-            touched = weighted(_touching(node, after, right))
+            touched = weighted(_touching(node, after, right, few=sides.few))
             parts.append(_padded_or_joined(node, touched, sides.new(node.right), now))
             before = _padded_or_joined(node, touched, sides.old(node.right), now)
             parts.append(None if before is None else flipped(before))
@@ -163,7 +168,7 @@ def _pairs(node: n.Join, left: DataFrame, right: DataFrame, how: str, now: int) 
     return joined.selectExpr(*map(quoted, node.names), WEIGHT, *extra)
 
 
-def _touching(node: n.Join, left: DataFrame, right_changes: DataFrame) -> DataFrame:
+def _touching(node: n.Join, left: DataFrame, right_changes: DataFrame, *, few: bool) -> DataFrame:
     """Return the left rows whose key occurs among the right side's changes."""
     from pyspark.sql import functions as F
 
@@ -172,4 +177,4 @@ def _touching(node: n.Join, left: DataFrame, right_changes: DataFrame) -> DataFr
     names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(node.equi)]
     keys = right_changes.selectExpr(*(f"{quoted(b)} AS {k}" for _, k, b in names)).distinct()
     condition = " AND ".join(f"{quoted(a)} = {k}" for a, k, _ in names)
-    return left.join(F.broadcast(keys), F.expr(condition), "left_semi")
+    return left.join(hinted(keys, few), F.expr(condition), "left_semi")

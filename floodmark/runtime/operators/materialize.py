@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.types import Schema
 from floodmark.changelog import EPOCH, KIND, WEIGHT
+from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.spark.types import quoted
 
@@ -70,20 +71,20 @@ def as_changes(pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
 
 
 def rewritten(
-    touched: DataFrame | None, changes: DataFrame, columns: Schema, key: tuple[str, ...], epoch: int
+    touched: DataFrame | None,
+    changes: DataFrame,
+    columns: Schema,
+    key: tuple[str, ...],
+    epoch: int,
+    *,
+    few: bool,
 ) -> DataFrame:
-    """Return the rows of touched files after the changes."""
-    from pyspark.sql import functions as F
-
+    """Return the rows of touched files after the changes; `few` tells that there are few."""
     names = [quoted(f.name) for f in columns]
     stamp = stamped(epoch)
     added = changes.where(f"{KIND} IN ('+I', '+U', '+S')").selectExpr(*names, stamp)
-    if touched is None:
+    if touched is None or not key:
         return added
-    aliases = [f"{quoted(c)} AS {quoted('__gone_' + c)}" for c in key]
-    if not key:
-        return added
-    gone = changes.where(f"{KIND} IN ('-U', '-D', '-S')").selectExpr(*aliases)
-    condition = " AND ".join(f"{quoted(c)} <=> {quoted('__gone_' + c)}" for c in key)
-    kept = touched.join(F.broadcast(gone), F.expr(condition), "left_anti")
+    gone = changes.where(f"{KIND} IN ('-U', '-D', '-S')")
+    kept = keyed.without(touched, gone, key, few=few)
     return kept.selectExpr(*names, EPOCH).unionAll(added)

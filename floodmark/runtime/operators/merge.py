@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.types import Schema
 from floodmark.changelog import WEIGHT
+from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.spark.types import quoted, spark_type
 
@@ -71,31 +72,21 @@ def pairs(
     key: tuple[str, ...],
     *,
     small: bool,
+    few: bool,
 ) -> DataFrame:
     """Return a pair per key: the stored row and the one that takes its place.
 
-    A `small` table is joined whole; a larger one is filtered by the keys before the outer join.
+    A `small` table is joined whole; a larger one is filtered by the keys before the outer join,
+    of which there may be `few`.
     """
-    from pyspark.sql import functions as F
-
     names = [quoted(f.name) for f in columns]
     row = f"struct({', '.join(names)})"
     if stored is None:
         return chosen.selectExpr(f"CAST(NULL AS {_struct(columns)}) AS {OLD_ROW}", NEW_ROW)
-    aliases = [f"{quoted(c)} AS {quoted('__old_' + c)}" for c in key]
     if not small:
-        stored = _among(stored, chosen, key)
-    old = stored.selectExpr(*aliases, f"{row} AS {OLD_ROW}")
-    equal = " AND ".join(f"{quoted(c)} <=> {quoted('__old_' + c)}" for c in key)
-    return chosen.join(old, F.expr(equal), "left").selectExpr(OLD_ROW, NEW_ROW)
-
-
-def _among(stored: DataFrame, chosen: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    wanted = F.broadcast(chosen.selectExpr(*(f"{quoted(c)} AS {quoted('__k_' + c)}" for c in key)))
-    touched = " AND ".join(f"{quoted(c)} <=> {quoted('__k_' + c)}" for c in key)
-    return stored.join(wanted, F.expr(touched), "left_semi")
+        stored = keyed.among(stored, chosen, key, few=few)
+    found = keyed.beside(chosen, stored, key, [f"{row} AS {OLD_ROW}"])
+    return found.selectExpr(OLD_ROW, NEW_ROW)
 
 
 def _struct(columns: Schema) -> str:

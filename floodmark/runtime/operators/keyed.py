@@ -1,0 +1,59 @@
+"""Rows by whether their key is among those of other rows.
+
+NULL equals NULL here: keys are those of rows at rest, not of a join's condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+FEW = 2_000_000
+"""So many rows are sent whole to every task; beyond, Spark decides from what it knows of sizes."""
+_PREFIX = "__key_"
+
+
+def among(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:
+    """Return the rows whose key the others have too; `few` tells that there are few others."""
+    return rows.join(_keys(others, key, few), _equal(key), "left_semi")
+
+
+def without(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:
+    """Return the rows whose key the others have not; `few` tells that there are few others."""
+    return rows.join(_keys(others, key, few), _equal(key), "left_anti")
+
+
+def beside(
+    rows: DataFrame, others: DataFrame, key: Sequence[str], columns: Sequence[str]
+) -> DataFrame:
+    """Return each row with `columns` of the other one of its key, NULLs where there is none.
+
+    They are Spark SQL with an alias that no column of `rows` has.
+    """
+    return rows.join(others.selectExpr(*_renamed(key), *columns), _equal(key), "left")
+
+
+def hinted(frame: DataFrame, few: bool) -> DataFrame:
+    """Return the rows to be sent whole to every task where there are few of them."""
+    from pyspark.sql import functions as F
+
+    return F.broadcast(frame) if few else frame
+
+
+def _keys(others: DataFrame, key: Sequence[str], few: bool) -> DataFrame:
+    return hinted(others.selectExpr(*_renamed(key)), few)
+
+
+def _renamed(key: Sequence[str]) -> list[str]:
+    return [f"{quoted(c)} AS {quoted(_PREFIX + c)}" for c in key]
+
+
+def _equal(key: Sequence[str]) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.expr(" AND ".join(f"{quoted(c)} <=> {quoted(_PREFIX + c)}" for c in key) or "TRUE")
