@@ -54,7 +54,7 @@ def views_of(root: n.Node) -> dict[str, tuple[n.Node, ReferenceObject]]:
     return out
 
 
-@settings(PROFILE, max_examples=700)
+@settings(PROFILE, max_examples=400)
 @given(plans(), epochs())
 def test_every_node_keeps_what_the_analysis_promises(
     root: n.Node, inputs: list[EpochInput]

@@ -128,7 +128,6 @@ def private(spark_config: SparkConfig) -> Iterator[SparkConfig]:
     stop_server(config)
 
 
-@pytest.mark.long
 def test_a_server_that_dies_within_an_epoch_is_started_again(
     site: Site, private: SparkConfig
 ) -> None:
