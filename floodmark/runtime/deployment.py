@@ -185,8 +185,13 @@ def _reason(old: AnalysedObject, new: AnalysedObject, rebuilt: set[str]) -> str 
     return None
 
 
-def plan_statement(statement: s.Statement, deployed: Deployed) -> Plan | None:
-    """Return what a CREATE or DROP changes; None for IF [NOT] EXISTS that has nothing to do."""
+def plan_statement(
+    statement: s.Statement, deployed: Deployed, *, runs: bool = True
+) -> Plan | None:
+    """Return what a CREATE or DROP changes; None for IF [NOT] EXISTS that has nothing to do.
+
+    Without `runs`, what the engine cannot run yet is planned all the same: to explain it.
+    """
     match statement:
         case s.Drop():
             catalog, gone = deployed.catalog.drop(statement)
@@ -198,7 +203,7 @@ def plan_statement(statement: s.Statement, deployed: Deployed) -> Plan | None:
                 return None
         case _:
             raise AssertionError(statement)
-    pipeline = analyse_catalog(catalog, deployed.pipeline)
+    pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
     return Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
 
 

@@ -101,7 +101,7 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
         Kind.INDEX,
         Kind.FUNCTION,
     ):
-        plan = plan_statement(statement, deployed)
+        plan = plan_statement(statement, deployed, runs=False)
         after = pipeline if plan is None else plan.pipeline
         key = key_of(qualified(statement.name), kind_of(statement))
         return explain_object(after[key], after)
