@@ -23,7 +23,6 @@ from floodmark.cli.run import lag, record_json
 from floodmark.cli.session import connected
 
 if TYPE_CHECKING:
-    from floodmark.analysis.pipeline import AnalysedObject
     from floodmark.api import Floodmark
     from floodmark.storage.epoch_log import ObjectRecord
 
@@ -81,13 +80,15 @@ def headline(connection: Floodmark) -> str:
 
 def objects_table(connection: Floodmark) -> str:
     """Return a line per object: kind, state, rows at rest, watermark and lag."""
+    from floodmark.runtime.layout import stored_rows
+
     records = connection.status()
     objects = connection.deployed.pipeline.objects
     now = datetime.now(UTC)
     rows = []
     for key, found in objects.items():
         record = records.get(key)
-        count = stored_rows(connection, found)
+        count = stored_rows(connection.store, found)
         mark = record.watermark if record is not None else None
         rows.append([
             found.name, found.kind.value, state(connection, key, record),
@@ -108,18 +109,6 @@ def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
     if record is not None and record.position < sealed:
         return f"waits at epoch {record.position}"
     return "active"
-
-
-def stored_rows(connection: Floodmark, found: AnalysedObject) -> int | None:
-    """Return how many rows an object's table holds, from the table's log; None without one."""
-    from floodmark.runtime.layout import current_table
-
-    if found not in connection.deployed.pipeline.stored:
-        return None
-    name = current_table(found)
-    if not connection.store.exists(name):
-        return 0
-    return sum(file.rows for file in connection.store.open(name).files)
 
 
 def timings_of(connection: Floodmark, newest: int = NEWEST) -> dict[str, list[float]]:
@@ -150,6 +139,8 @@ def _timings_table(connection: Floodmark) -> str:
 
 
 def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
+    from floodmark.runtime.layout import stored_rows
+
     head = connection.scheduler.log.head()
     records = connection.status()
     objects = []
@@ -160,7 +151,7 @@ def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
             "kind": found.kind.value,
             "state": state(connection, key, record),
             "mode": str(found.relation.mode),
-            "rows": stored_rows(connection, found),
+            "rows": stored_rows(connection.store, found),
             **({} if record is None else {"last": record_json(record)}),
         })  # fmt: skip
     out: dict[str, Any] = {

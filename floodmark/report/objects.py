@@ -13,19 +13,8 @@ from floodmark.catalog.objects import Kind
 from floodmark.changelog import is_hidden
 from floodmark.errors import FloodmarkError
 from floodmark.report.graph import anchor
-from floodmark.runtime.layout import current_table
 
 SAMPLE_ROWS = 5
-
-
-def stored_rows(connection: Floodmark, found: AnalysedObject) -> int | None:
-    """Return how many rows an object's table holds, from its log; None where it has none."""
-    if found not in connection.deployed.pipeline.stored:
-        return None
-    name = current_table(found)
-    if not connection.store.exists(name):
-        return 0
-    return sum(file.rows for file in connection.store.open(name).files)
 
 
 def object_parts(

@@ -12,7 +12,8 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
 from floodmark.report import graph, plots
 from floodmark.report.history import EpochRow, history
-from floodmark.report.objects import object_parts, stored_rows
+from floodmark.report.objects import object_parts
+from floodmark.runtime.layout import stored_rows
 from floodmark.storage.epoch_log import ObjectRecord
 
 LOG_ROWS = 3000
@@ -29,7 +30,7 @@ def page(connection: Floodmark, *, samples: bool = False) -> str:
     epochs = history(connection)
     pipeline = connection.deployed.pipeline
     suspended = frozenset(connection.scheduler.log.suspended())
-    counts = {key: stored_rows(connection, found) for key, found in pipeline.objects.items()}
+    counts = {key: stored_rows(connection.store, found) for key, found in pipeline.objects.items()}
     captions = {key: f"{plots.short(n)} rows" for key, n in counts.items() if n is not None}
     style, script = _resource("style.css"), _resource("behaviour.js")
     return f"""<!doctype html>

@@ -114,3 +114,13 @@ def state_tables(found: AnalysedObject) -> list[str]:
     plan = found.plan
     states = [] if plan is None else [s.name for node in plan.nodes for s in plan[node].state]
     return [state_table(found, name) for name in states]
+
+
+def stored_rows(store: Store, found: AnalysedObject) -> int | None:
+    """Return how many rows an object's table holds, from its log; None where it has none."""
+    if found.kind not in (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW):
+        return None
+    name = current_table(found)
+    if not store.exists(name):
+        return 0
+    return sum(file.rows for file in store.open(name).files)
