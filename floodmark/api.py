@@ -21,7 +21,7 @@ from floodmark.runtime.layout import beside
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result, table_result
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
-from floodmark.runtime.settings import DEFAULTS, check_setting, retention_of
+from floodmark.runtime.settings import ACCEPTED, DEFAULTS, check_setting, retention_of
 from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.suspension import run_resume
@@ -144,6 +144,8 @@ class Floodmark:
             )
         desired = deployment.read_files(folder)
         for setting in desired.settings:
+            if setting.name.lower() not in ACCEPTED:
+                check_setting(setting.name, setting.span)
             self._set(setting)
         return desired
 
@@ -288,7 +290,8 @@ class Floodmark:
         return explain_statement(parse_statement(name), deployed)
 
     def _set(self, statement: s.SetOption) -> Result:
-        check_setting(statement.name, statement.span)
+        if statement.name not in DEFAULTS:
+            return Result(status="SET", notices=(f"nothing follows from {statement.name} here",))
         value = DEFAULTS[statement.name] if statement.value is None else statement.value
         retention_of(value, statement.span)
         self._settings[statement.name] = value

@@ -17,6 +17,18 @@ DEFAULTS: Mapping[str, str] = {"retention": "7 days"}
 """
 
 
+ACCEPTED = frozenset(
+    f"{prefix}{name}"
+    for prefix in ("", "rw_")
+    for name in (
+        "implicit_flush", "streaming_parallelism", "upsert_dml", "enable_index_selection",
+        "background_ddl", "query_mode", "streaming_use_arrangement_backfill", "timezone",
+        "search_path", "application_name", "client_encoding", "extra_float_digits",
+    )
+)  # fmt: skip
+"""Settings of other engines that scripts bring along; nothing follows from them."""
+
+
 def check_setting(name: str, span: Span | None = None) -> None:
     """Raise E0381 for a setting that nothing follows from."""
     if name in DEFAULTS:
