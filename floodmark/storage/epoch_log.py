@@ -272,7 +272,7 @@ class EpochLog:
         (self._bucket(epoch - BUCKET) / _DISCOVERED).unlink(missing_ok=True)
 
     def discovered(self) -> tuple[int, dict[str, Any]]:
-        """Return the newest epoch for which `record_discovered` was called, 0 for none, and what."""
+        """Return the newest epoch of `record_discovered`, 0 for none, and what it was given."""
         for bucket in reversed(self._buckets()):
             found = read_record(self._folder / str(bucket) / _DISCOVERED)
             if found is not None:
