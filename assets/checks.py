@@ -9,10 +9,11 @@ import dagster as dg
 from assets.translator import asset_key
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
-from floodmark.runtime.checks import Outcome, checks_of, run_checks
+from floodmark.runtime.checks import NOT_SUSPENDED, Outcome, checks_of, run_checks
 from floodmark.runtime.equivalence import compares, difference
 from floodmark.runtime.reporting import ObjectReport
 from floodmark.runtime.schemas import rules_of
+from floodmark.storage.report_book import Reported
 from resources.warehouse import Warehouse
 
 EQUIVALENCE = "batch_equivalence"
@@ -45,6 +46,22 @@ def check_results(
     for report in reports:
         key = asset_key(report.found)
         yield report, [_result(key, outcome) for outcome in outcomes.get(report.key, ())]
+
+
+def last_results(found: AnalysedObject, last: Reported) -> list[dg.AssetCheckResult]:
+    """Return the checks of an object without news as they came out last.
+
+    Without them Dagster would show an idle object's checks as skipped.
+    """
+    return [
+        dg.AssetCheckResult(
+            passed=name not in last.failed,
+            check_name=name,
+            asset_key=asset_key(found),
+            description=f"unchanged since epoch {last.changed}",
+        )
+        for name in ((NOT_SUSPENDED,) if last.suspended else checks_of(found))
+    ]
 
 
 def _result(key: dg.AssetKey, outcome: Outcome) -> dg.AssetCheckResult:

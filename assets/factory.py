@@ -3,18 +3,19 @@
 # No postponed annotations here: Dagster reads classes from the signatures.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
 
-from assets.checks import check_results, check_specs
+from assets.checks import check_results, check_specs, last_results
 from assets.translator import asset_key, asset_spec
 from floodmark.analysis.pipeline import Pipeline
 from floodmark.api import Floodmark
 from floodmark.errors import TransientError, UserError
 from floodmark.runtime.reporting import ObjectReport, looked_through, numbers, recent, reports
 from floodmark.runtime.system import watermark_text
-from floodmark.storage.report_book import ReportBook
+from floodmark.storage.report_book import ReportBook, Reported
 from resources.warehouse import Warehouse
 
 POOL = "floodmark"
@@ -67,21 +68,26 @@ def _advance(
 def _report(
     context: dg.AssetExecutionContext, floodmark: Floodmark, folder: Path
 ) -> Iterator[_Result]:
-    """Yield a result for every selected object with news."""
+    """Yield a result for every selected object with news, and what stands for the others."""
     book = ReportBook(floodmark.root)
     told = book.read()
-    selected = context.selected_asset_keys
-    found = [r for r in reports(floodmark.scheduler, told) if asset_key(r.found) in selected]
+    objects = floodmark.deployed.pipeline.objects.values()
+    selected = {o.key: o for o in objects if asset_key(o) in context.selected_asset_keys}
+    asked = context.selected_asset_check_keys
+    found = [r for r in reports(floodmark.scheduler, told) if r.key in selected]
+    news: dict[str, Reported] = {}
     for report, results in check_results(floodmark, found, folder):
-        wanted = [r for r in results if _check_key(r) in context.selected_asset_check_keys]
+        failed = [r.check_name for r in results if not r.passed and r.check_name is not None]
+        news[report.key] = replace(report.reported, failed=failed)
+        wanted = [r for r in results if _check_key(r) in asked]
         if report.suspended is not None:
             yield from wanted
         else:
             yield _materialized(floodmark, report, wanted)
-    objects = floodmark.deployed.pipeline.objects.values()
-    looked_at = {o.key for o in objects if asset_key(o) in selected}
-    news = {report.key: report.reported for report in found}
-    book.write(looked_through(told, looked_at, floodmark.scheduler.log.head().sealed) | news)
+    told = looked_through(told, selected.keys(), floodmark.scheduler.log.head().sealed)
+    for key in selected.keys() & told.keys() - news.keys():
+        yield from (r for r in last_results(selected[key], told[key]) if _check_key(r) in asked)
+    book.write(told | news)
 
 
 def _check_again(

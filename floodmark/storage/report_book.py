@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,13 +15,15 @@ from floodmark.storage.warehouse import engine_folder
 class Reported:
     """What was last reported of one object.
 
-    `changed` is the last epoch that changed its rows; `suspended` tells whether it was suspended.
+    `changed` is the last epoch that changed its rows; `suspended` tells whether it was suspended;
+    `failed` names the checks that failed.
     """
 
     epoch: int = 0
     changed: int = 0
     fingerprint: str = ""
     suspended: bool = False
+    failed: Sequence[str] = ()
 
 
 class ReportBook:

@@ -70,6 +70,11 @@ def test_a_suspended_object_fails_alone(skin: Skin, materialized: Names) -> None
     assert materialized(result) == ALL - {"other", "others"}
     assert _checks(result)["other", "not_suspended"] is False
     assert _checks(result)["others", "not_suspended"] is False
+    # It stays so in the next run, and what has nothing new keeps its checks.
+    again = skin.run(instance)
+    assert not again.success and materialized(again) == set()
+    assert _checks(again)["others", "not_suspended"] is False
+    assert _checks(again)["readings", "rows_accounted_for"] is True
 
 
 def _run_only(
