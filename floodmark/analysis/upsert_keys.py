@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from floodmark.analysis.key_sets import Keys, KeySet, closed, through, with_equals
 from floodmark.analysis.ranking import Ranking, ranking_of
-from floodmark.changelog import ROW_ID, is_hidden
+from floodmark.changelog import ROW_ID
 from floodmark.plan import nodes as n
 
 _MOST = 128
@@ -44,9 +44,16 @@ def _keys(node: n.Node, inputs: tuple[Keys, ...]) -> list[KeySet]:
         case n.OverWindow():
             return [key for key in inputs[0] if key >= set(node.partition)]
         case n.SetOperation() if not node.all:
-            return [frozenset(c for c in node.names if not is_hidden(c))]
+            return _set_operation(frozenset(node.names), inputs[0])
         case _:
             return []
+
+
+def _set_operation(names: KeySet, left: Keys) -> list[KeySet]:
+    """All columns, by which Flink groups the rows; where they are unique already it joins alone."""
+    if any(key <= names for key in left):
+        return [key for key in left if key >= names]
+    return [names]
 
 
 def removable(node: n.Aggregate, keys: Keys) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from floodmark.analysis.determinism import reads_now
+from floodmark.analysis.interval_join import distances
 from floodmark.analysis.monotonicity import monotone_column
 from floodmark.plan import nodes as n
 from floodmark.plan.nodes import WatermarkColumn
@@ -72,7 +73,10 @@ def _union(inputs: tuple[Watermarks, ...]) -> Watermarks:
 
 
 def _join(node: n.Join, left: Watermarks, right: Watermarks) -> Watermarks:
-    """An equi pair with a watermark on both sides carries the minimum, where it is preserved."""
+    """An equi pair with a watermark on both sides carries the minimum, where it is preserved.
+
+    So does a time that the condition keeps at a distance of one of the other side.
+    """
     lefts = {w.column: w.group for w in left}
     rights = {w.column: w.group for w in right}
     out: list[WatermarkColumn] = []
@@ -85,5 +89,11 @@ def _join(node: n.Join, left: Watermarks, right: Watermarks) -> Watermarks:
             (b, lambda kind: not kind.pads_right),
         ]
         out += [WatermarkColumn(c, group) for c, ok in keep if ok(node.kind)]
+    both, done = lefts | rights, {w.column for w in out}
+    for far in distances(node):
+        if far.column not in done and far.column in both and far.other in both:
+            group = "+".join(sorted({both[far.column], both[far.other]}))
+            out.append(WatermarkColumn(far.column, group))
+            done.add(far.column)
     names = {f.name for f in node.schema}
     return tuple(w for w in out if w.column in names)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from floodmark.analysis.interval_join import distances
 from floodmark.analysis.monotonicity import monotone_column
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr
@@ -174,6 +175,12 @@ def _join(node: n.Join, left: Values, right: Values) -> Values:
             out[a] = bound
         if not node.kind.pads_right:
             out[b] = bound
+    both = {**left, **right}
+    for far in distances(node):
+        if far.column in out or far.column not in both or far.other not in both:
+            continue
+        reached = shift(both[far.other], far.interval, far.sign)
+        out[far.column] = min(both[far.column], reached, key=sort_value)
     return _among(out, node.names)
 
 
