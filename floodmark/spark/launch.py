@@ -40,8 +40,8 @@ _JVM_OPTIONS = (
     # Plans are deep trees, and analysis walks them recursively.
     "-Xss4m",
     # Methods are compiled to the last degree only when ten times as hot as usual: epochs of a few
-    # thousand rows spend more on that compiler than they get back, and loops over many rows still
-    # reach it at once. Over the demo: 70 s of compiling become 42 s, of 189 s in all.
+    # thousand rows spend more on that compiler than they get back. Over the demo, compiling took
+    # 70 s of the server's processor time without these four, and 42 to 46 s with them.
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000",
