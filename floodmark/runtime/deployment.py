@@ -185,9 +185,7 @@ def _reason(old: AnalysedObject, new: AnalysedObject, rebuilt: set[str]) -> str 
     return None
 
 
-def plan_statement(
-    statement: s.Statement, deployed: Deployed, *, runs: bool = True
-) -> Plan | None:
+def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = True) -> Plan | None:
     """Return what a CREATE or DROP changes; None for IF [NOT] EXISTS that has nothing to do.
 
     Without `runs`, what the engine cannot run yet is planned all the same: to explain it.
