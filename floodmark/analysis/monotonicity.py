@@ -15,6 +15,7 @@ from floodmark.plan.expressions import Call, Cast, ColumnRef, Expr, Literal
 _ORDER_KEEPING = {
     (Kind.DATE, Kind.TIMESTAMP),
     (Kind.TIMESTAMP, Kind.DATE),
+    (Kind.TIMESTAMPTZ, Kind.DATE),
     (Kind.SMALLINT, Kind.INT),
     (Kind.SMALLINT, Kind.BIGINT),
     (Kind.INT, Kind.BIGINT),

@@ -25,7 +25,8 @@ def _keys(node: n.Node, inputs: tuple[Keys, ...]) -> list[KeySet]:
         case n.Scan():
             return [] if ROW_ID in node.stream_key else [frozenset(node.stream_key)]
         case n.Project() | n.MaterializeProject():
-            return through(node.columns, inputs[0])
+            # The empty key of a single row is not carried on.
+            return [key for key in through(node.columns, inputs[0]) if key]
         case n.Filter() if (ranking := ranking_of(node)) is not None:
             return _ranked(ranking, inputs[0])
         case n.Filter() | n.TemporalFilter() | n.SortBuffer():

@@ -22,7 +22,7 @@ from floodmark.analysis.upsert_keys import removable
 from floodmark.catalog.types import Schema
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Expr, columns_of
+from floodmark.plan.expressions import AggCall, ColumnRef, Expr, columns_of
 
 Columns = frozenset[str]
 NONE: Columns = frozenset()
@@ -92,6 +92,8 @@ class Check:
                 used = frozenset((*node.group, *(k.column for k in node.order)))
                 if node.group and not self.strict and not self.appends(node.input):
                     required = needed | used
+                elif not self.strict:
+                    self._above_first_rows(node, required)
                 self.hand(node.input, required | self._also(used), needed | used)
             case n.ProjectSet():
                 self._project_set(node, required, needed)
@@ -111,6 +113,16 @@ class Check:
                     self.hand(branch, required, needed)
             case _:
                 assert not node.inputs, node
+
+    def _above_first_rows(self, node: n.TopN, required: Columns) -> None:
+        """Flink computes columns that do not order the rows after it has chosen them."""
+        calc = calc_of(node.input)
+        if not all(isinstance(calc.columns[k.column], ColumnRef) for k in node.order):
+            return
+        for name in sorted(required, key=node.names.index):
+            called = culprits((calc.columns[name],))
+            if called:
+                self._found(Cause.FUNCTION, calc.made_by(name), (name,), called)
 
     def _also(self, columns: Iterable[str]) -> Columns:
         """Return what the strict check requires in addition."""

@@ -9,6 +9,7 @@ from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.ndu.check import Check
 from floodmark.analysis.ndu.findings import Finding, refusal
+from floodmark.analysis.ndu.flink_plan import without_idle_joins
 from floodmark.analysis.ndu.mode import DeterminismMode
 from floodmark.analysis.ndu.placement import Root, placed, pulled_up
 from floodmark.analysis.ndu.repair import repair, repair_top
@@ -43,14 +44,15 @@ def resolve(
             return Resolved(strict)
         case DeterminismMode.FLINK:
             check = checked(plan, root, strict=False)
-            _refuse(check.findings, plan, mode, statement)
+            _refuse(check.findings, check.plan, mode, statement)
             return Resolved(_again(_storing(plan, check.lookups), root))
         case DeterminismMode.IGNORE:
             would, findings = _strict(plan, root)
             texts = [f.text(would) for f in findings]
             if not findings:
                 # What strict would store, and nothing here does.
-                texts = [f.text(plan) for f in checked(plan, root, strict=False).findings]
+                check = checked(plan, root, strict=False)
+                texts = [f.text(check.plan) for f in check.findings]
             notes = tuple(f"determinism is ignored: {text}" for text in texts)
             return Resolved(_again(plan, root), notes)
 
@@ -59,9 +61,10 @@ def checked(
     plan: AnalysedPlan, root: Root, *, strict: bool, pulled: frozenset[n.Node] = frozenset()
 ) -> Check:
     """Return the check of a plan, done."""
-    check = Check(plan, strict, pulled)
-    top = plan.root
-    shown = frozenset(c for c in top.names if not is_hidden(c)) | set(root.key)
+    shown = frozenset(c for c in plan.root.names if not is_hidden(c)) | set(root.key)
+    shown &= set(plan.root.names)
+    check = Check(plan if strict else without_idle_joins(plan, shown), strict, pulled)
+    top = check.plan.root
     required = frozenset(root.key) & set(top.names)
     if not strict and not any(key <= required for key in check.keys(top, shown)):
         # Flink's sink then keeps whole rows: all columns must be what they were.
