@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.explain import explain_object
 from floodmark.analysis.expressions_of import expressions_of
+from floodmark.analysis.keep_keys import keep_keys
+from floodmark.analysis.ndu import DeterminismMode, Root, resolve
 from floodmark.analysis.ndu.culprits import is_temporal, is_volatile, untimely
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.catalog.objects import Origin
-from floodmark.catalog.types import BOOLEAN, DATE, DOUBLE, TIMESTAMPTZ
+from floodmark.catalog.types import BOOLEAN, DATE, DOUBLE, INT, TIMESTAMPTZ, Field, list_of
+from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Call, Cast, ColumnRef, Literal, Now
@@ -124,3 +128,68 @@ def test_what_compares_with_the_time() -> None:
     assert untimely(Call(BOOLEAN, ">", (Call(DOUBLE, "random", ()), Literal(DOUBLE, 0.5)))) == (
         "random()",
     )
+
+
+RETRACTING = n.Scan(
+    "t", (Field("k", INT, False), Field("v", list_of(INT))), ("k",), ChangelogMode.RETRACT
+)
+COIN = Call(DOUBLE, "random", ())
+
+
+def resolved(root: n.Node, mode: DeterminismMode) -> AnalysedPlan:
+    """Return the plan of a view over these nodes, as it may run."""
+    plan = analyse(keep_keys(root))
+    (statement,) = parse_script("CREATE MATERIALIZED VIEW v AS SELECT 1;", "case.sql")
+    key = plan[plan.root].stream_key
+    return resolve(plan, Root(key, stores=True), mode, statement).plan
+
+
+def stored_columns(plan: AnalysedPlan) -> list[str]:
+    """Return the columns that any operator of a plan stores."""
+    found = (node for node in plan.nodes if isinstance(node, n.MaterializeProject))
+    return [c for node in found for c in node.stored]
+
+
+def table_function(argument_below: bool) -> n.Node:
+    """Return a table function over a volatile argument: a column below, or a call."""
+    length, numbers = Cast(INT, COIN), list_of(INT)
+    if not argument_below:
+        call = Call(numbers, "array", (Literal(INT, 1), length))
+        return n.ProjectSet(RETRACTING, call, "value", "__ordinal")
+    below = n.Project(RETRACTING, (("k", ColumnRef(INT, "k")), ("r", length)))
+    call = Call(numbers, "array", (Literal(INT, 1), ColumnRef(INT, "r")))
+    repeated = n.ProjectSet(below, call, "value", "__ordinal")
+    return n.Project(repeated, (("k", ColumnRef(INT, "k")), ("value", ColumnRef(INT, "value"))))
+
+
+def test_arguments_of_table_functions_are_stored() -> None:
+    """Hole h4: Flink accepts an argument that is a column below."""
+    for below in (True, False):
+        plan = resolved(table_function(below), DeterminismMode.STRICT)
+        assert stored_columns(plan) == ["r" if below else "__stored"]
+    resolved(table_function(True), DeterminismMode.FLINK)
+    with pytest.raises(NotSupported) as refused:
+        resolved(table_function(False), DeterminismMode.FLINK)
+    assert refused.value.code == "E0320"
+
+
+def test_a_volatile_filter_behind_not_exists_is_stored() -> None:
+    other = replace(RETRACTING, object="u", columns=(Field("uk", INT, False),), stream_key=("uk",))
+    condition = Call(BOOLEAN, ">", (COIN, Literal(DOUBLE, 0.5)))
+    anti = n.Join(RETRACTING, n.Filter(other, condition), n.JoinKind.ANTI, (("k", "uk"),))
+    assert stored_columns(resolved(anti, DeterminismMode.STRICT)) == ["__stored"]
+    resolved(anti, DeterminismMode.FLINK)
+
+
+@pytest.mark.parametrize(
+    "kind", [n.JoinKind.RIGHT, n.JoinKind.FULL, n.JoinKind.SEMI, n.JoinKind.ANTI]
+)
+def test_a_volatile_condition_of_a_side_is_stored_below_the_join(kind: n.JoinKind) -> None:
+    other = replace(RETRACTING, object="u", columns=(Field("uk", INT, False),), stream_key=("uk",))
+    condition = Call(BOOLEAN, ">", (COIN, Cast(DOUBLE, ColumnRef(INT, "uk"))))
+    plan = resolved(
+        n.Join(RETRACTING, other, kind, (("k", "uk"),), condition), DeterminismMode.STRICT
+    )
+    (node,) = [x for x in plan.nodes if isinstance(x, n.MaterializeProject)]
+    assert node.input == other
+    assert [t.key for t in plan[node].state] == [("uk",)]
