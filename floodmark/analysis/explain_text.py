@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _NARROWEST = (42, 14, 23)
 _INDENT = " " * 8
 _GAP = 3
+_SHOWN = 2
+"""Alternative keys that the text form shows; JSON has all."""
 
 
 def render(explanation: Explanation) -> str:
@@ -55,7 +57,8 @@ def _keys(node: ExplainedNode) -> str:
     known = set(node.stream_key)
     visible = (key for key in node.unique_keys if not any(is_hidden(c) for c in key))
     others = [key for key in visible if not (key <= known or known <= key)]
-    unique = "".join(f", unique [{', '.join(shown(c) for c in sorted(key))}]" for key in others)
+    texts = [f", unique [{', '.join(shown(c) for c in sorted(key))}]" for key in others[:_SHOWN]]
+    unique = "".join([*texts, *([", …"] if len(others) > _SHOWN else [])])
     return f"key [{', '.join(shown(c) for c in node.stream_key)}]{unique}"
 
 

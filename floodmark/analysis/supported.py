@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from floodmark.analysis.analyse import AnalysedPlan
-from floodmark.analysis.determinism import determinism, is_deterministic
+from floodmark.analysis.determinism import determinism, is_deterministic, reads_now
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
 from floodmark.catalog.functions import aggregate_for
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall
+from floodmark.plan.expressions import AggCall, Expr, UserCall, walk
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
 
@@ -37,7 +37,7 @@ def check_options(found: CatalogObject) -> None:
 def check_supported(plan: AnalysedPlan) -> None:
     """Raise E0350 for the first operator that cannot be kept incremental yet."""
     for node in plan.nodes:
-        reason = _reason(node)
+        reason = _loose(node, plan) or _reason(node)
         if reason is not None:
             raise NotSupported(
                 "E0350",
@@ -53,12 +53,37 @@ def is_order_sensitive(call: AggCall) -> bool:
     return found.order_sensitive
 
 
-def _reason(node: n.Node) -> str | None:
+def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
+    """Return what is not deterministic where nothing makes it so.
+
+    A row that is only added is projected and filtered once. What rows that are updated need stored
+    is stored by now; a built-in volatile value that is not is the same for all changes of its key.
+    """
     loose = [e for e in expressions_of(node) if not is_deterministic(e)]
-    if loose:
-        return f"{to_text(loose[0])} is {determinism(loose[0]).value} and"
+    once = bool(node.inputs) and plan[node.inputs[0]].append_only
+    match node:
+        case n.MaterializeProject():
+            return None
+        case n.Project():
+            loose = [e for e in loose if not (once or _is_replayed(e))]
+        case n.Filter():
+            loose = [e for e in loose if reads_now(e) or not (once or _is_replayed(e))]
+        case _:
+            pass
+    return f"{to_text(loose[0])} is {determinism(loose[0]).value} and" if loose else None
+
+
+def _is_replayed(expr: Expr) -> bool:
+    """Tell whether nothing but built-in volatile functions makes an expression volatile."""
+    parts = walk(expr)
+    return not reads_now(expr) and not any(isinstance(part, UserCall) for part in parts)
+
+
+def _reason(node: n.Node) -> str | None:
     match node:
         case n.Scan() | n.Values() | n.Project() | n.Filter() | n.UnionAll() | n.Tumble():
+            return None
+        case n.MaterializeProject():
             return None
         case n.Aggregate() | n.CloseAggregate():
             calls = [call for _, call in node.aggregates]
