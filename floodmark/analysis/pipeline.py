@@ -270,13 +270,21 @@ def _sink(
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(node, on_close=statement.emit_on_window_close, statement=statement)
     fitted = fit_to_target(source, statement, target.relation, target.declared)
-    root = Root(target.relation.primary_key, stores=False, target=True)
+    root = Root(_written_key(fitted, target.relation), stores=False, target=True)
     resolved = resolve(fitted, root, mode_of(declared), statement)
     plan, notes = resolved.plan, resolved.notes
     if runs:
         check_supported(plan)
     relation = _relation_of(declared, plan)
     return AnalysedObject(declared, relation, plan=plan, reads=_reads(plan), notes=notes)
+
+
+def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
+    """Return the columns that settle the target's key: all of them where some are generated."""
+    names = plan.root.names
+    if all(column in names for column in target.primary_key):
+        return target.primary_key
+    return tuple(name for name in names if not is_hidden(name))
 
 
 def plan_of(node: Node, *, on_close: bool, statement: s.Statement) -> AnalysedPlan:

@@ -6,12 +6,12 @@ then one row of the operator, under the same key, and the root takes a row back 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import columns_of
+from floodmark.plan.expressions import Expr, UserCall, columns_of, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
     while True:
         match node:
             case n.Project() | n.MaterializeProject():
-                stored = node.stored if isinstance(node, n.MaterializeProject) else ()
-                if isinstance(node, n.MaterializeProject) and _holds(stored, key, tested, root):
-                    found.append(node)
                 exprs = dict(node.columns)
+                if isinstance(node, n.MaterializeProject) and not _may_fail(node, exprs):
+                    if _holds(node.stored, key, tested, root):
+                        found.append(node)
                 key = frozenset(c for k in key for c in columns_of(exprs[k]))
                 tested = frozenset(c for t in tested for c in columns_of(exprs[t]))
                 node = node.input
@@ -57,6 +57,11 @@ def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
                 node = node.left
             case _:
                 return frozenset(found)
+
+
+def _may_fail(node: n.MaterializeProject, exprs: Mapping[str, Expr]) -> bool:
+    """Tell whether a user's function can refuse a row: what refused it is then stored, too."""
+    return any(isinstance(part, UserCall) for c in node.stored for part in walk(exprs[c]))
 
 
 def _holds(stored: Iterable[str], key: frozenset[str], tested: frozenset[str], root: Root) -> bool:
