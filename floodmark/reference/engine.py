@@ -16,7 +16,7 @@ from floodmark.plan.nodes import Node
 from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.ingest import gather
 from floodmark.reference.interpreter import evaluate
-from floodmark.reference.moment import Closing, DeadLetter
+from floodmark.reference.moment import Closing, DeadLetter, Remembered
 from floodmark.reference.pipeline import (
     Aside,
     EpochInput,
@@ -64,7 +64,8 @@ def _query(
     previous = {} if fresh else {name: state.watermark for name, state in before.items()}
     closing = Closing(previous, current) if item.emits_on_close else None
     inputs = {name: state.rows for name, state in after.items()}
-    rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing)
+    memory = Remembered(epoch.seed, item.name, epoch.number, old.stored)
+    rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing, memory=memory)
     letters = Counter((d.node, d.code, freeze(d.row)) for d in dead)
     if item.emits_on_close:
         by_key = ordered(rows, ascending(item.stream_key))
@@ -74,7 +75,7 @@ def _query(
     else:
         changes = changes_between(rows, old.rows, item.stream_key)
     watermark = propagate(plan, current, epoch.now)
-    state = replace(old, rows=tuple(rows), dead=letters, watermark=watermark)
+    state = replace(old, rows=tuple(rows), dead=letters, watermark=watermark, stored=memory.after)
     return state, ObjectResult(changes=tuple(changes), dead=_moved(letters, old.dead))
 
 

@@ -12,11 +12,12 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.analysis import stream_key
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Call, Expr
 from floodmark.reference import grouping, joins, windows
 from floodmark.reference.intervals import shift
-from floodmark.reference.moment import Closing, DeadLetter, Moment
+from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, Remembered
 from floodmark.reference.over import over_window
 from floodmark.reference.rows import Row, ascending, ordered, sort_value
 from floodmark.reference.watermarks import propagate
@@ -31,6 +32,7 @@ def evaluate(
     *,
     dead: list[DeadLetter] | None = None,
     closing: Closing | None = None,
+    memory: Remembered | None = None,
 ) -> list[Row]:
     """Return the rows of a node over the rows of the objects that it scans.
 
@@ -40,8 +42,9 @@ def evaluate(
         now: the epoch's time.
         dead: takes the rows that have no value, with operator and code.
         closing: the watermarks between which emit-on-close operators release; None: all windows.
+        memory: what values that are evaluated once depend on; takes what they are now.
     """
-    moment = Moment(now, closing, [] if dead is None else dead)
+    moment = Moment(now, closing, [] if dead is None else dead, memory or Remembered())
     return list(_Evaluation(inputs, moment).rows(node))
 
 
@@ -76,8 +79,10 @@ class _Evaluation:
                 return [{c: row[c] for c in node.names} for row in self.inputs[node.object]]
             case n.Values():
                 return values(node, moment)
-            case n.Project() | n.MaterializeProject():
+            case n.Project():
                 return project(node, children[0], moment)
+            case n.MaterializeProject():
+                return materialized(node, children[0], moment)
             case n.Filter():
                 return filtered(node, children[0], moment)
             case n.UnionAll():
@@ -135,18 +140,30 @@ def values(node: n.Values, moment: Moment) -> list[Row]:
     return out
 
 
-def project(
-    node: n.Project | n.MaterializeProject, rows: Iterable[Row], moment: Moment
-) -> list[Row]:
+def project(node: n.Project, rows: Iterable[Row], moment: Moment) -> list[Row]:
     """Return the computed columns; a row with an error in one of them goes to the dead letters."""
-    computed = (_computed(node, node.columns, row, moment) for row in rows)
+    seed = moment.seed(node.input, key_of(node.input))
+    computed = (_computed(node, node.columns, row, moment, seed) for row in rows)
+    return [row for row in computed if row is not None]
+
+
+def materialized(node: n.MaterializeProject, rows: Iterable[Row], moment: Moment) -> list[Row]:
+    """Return the computed columns; volatile ones change when the input row does, and only then."""
+    key = key_of(node.input)
+    seed = moment.seed(node.input, key, CHANGED)
+    seen = ({**row, CHANGED: moment.changed_in(node, row, key)} for row in rows)
+    computed = (_computed(node, node.columns, row, moment, seed) for row in seen)
     return [row for row in computed if row is not None]
 
 
 def _computed(
-    node: n.Node, columns: tuple[tuple[str, Expr], ...], row: Row, moment: Moment
+    node: n.Node,
+    columns: tuple[tuple[str, Expr], ...],
+    row: Row,
+    moment: Moment,
+    seed: RowSeed | None = None,
 ) -> Row | None:
-    results = {name: moment.value(expr, row) for name, expr in columns}
+    results = {name: moment.value(expr, row, seed) for name, expr in columns}
     codes = [error for _, error in results.values() if error is not None]
     if codes:
         moment.bury(node, min(codes), row)
@@ -157,8 +174,9 @@ def _computed(
 def filtered(node: n.Filter, rows: Iterable[Row], moment: Moment) -> list[Row]:
     """Return the rows for which the predicate is TRUE; an error puts the row aside."""
     out: list[Row] = []
+    seed = moment.seed(node.input, key_of(node.input))
     for row in rows:
-        value, error = moment.value(node.predicate, row)
+        value, error = moment.value(node.predicate, row, seed)
         if error is not None:
             moment.bury(node, error, row)
         elif value is True:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan.expressions import Expr
 from floodmark.plan.nodes import Node
 from floodmark.reference.expressions import evaluate as evaluate_expression
-from floodmark.reference.rows import Row
+from floodmark.reference.rows import Row, freeze, key_of
 
 Watermarks = Mapping[str, Mapping[str, Any]]
 """Watermark values by object and column; a column without an entry has no watermark yet."""
@@ -33,6 +34,22 @@ class Closing:
     current: Watermarks
 
 
+Stored = Mapping[tuple[Node, tuple[Any, ...]], tuple[Any, int]]
+"""Per operator that stores values and stream key: the input row, and the epoch of its change."""
+CHANGED = "__changed_in"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What values that are evaluated once depend on: seed, object, epoch, what was stored."""
+
+    seed: str = ""
+    object: str = ""
+    epoch: int = 0
+    before: Stored = field(default_factory=dict)
+    after: dict[tuple[Node, tuple[Any, ...]], tuple[Any, int]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """One evaluation: the epoch's time, what closes (None: everything), where dead letters go."""
@@ -40,11 +57,26 @@ class Moment:
     now: datetime
     closing: Closing | None = None
     dead: list[DeadLetter] = field(default_factory=list)
+    memory: Remembered = field(default_factory=Remembered)
 
-    def value(self, expr: Expr, row: Row) -> tuple[Any, int | None]:
+    def value(self, expr: Expr, row: Row, seed: RowSeed | None = None) -> tuple[Any, int | None]:
         """Return the value and the error code of an expression; one of the two is None."""
-        value, error = evaluate_expression(expr, row, self.now)
+        value, error = evaluate_expression(expr, row, self.now, seed)
         return value, None if error is None else int(error)
+
+    def seed(self, node: Node, key: tuple[str, ...], epoch: str | None = None) -> RowSeed:
+        """Return what identifies a row of a node: its stream key, and its epoch's column."""
+        columns = tuple((c, node.field(c).type) for c in key)
+        return RowSeed(self.memory.seed, self.memory.object, columns, epoch)
+
+    def changed_in(self, node: Node, row: Row, key: tuple[str, ...]) -> int:
+        """Return the epoch in which a row of an operator that stores values has last changed."""
+        place = (node, key_of(row, key))
+        known = self.memory.before.get(place)
+        unchanged = known is not None and known[0] == freeze(row)
+        epoch = known[1] if known is not None and unchanged else self.memory.epoch
+        self.memory.after[place] = (freeze(row), epoch)
+        return epoch
 
     def bury(self, node: Node, code: int, row: Row) -> None:
         """Put a row aside."""

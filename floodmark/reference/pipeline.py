@@ -14,6 +14,7 @@ from floodmark.changelog import RowKind
 from floodmark.plan.expressions import Expr
 from floodmark.plan.nodes import Node
 from floodmark.reference.changes import Change
+from floodmark.reference.moment import Stored
 from floodmark.reference.rows import Row
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.watermarks import Values, Watermark, WatermarkState
@@ -72,22 +73,31 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class EpochInput:
-    """All that one epoch takes in; `dml` holds, per statement, a table and its changes."""
+    """All that one epoch takes in; `dml` holds, per statement, a table and its changes.
+
+    `number` is the epoch's; `seed` makes the random values of one warehouse its own.
+    """
 
     now: datetime
     deliveries: Mapping[str, Sequence[Delivery]] = field(default_factory=dict)
     dml: Sequence[tuple[str, Sequence[Change]]] = ()
+    number: int = 0
+    seed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectState:
-    """What an object is after an epoch; `dead` are a view's live dead letters."""
+    """What an object is after an epoch.
+
+    `dead` are a view's live dead letters, `stored` what its operators have evaluated once.
+    """
 
     rows: tuple[Row, ...] = ()
     marks: WatermarkState = field(default_factory=WatermarkState)
     watermark: Values = field(default_factory=dict)
     written: Mapping[str, int] = field(default_factory=dict)
     dead: Counter[Any] = field(default_factory=Counter)
+    stored: Stored = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
     match node:
         case n.Scan():
             return scanned(node)
-        case n.Project() | n.Filter() | n.Tumble():
+        case n.Project() | n.Filter() | n.Tumble() | n.MaterializeProject():
             found = of_changes(node.input, scanned)
             return None if found is None else _row_local(node, found)
         case n.UnionAll():
@@ -119,13 +119,15 @@ def of_sides(node: n.Join, wanted: Bounds) -> tuple[Bounds, Bounds]:
     )
 
 
-def _row_local(node: n.Project | n.Filter | n.Tumble, found: Bounds) -> Bounds:
+def _row_local(
+    node: n.Project | n.Filter | n.Tumble | n.MaterializeProject, found: Bounds
+) -> Bounds:
     match node:
         case n.Filter():
             return found
         case n.Tumble():
             return _tumble(node, found)
-        case n.Project():
+        case n.Project() | n.MaterializeProject():
             mapped = ((name, _mapped(expr, found)) for name, expr in node.columns)
             return {name: bounds for name, bounds in mapped if bounds is not None}
 

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, Protocol
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.state import rereadable
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime import bounds
 from floodmark.runtime.bounds import Bounds
-from floodmark.runtime.operators import aggregate, close_aggregate, dispatch, join, union_all
+from floodmark.runtime.operators import (
+    aggregate,
+    close_aggregate,
+    dispatch,
+    join,
+    materialize_project,
+    union_all,
+)
 from floodmark.runtime.operators.rows import Rows, weighted
 from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
@@ -22,6 +30,7 @@ from floodmark.storage.table import DataFile
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from floodmark.runtime.inputs import Origin
 
 Keeps = Callable[[DataFile], bool]
 """Tells whether a file can hold rows that matter."""
@@ -32,6 +41,8 @@ class Inputs(Protocol):
 
     spark: SparkSession
     now: int
+    epoch: int
+    origin: Origin
     fills: bool
     """The plan's object is new: its input changes are all rows, and there was nothing before."""
 
@@ -73,6 +84,9 @@ class Stages(Protocol):
 
     def arrangement(self, name: str, columns: Schema) -> Arrangement:
         """Return the input arrangement of an operator."""
+
+    def stored_values(self, name: str, schema: Schema) -> materialize_project.StoredValues:
+        """Return the table in which an operator stores what it evaluates once."""
 
 
 class Arrangement(Protocol):
@@ -125,6 +139,8 @@ class Evaluation:
                 return aggregate.delta(node, self)
             case n.CloseAggregate():
                 return close_aggregate.delta(node, self)
+            case n.MaterializeProject():
+                return materialize_project.delta(node, self)
             case _:
                 return dispatch.row_local(node, self)
 
@@ -146,11 +162,20 @@ class Evaluation:
         rows = self.delta(node)
         if rows is None:
             return None
-        stateful = (n.Join, n.Aggregate, n.CloseAggregate)
+        stateful = (n.Join, n.Aggregate, n.CloseAggregate, n.MaterializeProject)
         if not rows.failing and not any(isinstance(below, stateful) for below in n.walk(node)):
             return rows.frame
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         return self.stages.settle(f"{self.name(node)}_changes", rows, columns)
+
+    def seed(self, node: n.Node, epoch: str | None = None) -> RowSeed:
+        """Return what identifies a row of a node, for values that are the same on each replay.
+
+        `epoch` is the column with the epoch in which the row has changed, where rows do.
+        """
+        key = tuple((c, node.field(c).type) for c in self.plan[node].stream_key)
+        origin = self.inputs.origin
+        return RowSeed(origin.seed, origin.object, key, epoch)
 
     def bounds(self, node: n.Node) -> Bounds:
         """Return where the values of a node's changes lie."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,17 @@ _MICROSECOND = timedelta(microseconds=1)
 _WEIGHT_OF_KIND = f"CASE WHEN {KIND} IN ('+I', '+U') THEN 1 ELSE -1 END AS {WEIGHT}"
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where replay-stable values come from: the warehouse's seed, the key of the plan's object."""
+
+    seed: str = ""
+    object: str = ""
+
+
+_NOWHERE = Origin()
+
+
 class EpochInputs:
     """The objects of a pipeline before and after one epoch, as one of them reads the others."""
 
@@ -40,7 +52,10 @@ class EpochInputs:
         now: datetime,
         *,
         fills: bool,
+        origin: Origin = _NOWHERE,
     ) -> None:
+        self.epoch = after.epoch
+        self.origin = origin
         self.tables = tables
         self.spark = tables.spark
         self.objects = objects

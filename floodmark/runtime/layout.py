@@ -5,11 +5,12 @@ from __future__ import annotations
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.analysis.state import own_table
 from floodmark.catalog.objects import Kind
-from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Schema, struct_of
-from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
+from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Schema
+from floodmark.changelog import EPOCH, KIND, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.accumulators import state_schema
 from floodmark.runtime.operators.aggregate import parts_of
+from floodmark.runtime.operators.rows import ERROR_FIELD
 from floodmark.storage import warehouse
 from floodmark.storage.table import Store
 
@@ -19,10 +20,7 @@ WATERMARK = "__watermark"
 DEAD_LETTER: Schema = (
     Field(EPOCH, BIGINT, nullable=False),
     Field(WEIGHT, INT, nullable=False),
-    Field(
-        ERROR,
-        struct_of(("code", INT), ("expression", VARCHAR), ("row", VARCHAR), ("place", VARCHAR)),
-    ),
+    ERROR_FIELD,
 )
 
 

@@ -152,6 +152,7 @@ class Run:
             splits,
             self.record.dml,
             {"catalog_version": self.record.catalog_version},
+            self.scheduler.seed,
         )
 
     def _has_work(self, found: AnalysedObject, work: Work) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +31,7 @@ from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord, OpenRecord
 from floodmark.storage.lease import Lease
 from floodmark.storage.retention import Retention
+from floodmark.storage.seed import pipeline_seed
 from floodmark.storage.table import Store
 
 
@@ -67,6 +69,11 @@ class Scheduler:
         self._sessions = sessions
         self._tables: Tables | None = None
         self._deployed = EMPTY
+
+    @cached_property
+    def seed(self) -> str:
+        """Return what makes this warehouse's random values its own."""
+        return pipeline_seed(self.root)
 
     def sessions(self) -> Sessions:
         """Return the Spark sessions; attaches to Spark at first use."""

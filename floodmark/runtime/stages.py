@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.aggregate import NEW, OLD
+from floodmark.runtime.operators.materialize_project import Gone
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
@@ -89,6 +90,10 @@ class ObjectStages:
     def arrangement(self, name: str, columns: Schema) -> ArrangedRows:
         """Return the input arrangement of an operator."""
         return ArrangedRows(self, layout.state_table(self.owner, name), columns)
+
+    def stored_values(self, name: str, schema: Schema) -> ValuesFiles:
+        """Return the table in which an operator stores what it evaluates once."""
+        return ValuesFiles(self, layout.state_table(self.owner, name), schema)
 
     def handle_before(self, table: str) -> Handle | None:
         """Return a state table as of the epoch before."""
@@ -261,6 +266,49 @@ def _among(
     if not key or sum(file.size for file in files) < BROADCAST_BYTES:
         return rows
     return keyed.among(rows, keys, key, few=False)
+
+
+@dataclass
+class ValuesFiles:
+    """What one operator has evaluated and stored, by stream key."""
+
+    stages: ObjectStages
+    table: str
+    schema: Schema
+
+    @property
+    def epoch(self) -> int:
+        """Return the epoch that is being advanced."""
+        return self.stages.writer.epoch
+
+    def before(self, within: Bounds) -> DataFrame | None:
+        """Return what was stored before, at least of the keys within bounds; None for nothing."""
+        handle = self.stages.handle_before(self.table)
+        if handle is None:
+            return None
+        return self.stages.tables.read(handle, self.schema, prune(handle, None, within))
+
+    def keep(self, fresh: Callable[[], DataFrame], gone: Gone, live: str) -> DataFrame | None:
+        """Store the fresh rows in place of those of the gone keys; return them read back.
+
+        `live` tells which of the others stay. What an earlier attempt recorded stands: values of
+        users' functions differ from one evaluation to the next.
+        """
+        done = self.stages.writer.recorded(self.table)
+        if done is None:
+            handle = self.stages.handle_before(self.table)
+            stored = self.before(gone.within)
+            names = [quoted(f.name) for f in self.schema]
+            rows = fresh().selectExpr(*names)
+            if stored is not None:
+                others = keyed.without(stored.where(live), gone.rows, gone.key, few=gone.few)
+                rows = others.selectExpr(*names).unionAll(rows)
+            files = self.stages.writer.write(self.table, rows)
+            removes = () if handle is None else prune(handle, None, gone.within)
+            self.stages.commit(self.table, self.schema, files, removes, handle)
+            done = self.stages.tables.at(self.table, self.stages.versions[self.table])
+        self.stages.versions[self.table] = done.version
+        return self.stages.tables.of_epoch(done, self.schema, self.epoch)
 
 
 def _only_new(files: tuple[DataFile, ...]) -> bool:

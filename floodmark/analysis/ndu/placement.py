@@ -40,9 +40,12 @@ def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
         match node:
             case n.Project() | n.MaterializeProject():
                 exprs = dict(node.columns)
-                if isinstance(node, n.MaterializeProject) and not _may_fail(node, exprs):
-                    if _holds(node.stored, key, tested, root):
-                        found.append(node)
+                if (
+                    isinstance(node, n.MaterializeProject)
+                    and not _may_fail(node, exprs)
+                    and (_holds(node.stored, key, tested, root))
+                ):
+                    found.append(node)
                 key = frozenset(c for k in key for c in columns_of(exprs[k]))
                 tested = frozenset(c for t in tested for c in columns_of(exprs[t]))
                 node = node.input

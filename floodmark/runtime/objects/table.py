@@ -18,13 +18,12 @@ from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.source import LateFilter
-from floodmark.runtime.stages import BROADCAST_BYTES, ObjectStages
+from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import rows_of
 from floodmark.spark.literals import literal
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.pruning import prune
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile
 
@@ -188,14 +187,7 @@ class _Gathering:
         key = self.found.relation.stream_key
         gathered = merge.gathered([o.frame for o in operations])
         chosen = merge.last_per_key(gathered, self.columns, key)
-        table = layout.current_table(self.found)
-        version = self.task.work.before.version(self.found.key, table)
-        stored, small = None, True
-        if version is not None:
-            handle = self.task.tables.at(table, version)
-            files = prune(handle, None, hull([o.within for o in operations]))
-            stored = self.task.tables.read(handle, layout.current_schema(self.found), files)
-            small = sum(file.size for file in files) < BROADCAST_BYTES
+        stored, small = self.task.stored_rows(hull([o.within for o in operations]))
         few = self._rows_in() <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
         pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few)
         return materialize.as_changes(pairs, self.columns, self.task.work.epoch)

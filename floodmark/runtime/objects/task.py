@@ -17,14 +17,16 @@ from floodmark.catalog.types import INT, VARCHAR, Field
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
 from floodmark.runtime import failpoints, layout
+from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.inputs import EpochInputs
+from floodmark.runtime.inputs import EpochInputs, Origin
 from floodmark.runtime.keys import touched_files
-from floodmark.runtime.operators import keyed, materialize, source
+from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.rows import Rows, stamped
-from floodmark.runtime.stages import ObjectStages
+from floodmark.runtime.stages import BROADCAST_BYTES, ObjectStages
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class Work:
     splits: Mapping[str, Sequence[Split]] = field(default_factory=dict)
     dml: Sequence[Mapping[str, Any]] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    seed: str = ""
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
@@ -65,6 +68,7 @@ class Work:
             self.after,
             self.now,
             fills=found.key in self.created,
+            origin=Origin(self.seed, found.key),
         )
 
 
@@ -132,8 +136,13 @@ class Task:
         failpoints.reach("view_committed")
         return rows_of(good), {**versions, table: handle.version}
 
-    def update(self, rows: Rows | None, stages: ObjectStages) -> tuple[int, dict[str, int]]:
-        """Consolidate changes, write them, and rewrite the rows that they touch."""
+    def update(
+        self, rows: Rows | None, stages: ObjectStages, within: Bounds
+    ) -> tuple[int, dict[str, int]]:
+        """Consolidate changes, write them, and rewrite the rows that they touch.
+
+        The keys of the changes lie within the bounds.
+        """
         relation = self.found.relation
         settled: Rows | None = rows
         if rows is not None and rows.failing:
@@ -145,11 +154,33 @@ class Task:
                 else replace(rows, frame=frame, failing=False, kinded=False, carried=())
             )
         changes = None
-        if settled is not None:
+        if settled is not None and settled.replacing:
+            changes = self._in_place(settled, within)
+        elif settled is not None:
             changes = materialize.changelog(
                 settled, relation.columns, relation.stream_key, self.work.epoch
             )
         return self.apply(changes, stages)
+
+    def _in_place(self, rows: Rows, within: Bounds) -> DataFrame:
+        """Return the changes that put new rows in the place of the stored ones of their keys."""
+        columns, key = self.found.relation.columns, self.found.relation.stream_key
+        stored, small = self.stored_rows(within)
+        few = not self.work.inputs(self.tables, self.found).fills
+        chosen = merge.new_row_per_key(rows.frame, columns, key)
+        pairs = merge.pairs(chosen, stored, columns, key, small=small, few=few)
+        return materialize.as_changes(pairs, columns, self.work.epoch)
+
+    def stored_rows(self, within: Bounds) -> tuple[DataFrame | None, bool]:
+        """Return the rows before the epoch, at least those within bounds; and: they are few."""
+        table = layout.current_table(self.found)
+        version = self.work.before.version(self.found.key, table)
+        if version is None:
+            return None, True
+        handle = self.tables.at(table, version)
+        files = prune(handle, None, within)
+        stored = self.tables.read(handle, layout.current_schema(self.found), files)
+        return stored, sum(file.size for file in files) < BROADCAST_BYTES
 
     def apply(self, changes: DataFrame | None, stages: ObjectStages) -> tuple[int, dict[str, int]]:
         """Commit changes to the changes table, then the current rows that follow from them."""

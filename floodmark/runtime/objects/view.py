@@ -14,12 +14,16 @@ def advance(task: Task) -> ObjectRecord:
     assert found.plan is not None
     inputs = task.work.inputs(task.tables, found)
     stages = task.stages(found)
-    rows = Evaluation(found.plan, inputs, stages).root()
+    root = found.plan.root
+    evaluation = Evaluation(found.plan, inputs, stages)
+    rows = evaluation.root()
     if rows is not None and found.append_only:
         out, written = task.append(rows, stages)
     else:
-        out, written = task.update(rows, stages)
-    marks = inputs.watermarks(found.plan.root)
+        key = found.relation.stream_key
+        within = {c: ends for c, ends in evaluation.bounds(root).items() if c in key}
+        out, written = task.update(rows, stages, within)
+    marks = inputs.watermarks(root)
     return ObjectRecord(
         found.key,
         {**task.kept_versions(), **stages.versions, **written},

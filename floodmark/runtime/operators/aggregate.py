@@ -151,7 +151,7 @@ def checked(node: Grouping, rows: Rows, now: int) -> Rows:
     """Return the input's changes, those with a failing argument marked for the dead letters."""
     compiled = [(name, c) for name, call in node.aggregates for c in acc.errors_of(call, now)]
     names = list(node.input.names)
-    error = error_column(compiled, names, rows.failing)
+    error = error_column(compiled, names, failing=rows.failing)
     if error is None:
         return rows
     frame = rows.frame.selectExpr(*(quoted(c) for c in names), WEIGHT, error)

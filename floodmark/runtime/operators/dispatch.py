@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import (
     aggregate,
@@ -39,6 +40,9 @@ class RowLocal(Protocol):
     def delta(self, node: n.Node) -> Rows | None:
         """Return the changes of a node."""
 
+    def seed(self, node: n.Node) -> RowSeed:
+        """Return what identifies a row of a node, for values that are the same on each replay."""
+
 
 def row_local(node: n.Node, evaluation: RowLocal) -> Rows | None:
     """Return the changes of an operator that looks at one row at a time."""
@@ -50,9 +54,9 @@ def row_local(node: n.Node, evaluation: RowLocal) -> Rows | None:
         return None
     match node:
         case n.Project():
-            return project.delta(node, rows, evaluation.now)
+            return project.delta(node, rows, evaluation.now, evaluation.seed(node.input))
         case n.Filter():
-            return filter.delta(node, rows, evaluation.now)
+            return filter.delta(node, rows, evaluation.now, evaluation.seed(node.input))
         case n.Tumble():
             return tumble.delta(node, rows)
         case _:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.project import raising
@@ -15,22 +17,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(node: n.Filter, rows: Rows, now: int) -> Rows:
+def delta(node: n.Filter, rows: Rows, now: int, seed: RowSeed | None = None) -> Rows:
     """Return the changes that pass, and those on their way to the dead letters."""
-    compiled = compile_expr(node.predicate, now)
+    compiled = compile_expr(node.predicate, now, seed)
+    passes = f"{WEIGHT} < 0 OR ({compiled.value})" if rows.replacing else compiled.value
     if compiled.error is None and not rows.failing:
-        return Rows(
-            rows.frame.where(compiled.value),
-            consolidated=rows.consolidated,
-            inserts=rows.inserts,
-        )
+        return replace(rows, frame=rows.frame.where(passes), kinded=False, carried=())
     label = node.predicate.span.text if node.predicate.span is not None else "WHERE"
-    error = error_column([(label, compiled)], list(node.names), rows.failing)
+    error = error_column(
+        [(label, compiled)], list(node.names), failing=rows.failing, only_new=rows.replacing
+    )
     assert error is not None
     columns = [quoted(name) for name in node.names]
-    frame = rows.frame.selectExpr(*columns, WEIGHT, error, f"({compiled.value}) AS __passes")
+    frame = rows.frame.selectExpr(*columns, WEIGHT, error, f"({passes}) AS __passes")
     kept = frame.where(f"__passes OR {ERROR} IS NOT NULL").drop("__passes")
-    return Rows(kept, failing=True, inserts=rows.inserts)
+    return Rows(kept, failing=True, inserts=rows.inserts, replacing=rows.replacing)
 
 
 def batch(node: n.Filter, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:

@@ -35,12 +35,12 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
         stamp = stamped(epoch)
         names = [quoted(f.name) for f in columns]
         return rows.frame.selectExpr(stamp, KIND, *names, *map(quoted, rows.carried))
-    frame = rows.frame if rows.consolidated else _cancelled(rows.frame, columns, key)
+    frame = rows.frame if rows.consolidated else cancelled(rows.frame, columns, key)
     pairs = _pairs(frame, columns, key)
     return as_changes(pairs, columns, epoch)
 
 
-def _cancelled(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
+def cancelled(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
     """Add up equal rows; one shuffle by key serves this and the pairing."""
     from pyspark.sql import functions as F
 

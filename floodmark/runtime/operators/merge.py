@@ -65,6 +65,15 @@ def last_per_key(operations: DataFrame, columns: Schema, key: tuple[str, ...]) -
     return chosen.selectExpr(*keys, f"CASE WHEN last.w > 0 THEN last.r END AS {NEW_ROW}")
 
 
+def new_row_per_key(changes: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
+    """Return, per key, the new row of consolidated changes (NULL where there is none)."""
+    from pyspark.sql import functions as F
+
+    row = f"struct({', '.join(quoted(f.name) for f in columns)})"
+    new = F.expr(f"first({row}) FILTER (WHERE {WEIGHT} > 0)").alias(NEW_ROW)
+    return changes.groupBy(*map(quoted, key)).agg(new)
+
+
 def pairs(
     chosen: DataFrame,
     stored: DataFrame | None,

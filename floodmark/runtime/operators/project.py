@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef
 from floodmark.runtime.operators.rows import Rows, error_column
@@ -17,20 +18,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def _compiled(node: n.Project, now: int) -> list[tuple[str, Compiled]]:
-    return [(name, compile_expr(expr, now)) for name, expr in node.columns]
+def _compiled(node: n.Project, now: int, seed: RowSeed | None = None) -> list[tuple[str, Compiled]]:
+    return [(name, compile_expr(expr, now, seed)) for name, expr in node.columns]
 
 
-def _label(node: n.Project, name: str) -> str:
+def label(node: n.Project | n.MaterializeProject, name: str) -> str:
+    """Return what an error calls a column: the text of its expression, else its name."""
     span = next((e.span for c, e in node.columns if c == name), None)
     return span.text if span is not None and span.text else name
 
 
-def delta(node: n.Project, rows: Rows, now: int) -> Rows:
+def delta(node: n.Project, rows: Rows, now: int, seed: RowSeed | None = None) -> Rows:
     """Return the projected changes."""
-    compiled = _compiled(node, now)
-    labelled = [(_label(node, name), c) for name, c in compiled]
-    error = error_column(labelled, list(node.input.names), rows.failing)
+    compiled = _compiled(node, now, seed)
+    labelled = [(label(node, name), c) for name, c in compiled]
+    error = error_column(
+        labelled, list(node.input.names), failing=rows.failing, only_new=rows.replacing
+    )
     columns = [f"{c.value} AS {quoted(name)}" for name, c in compiled]
     extra = rows.marks + ([error] if error is not None else [])
     renames = all(isinstance(e, ColumnRef) for _, e in node.columns)

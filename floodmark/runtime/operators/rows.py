@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.types import INT, VARCHAR, Field, struct_of
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.types import quoted
@@ -13,8 +14,11 @@ from floodmark.spark.types import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ERROR_TYPE = "struct<code:int,expression:string,row:string,place:string>"
+ERROR_FIELD = Field(
+    ERROR, struct_of(("code", INT), ("expression", VARCHAR), ("row", VARCHAR), ("place", VARCHAR))
+)
 """What a dead letter says: why, in which expression, the row as JSON, where it came from."""
+ERROR_TYPE = "struct<code:int,expression:string,row:string,place:string>"
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class Rows:
     row of each sign per stream key, and the two differ. With `kinded` there is also `__kind`,
     consistent per key, and `carried` are state columns that travel along to the object's table.
     With `inserts` all rows are new: every weight is +1, every stream key occurs once and is not
-    there yet.
+    there yet. With `replacing` old rows are known by their key alone, in whichever of their columns
+    is volatile they have NULL: what the owner's table has for the key is taken back for them.
     """
 
     frame: DataFrame
@@ -35,6 +40,7 @@ class Rows:
     kinded: bool = False
     carried: tuple[str, ...] = ()
     inserts: bool = False
+    replacing: bool = False
 
     def with_frame(self, frame: DataFrame) -> Rows:
         """Return the same kind of rows in another frame."""
@@ -63,14 +69,20 @@ def error_struct(code: str, expression: str, columns: list[str]) -> str:
 
 
 def error_column(
-    compiled: list[tuple[str, Compiled]], columns: list[str], failing: bool
+    compiled: list[tuple[str, Compiled]],
+    columns: list[str],
+    *,
+    failing: bool = False,
+    only_new: bool = False,
 ) -> str | None:
     """Return the Spark text of `__error` after evaluating expressions, or None if none can fail.
 
-    The first expression of the list that fails gives the error; an error from below stays.
+    The first expression of the list that fails gives the error; an error from below stays. With
+    `only_new` old rows never fail: nothing of them counts but their key.
     """
+    new = f"{WEIGHT} > 0 AND " if only_new else ""
     whens = [
-        f"WHEN ({c.error}) IS NOT NULL THEN {error_struct(c.error, label, columns)}"
+        f"WHEN {new}({c.error}) IS NOT NULL THEN {error_struct(c.error, label, columns)}"
         for label, c in compiled
         if c.error is not None
     ]
@@ -81,13 +93,13 @@ def error_column(
     return f"CASE {' '.join(whens)} END AS {ERROR}"
 
 
-def stamped(epoch: int) -> str:
-    """Return the text of `__epoch`.
+def stamped(epoch: int, name: str = EPOCH) -> str:
+    """Return the text of `__epoch`, or of an epoch's number under another name.
 
     A plain number would stand in the code that Spark generates, which would be compiled anew in
     each epoch (a third of a small epoch's CPU); an exploded array is a reference in it.
     """
-    return f"explode(array(CAST({epoch} AS BIGINT))) AS {EPOCH}"
+    return f"explode(array(CAST({epoch} AS BIGINT))) AS {name}"
 
 
 def flipped(frame: DataFrame) -> DataFrame:
