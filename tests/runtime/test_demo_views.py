@@ -43,6 +43,7 @@ jars, root, *names = sys.argv[1:]
 confs = {
     "spark.jars": jars, "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1",
     "spark.sql.session.timeZone": "UTC", "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "127.0.0.1", "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
