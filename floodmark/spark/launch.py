@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -68,9 +69,13 @@ logger.native.level = error
 
 
 def server_environment(token: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment of the server process: without foreign Spark settings."""
+    """Return the environment of the server process: without foreign Spark settings.
+
+    Functions of users run in this installation's Python.
+    """
     kept = {k: v for k, v in environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-    return {**kept, TOKEN_VARIABLE: token, "SPARK_LOCAL_IP": "127.0.0.1"}
+    python = {"PYSPARK_PYTHON": sys.executable}
+    return {**kept, **python, TOKEN_VARIABLE: token, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 def server_command(

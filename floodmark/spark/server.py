@@ -70,7 +70,9 @@ class Attachment:
 
 def server_home(config: SparkConfig) -> ServerHome:
     """Return the files of the server for this configuration and the installed versions."""
-    digest = config.digest(version("pyspark"), version("delta-spark"), str(find_java().executable))
+    # Its classes and its Python are those of one installation.
+    versions = (version("pyspark"), version("delta-spark"))
+    digest = config.digest(*versions, str(find_java().executable), sys.prefix)
     folder = cache_folder() / "servers" / digest
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return ServerHome(folder)

@@ -8,7 +8,7 @@ is volatile by the user's word is the planner's business.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.model import RowError
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ERROR_FIELD = "error"
+_ARROW: Mapping[Kind, str] = {
+    Kind.BOOLEAN: "bool",
+    Kind.SMALLINT: "int16",
+    Kind.INT: "int32",
+    Kind.BIGINT: "int64",
+    Kind.REAL: "float",
+    Kind.DOUBLE: "double",
+    Kind.BYTEA: "binary",
+    Kind.DATE: "date32",
+    Kind.TIME: "int64",
+}
+"""Names of Arrow types; all else is text."""
 
 
 def register(spark: SparkSession, exprs: Iterable[Expr]) -> None:
@@ -128,8 +140,23 @@ def to_arrow(value: Any, type_: SqlType) -> Any:
 
 
 def arrow_type(type_: SqlType) -> pa.DataType:
-    """Return the Arrow type in which Spark hands values of a type over."""
-    from pyspark.sql.pandas.types import to_arrow_type
-    from pyspark.sql.types import DataType
+    """Return the Arrow type in which Spark hands values of a type over; needs no session."""
+    import pyarrow as pa
 
-    return to_arrow_type(DataType.fromDDL(spark_type(type_)), timezone="UTC")
+    match type_:
+        case SqlType(Kind.NUMERIC, precision, scale):
+            return pa.decimal128(precision, scale)
+        case SqlType(Kind.LIST, element=SqlType() as element):
+            return pa.list_(arrow_type(element))
+        case SqlType(Kind.MAP, element=SqlType() as value, key=SqlType() as key):
+            return pa.map_(arrow_type(key), arrow_type(value))
+        case SqlType(Kind.STRUCT, fields=fields):
+            return pa.struct([(f.name, arrow_type(f.type)) for f in fields])
+        case SqlType(Kind.INTERVAL):
+            return pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())])
+        case SqlType(Kind.TIMESTAMP):
+            return pa.timestamp("us")
+        case SqlType(Kind.TIMESTAMPTZ):
+            return pa.timestamp("us", "UTC")
+        case _:
+            return pa.type_for_alias(_ARROW.get(type_.kind, "string"))

@@ -121,7 +121,7 @@ def settled_input(node: Grouping, around: Surroundings) -> DataFrame | None:
     if not marked.failing:
         return marked.frame
     columns = (*node.input.schema, Field(WEIGHT, INT, nullable=False))
-    return around.stages.settle(f"{around.name(node)}_input", marked, columns)
+    return around.stages.settle(f"{around.name(node)}_accepted", marked, columns)
 
 
 def _nothing(node: Grouping, around: Surroundings) -> DataFrame:
