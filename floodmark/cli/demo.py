@@ -29,6 +29,7 @@ from floodmark.cli.options import (
 from floodmark.cli.rendering import cell, columns, duration
 from floodmark.cli.session import connected, suspended_code
 from floodmark.cli.sql import run_script, show
+from floodmark.cli.watching import watch
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
@@ -70,7 +71,7 @@ def demo(
     before = _sealed_before(settings, months)
     with _spark_starting():
         _land(months)
-        code = _run_job(settings) if _job_is_due(settings) else 0
+        code = _run_job(settings, months, before) if _job_is_due(settings) else 0
         with connected(settings) as connection:
             code = _finish(connection, settings, before) or code
     typer.echo(f"\nin {duration(time.monotonic() - started)}. Report: {REPORT}. "
@@ -132,8 +133,10 @@ def _job_is_due(settings: Settings) -> bool:
         return bool(changed) or connection.has_new()
 
 
-def _run_job(settings: Settings) -> int:
-    """Run the Dagster job once; 1 when it fails."""
+def _run_job(settings: Settings, months: int, before: int) -> int:
+    """Run the Dagster job once, showing how far it is; 1 when it fails."""
+    from demo.manifest import rows_written
+
     DAGSTER_HOME.mkdir(exist_ok=True)
     shutil.copy("dagster.yaml", DAGSTER_HOME / "dagster.yaml")
     environment = {
@@ -155,11 +158,15 @@ def _run_job(settings: Settings) -> int:
     ]
     typer.echo(f"dagster job execute -f definitions.py -j {JOB}")
     log = DAGSTER_HOME / "demo.log"
+    rows = sum((rows_written(LANDING, months) or {}).values())
     with log.open("wb") as file:
-        done = subprocess.run(
-            command, env=environment, stdout=file, stderr=subprocess.STDOUT, check=False
-        )
-    if done.returncode:
+        job = subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT)
+        try:
+            failed = watch(job, settings.warehouse, rows, before)
+        except BaseException:
+            job.terminate()
+            raise
+    if failed:
         typer.echo("\n".join(log.read_text(errors="replace").splitlines()[-25:]), err=True)
         typer.echo(f"error: the Dagster job failed; the whole log is in {log}", err=True)
         return 1
