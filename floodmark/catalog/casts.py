@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -13,6 +12,7 @@ from floodmark.catalog.functions.arithmetic import fit_decimal, fit_integer, to_
 from floodmark.catalog.functions.intervals import DAY_MICROS, micros_of
 from floodmark.catalog.functions.model import RowError, RowErrorCode
 from floodmark.catalog.interval_text import parse_interval
+from floodmark.catalog.json_text import dump_json, parse_json
 from floodmark.catalog.rendering import value_text
 from floodmark.catalog.types import Kind, SqlType
 
@@ -150,6 +150,10 @@ def _other_text(text: str, target: SqlType) -> Any:
             return "-".join(found.groups()).lower()
         case Kind.JSONB:
             return canonical_json(text)
+        case Kind.LIST:
+            assert target.element is not None
+            items = array_items(text)
+            return tuple(None if i is None else from_text(i, target.element) for i in items)
         case Kind.BYTEA:
             try:
                 return bytes.fromhex(text[2:]) if text.startswith("\\x") else text.encode()
@@ -157,6 +161,35 @@ def _other_text(text: str, target: SqlType) -> Any:
                 raise RowError(_TEXT) from None
         case _:
             raise RowError(_TEXT)
+
+
+_ITEM = re.compile(
+    r'\s*(?:"((?:[^"\\]|\\.)*)"|([^{},"\s](?:[^{},"]*[^{},"\s])?))\s*(,|$)', re.DOTALL
+)
+
+
+def array_items(text: str) -> list[str | None]:
+    """Return the items of an array as PostgreSQL writes it; refuses what is none.
+
+    >>> array_items('{a, "b,c", NULL}')
+    ['a', 'b,c', None]
+    """
+    inner = text.strip()
+    if not (inner.startswith("{") and inner.endswith("}")):
+        raise RowError(_TEXT)
+    inner, at, items = inner[1:-1], 0, list[str | None]()
+    if not inner.strip():
+        return []
+    while True:
+        found = _ITEM.match(inner, at)
+        if found is None:
+            raise RowError(_TEXT)
+        quoted, bare, end = found.groups()
+        plain = None if bare is not None and bare.upper() == "NULL" else bare
+        items.append(plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+        at = found.end()
+        if not end:
+            return items
 
 
 def _moment(text: str) -> datetime:
@@ -200,13 +233,8 @@ def _clock(text: str) -> int:
 
 
 def canonical_json(text: str) -> str:
-    """Return JSON without spaces, keys in order, numbers as written."""
+    """Return JSON without spaces, keys in order, numbers in one form."""
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        return dump_json(parse_json(text))
     except (ValueError, RecursionError):
         raise RowError(_TEXT) from None
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(name)

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from floodmark.catalog.functions import AGGREGATES, REGISTRY, WINDOWS, Determinism
-from floodmark.catalog.functions.model import RowError
-from floodmark.catalog.interval_text import parse_interval
 from floodmark.catalog.types import (
     BOOLEAN,
-    INTERVAL,
+    INT,
     TIMESTAMPTZ,
     UNKNOWN,
     VARCHAR,
@@ -20,10 +18,18 @@ from floodmark.catalog.types import (
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind import AggregateCollector, BindContext, Scope, WindowCollector
 from floodmark.plan.calls import CLOCKS, bind_call, bind_volatile, folded
-from floodmark.plan.coerce import bind_type, coerce, number_literal, refuse, unify
+from floodmark.plan.coerce import (
+    bind_type,
+    coerce,
+    interval_literal,
+    number_literal,
+    refuse,
+    text_length,
+    unify,
+)
 from floodmark.plan.expressions import BoolOp, Call, Case, Cast, Expr, Literal, Now
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window
-from floodmark.plan.special_forms import bind_special
+from floodmark.plan.special_forms import bind_special, bind_zone
 from floodmark.plan.user_functions import bind_user_call
 from floodmark.sql.spans import span_of
 
@@ -58,6 +64,10 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.ArrayContainedBy: "<@",
     exp.ArrayOverlaps: "&&",
     exp.JSONBContains: "?",
+    exp.JSONBContainsAnyTopKeys: "?|",
+    exp.JSONBContainsAllTopKeys: "?&",
+    exp.JSONBDeleteAtPath: "#-",
+    exp.SimilarTo: "similar",
     exp.NullSafeEQ: "is_not_distinct_from",
     exp.NullSafeNEQ: "is_distinct_from",
 }
@@ -128,9 +138,9 @@ class Binder:
                 field = Literal(VARCHAR, node.this.name.lower(), span=self.span(node.this))
                 return bind_call("extract", [field, self.bind(node.expression)], self.span(node))
             case exp.AtTimeZone():
-                return self.call("timezone", node, [node.this, node.args["zone"]])
+                return bind_zone(self, node, node.this, node.args["zone"])
             case exp.Escape():
-                name = "ilike" if isinstance(node.this, exp.ILike) else "like"
+                name = _OPERATORS[type(node.this)]
                 return self.call(
                     name, node, [node.this.this, node.this.expression, node.expression]
                 )
@@ -168,31 +178,19 @@ class Binder:
             case exp.Boolean():
                 return Literal(BOOLEAN, bool(node.this), span=span)
             case exp.Interval():
-                return self._interval(node)
+                return interval_literal(node, span)
             case exp.Literal(is_string=True):
                 return Literal(UNKNOWN, str(node.this), span=span)
             case _:
                 return number_literal(str(node.this), span)
 
-    def _interval(self, node: exp.Interval) -> Expr:
-        unit = node.args.get("unit")
-        last = unit.expression if isinstance(unit, exp.IntervalSpan) else unit
-        text = str(node.this.name)
-        try:
-            value = parse_interval(text, None if last is None else str(last.name))
-        except RowError:
-            raise BindError(
-                "E0258",
-                f"{text!r} is not a value of type interval",
-                span=self.span(node),
-                hint="such as INTERVAL '5 minutes'",
-            ) from None
-        return Literal(INTERVAL, value, span=self.span(node))
-
     def _cast(self, node: exp.Cast) -> Expr:
         span = self.span(node)
-        target = bind_type(node.args["to"], span)
-        return replace(coerce(self.bind(node.this), target), span=span)
+        target, length = bind_type(node.args["to"], span), text_length(node.args["to"])
+        cast = coerce(self.bind(node.this), target)
+        if length is not None:
+            cast = Call(VARCHAR, "left", (cast, Literal(INT, length)))
+        return replace(cast, span=span)
 
     def _operator(self, name: str, node: exp.Expression) -> Expr:
         right = node.args["expression"]
@@ -334,9 +332,12 @@ class Binder:
         return self.call("array", node, node.expressions)
 
     def _subscript(self, node: exp.Bracket) -> Expr:
-        if any(isinstance(e, exp.Slice) for e in node.expressions):
-            raise refuse("array slices are not available", self.span(node))
-        return self.call("subscript", node, [node.this, *node.expressions])
+        index = node.expressions[0]
+        if not isinstance(index, exp.Slice):
+            return self.call("subscript", node, [node.this, index])
+        low = index.this or exp.Literal.number(1)
+        high = index.expression or exp.Literal.number((1 << 31) - 1)
+        return self.call("array_slice", node, [node.this, low, high])
 
     def _field(self, node: exp.Dot) -> Expr:
         operand, name = self.bind(node.this), folded(node.expression)

@@ -16,7 +16,7 @@ from floodmark.catalog.functions import (
 )
 from floodmark.catalog.functions.model import NOT_CONSTANT
 from floodmark.catalog.overloads import Signature, choose
-from floodmark.catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
+from floodmark.catalog.types import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from floodmark.errors import BindError, NotSupported, Span, UserError
 from floodmark.plan.coerce import coerce_argument
 from floodmark.plan.expressions import Call, Expr, Literal, Volatile
@@ -30,6 +30,8 @@ CLOCKS: Mapping[str, SqlType] = {
     "statement_timestamp": TIMESTAMPTZ,
     "localtimestamp": TIMESTAMP,
     "current_date": DATE,
+    "current_time": TIME,
+    "localtime": TIME,
 }
 """What reads the epoch's time, and its type."""
 _SWAPPED = {"+": "+", "*": "*"}
@@ -60,6 +62,9 @@ _SYMBOLS = frozenset(
         "@>",
         "<@",
         "?",
+        "?|",
+        "?&",
+        "#-",
         "~",
         "~*",
         "&&",
@@ -75,6 +80,8 @@ def bind_call(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     """
     function, arguments = choose_overload(name, REGISTRY.get(name, ()), args, span)
     function, arguments = _constant_last(function, arguments)
+    for place in function.constant & set(range(len(arguments))):
+        arguments[place] = _literal_array(arguments[place])
     check_constants(name, function.constant, arguments)
     operands = [operand_of(a) for a in arguments]
     try:
@@ -137,6 +144,16 @@ def check_constants(name: str, positions: frozenset[int], args: Sequence[Expr]) 
                 f"argument {position + 1} of {name} must be a literal",
                 span=args[position].span,
             )
+
+
+def _literal_array(expr: Expr) -> Expr:
+    """Return `ARRAY[…]` of literals as one literal."""
+    if not (isinstance(expr, Call) and expr.function == "array"):
+        return expr
+    items = [a for a in expr.args if isinstance(a, Literal)]
+    if len(items) != len(expr.args):
+        return expr
+    return Literal(expr.type, tuple(item.value for item in items), span=expr.span)
 
 
 def _constant_last(function: Function, args: list[Expr]) -> tuple[Function, list[Expr]]:

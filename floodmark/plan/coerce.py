@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from floodmark.catalog.casts import cast_value
 from floodmark.catalog.functions import RowError
+from floodmark.catalog.interval_text import parse_interval
 from floodmark.catalog.promotion import common_type
 from floodmark.catalog.types import (
     BIGINT,
@@ -92,6 +93,13 @@ def bind_type(type_: exp.DataType, span: Span | None = None) -> SqlType:
             raise BindError("E0256", f"there is no type {type_.sql('postgres')}", span=span)
 
 
+def text_length(type_: exp.DataType) -> int | None:
+    """Return the length of VARCHAR(n) or CHAR(n), to which an explicit cast cuts a text."""
+    if type_.this not in (_D.VARCHAR, _D.CHAR) or not type_.expressions:
+        return None
+    return int(type_.expressions[0].name)
+
+
 def number_literal(text: str, span: Span | None) -> Literal:
     """Return the constant of a number as written.
 
@@ -101,6 +109,23 @@ def number_literal(text: str, span: Span | None) -> Literal:
         value = int(text)
         return Literal(INT if value < 1 << 31 else BIGINT, value, span=span)
     return decimal_literal(Decimal(text), span)
+
+
+def interval_literal(node: exp.Interval, span: Span | None) -> Literal:
+    """Return the constant of an interval in any of its spellings."""
+    unit = node.args.get("unit")
+    last = unit.expression if isinstance(unit, exp.IntervalSpan) else unit
+    text = str(node.this.name)
+    try:
+        value = parse_interval(text, None if last is None else str(last.name))
+    except RowError:
+        raise BindError(
+            "E0258",
+            f"{text!r} is not a value of type interval",
+            span=span,
+            hint="such as INTERVAL '5 minutes'",
+        ) from None
+    return Literal(INTERVAL, value, span=span)
 
 
 def decimal_literal(value: Decimal, span: Span | None) -> Literal:
@@ -137,7 +162,10 @@ def castable(source: SqlType, target: SqlType) -> bool:
         (Kind.TIMESTAMP, Kind.TIME),
         (Kind.TIMESTAMPTZ, Kind.TIME),
         (Kind.INTERVAL, Kind.TIME),
+        (Kind.JSONB, Kind.BOOLEAN),
     }
+    if a is Kind.JSONB and b in _NUMBERS:
+        return True
     return (a in _NUMBERS and b in _NUMBERS) or (a in _TIMES and b in _TIMES) or (a, b) in pairs
 
 
@@ -149,6 +177,10 @@ def coerce(expr: Expr, target: SqlType) -> Expr:
     """
     if expr.type == target:
         return expr
+    if expr.type == JSONB and (target.is_numeric or target == BOOLEAN):
+        # As its text: a string keeps its quotes, so that it is no number. 1.5 becomes 2.
+        text = coerce(expr, VARCHAR)
+        return coerce(coerce(text, numeric()) if target.is_integer else text, target)
     if isinstance(expr, Literal):
         return _literal(expr, target)
     if not castable(expr.type, target):

@@ -8,12 +8,41 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.types import DATE, DOUBLE
-from floodmark.plan.coerce import coerce
-from floodmark.plan.expressions import Expr
+from floodmark.catalog.functions import REGISTRY
+from floodmark.catalog.functions.zones import is_utc
+from floodmark.catalog.types import DATE, DOUBLE, JSONB, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from floodmark.errors import Span
+from floodmark.plan.calls import bind_call
+from floodmark.plan.coerce import coerce, refuse
+from floodmark.plan.expressions import Call, Cast, Expr, Literal, Now
 
 if TYPE_CHECKING:
     from floodmark.plan.binder import Binder
+
+
+def bind_special(binder: Binder, name: str, node: exp.Anonymous) -> Expr | None:
+    """Return a call in its other form, or None where it is no such call."""
+    counts, form = _FORMS.get(name, ((), None))
+    if form is not None and (not counts or len(node.expressions) in counts):
+        return form(binder, node)
+    wide = name.replace("json_", "jsonb_", 1)
+    if name.startswith("json_") and name not in REGISTRY and wide in (*REGISTRY, *_FORMS):
+        return bind_special(binder, wide, node) or binder.call(wide, node, node.expressions)
+    return None
+
+
+def bind_zone(
+    binder: Binder, node: exp.Expression, time: exp.Expression, zone: exp.Expression
+) -> Expr:
+    """Return `time AT TIME ZONE zone`; UTC keeps the order of times, others do not."""
+    args = [binder.bind(time), coerce(binder.bind(zone), VARCHAR)]
+    utc = isinstance(args[1], Literal) and is_utc(args[1].value)
+    return bind_call("timezone" if utc else "at_time_zone", args, binder.span(node))
+
+
+def _timezone(binder: Binder, node: exp.Anonymous) -> Expr:
+    zone, time = node.expressions
+    return bind_zone(binder, node, time, zone)
 
 
 def _date_part(binder: Binder, node: exp.Anonymous) -> Expr:
@@ -24,6 +53,12 @@ def _date(binder: Binder, node: exp.Anonymous) -> Expr:
     return coerce(binder.bind(node.expressions[0]), DATE)
 
 
+def _age(binder: Binder, node: exp.Anonymous) -> Expr:
+    span = binder.span(node)
+    today = Cast(TIMESTAMP, Cast(DATE, Now(TIMESTAMPTZ, span=span), span=span), span=span)
+    return bind_call("age", [today, coerce(binder.bind(node.expressions[0]), TIMESTAMP)], span)
+
+
 def _if(binder: Binder, node: exp.Anonymous) -> Expr:
     condition, *values = node.expressions
     case = exp.Case(ifs=[exp.If(this=condition, true=values[0])], default=[*values, None][1])
@@ -31,13 +66,57 @@ def _if(binder: Binder, node: exp.Anonymous) -> Expr:
     return binder.bind(case)
 
 
+def _to_jsonb(binder: Binder, node: exp.Anonymous) -> Expr:
+    return as_jsonb(binder.bind(node.expressions[0]), binder.span(node))
+
+
+def _build_object(binder: Binder, node: exp.Anonymous) -> Expr:
+    span, given = binder.span(node), [binder.bind(e) for e in node.expressions]
+    if len(given) % 2:
+        raise refuse("jsonb_build_object takes keys and values in pairs", span)
+    args = [as_jsonb(a, span) if i % 2 else coerce(a, VARCHAR) for i, a in enumerate(given)]
+    return bind_call("jsonb_build_object", args, span)
+
+
+def _build_array(binder: Binder, node: exp.Anonymous) -> Expr:
+    span = binder.span(node)
+    args = [as_jsonb(binder.bind(e), span) for e in node.expressions]
+    return bind_call("jsonb_build_array", args, span)
+
+
+def as_jsonb(expr: Expr, span: Span | None) -> Expr:
+    """Return a value as JSONB: numbers and truth values as such, all else as text."""
+    kind = expr.type.kind
+    match kind:
+        case Kind.JSONB:
+            return expr
+        case Kind.LIST | Kind.STRUCT | Kind.MAP:
+            raise refuse(f"to_jsonb of {expr.type} is not available", span, "build it by its parts")
+        case Kind.BOOLEAN:
+            return coerce(coerce(expr, VARCHAR), JSONB)
+        case _ if expr.type.is_numeric:
+            return bind_call("json_number", [coerce(expr, VARCHAR)], span)
+        case _:
+            text = coerce(expr, VARCHAR)
+            if kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+                parts = (text, Literal(VARCHAR, " "), Literal(VARCHAR, "T"))
+                text = Call(VARCHAR, "replace", parts, span=span)
+            if kind is Kind.TIMESTAMPTZ:
+                text = Call(VARCHAR, "||", (text, Literal(VARCHAR, ":00")), span=span)
+            return bind_call("json_text", [text], span)
+
+
 _FORMS: Mapping[str, tuple[tuple[int, ...], Callable[[Binder, exp.Anonymous], Expr]]] = (
-    MappingProxyType({"date_part": ((2,), _date_part), "date": ((1,), _date), "if": ((2, 3), _if)})
-)
-"""The numbers of arguments, and how the call is bound."""
-
-
-def bind_special(binder: Binder, name: str, node: exp.Anonymous) -> Expr | None:
-    """Return a call in its other form, or None where it is no such call."""
-    counts, form = _FORMS.get(name, ((), None))
-    return form(binder, node) if form is not None and len(node.expressions) in counts else None
+    MappingProxyType({
+        "date_part": ((2,), _date_part),
+        "date": ((1,), _date),
+        "age": ((1,), _age),
+        "timezone": ((2,), _timezone),
+        "if": ((2, 3), _if),
+        "to_jsonb": ((1,), _to_jsonb),
+        "to_json": ((1,), _to_jsonb),
+        "jsonb_build_object": ((), _build_object),
+        "jsonb_build_array": ((), _build_array),
+    })
+)  # fmt: skip
+"""The numbers of arguments, empty for any, and how the call is bound."""

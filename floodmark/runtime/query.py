@@ -20,6 +20,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.build import build_query
 from floodmark.plan.expressions import ColumnRef
 from floodmark.plan.rules import RULES
+from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.runtime import layout
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.inputs import micros_of
@@ -80,11 +81,14 @@ class Reader:
 
     def frame(self, node: n.Node) -> DataFrame:
         """Return the rows of a plan; an expression that refuses a row ends the query."""
+        return self._frame(lift_volatile(node))
+
+    def _frame(self, node: n.Node) -> DataFrame:
         register(self.tables.spark, expressions_of(node))
         if isinstance(node, n.Scan):
             columns = (quoted(name) for name in node.names)
             return self._readable[node.object].frame().selectExpr(*columns)
-        frames = [self.frame(child) for child in node.inputs]
+        frames = [self._frame(child) for child in node.inputs]
         return dispatch.batch(node, frames, self.tables.spark, self.now, strict=True)
 
     def _add(self, name: str, columns: Schema, frame: Frame) -> None:

@@ -19,6 +19,10 @@ _BARE_CALLS = frozenset(
         "localtimestamp",
         "localtime",
         "current_user",
+        "session_user",
+        "current_role",
+        "current_catalog",
+        "current_schema",
     ]
 )
 _CALLABLE_RESERVED = frozenset({"left", "right"})

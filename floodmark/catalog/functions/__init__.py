@@ -12,10 +12,18 @@ from typing import Protocol, TypeVar
 from floodmark.catalog.functions.aggregate import aggregates
 from floodmark.catalog.functions.arithmetic import arithmetic
 from floodmark.catalog.functions.array import arrays
+from floodmark.catalog.functions.bytes import byte_strings
+from floodmark.catalog.functions.calendar import calendars
 from floodmark.catalog.functions.comparison import comparison
+from floodmark.catalog.functions.constants import constants
 from floodmark.catalog.functions.datetime import datetimes
 from floodmark.catalog.functions.formats import formats
+from floodmark.catalog.functions.integers import integers
+from floodmark.catalog.functions.interval_scaling import interval_scaling
 from floodmark.catalog.functions.jsonb import jsonb
+from floodmark.catalog.functions.jsonb_edit import jsonb_edits
+from floodmark.catalog.functions.lists import lists
+from floodmark.catalog.functions.maps import maps
 from floodmark.catalog.functions.model import (
     NOT_CONSTANT,
     Accumulator,
@@ -30,11 +38,16 @@ from floodmark.catalog.functions.model import (
     Var,
     WindowFunction,
 )
+from floodmark.catalog.functions.number_format import number_formats
 from floodmark.catalog.functions.numbers import numbers
 from floodmark.catalog.functions.pattern import patterns
+from floodmark.catalog.functions.regexes import regexes
 from floodmark.catalog.functions.string import strings
+from floodmark.catalog.functions.texts import texts
+from floodmark.catalog.functions.time_parsing import time_parsing
 from floodmark.catalog.functions.volatile import volatile
 from floodmark.catalog.functions.window import window_functions
+from floodmark.catalog.functions.zones import zones
 from floodmark.catalog.overloads import choose
 from floodmark.catalog.types import SqlType
 
@@ -78,13 +91,26 @@ REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
     [
         *arithmetic(),
         *numbers(),
+        *integers(),
         *comparison(),
         *strings(),
+        *texts(),
+        *byte_strings(),
         *patterns(),
+        *regexes(),
         *datetimes(),
+        *interval_scaling(),
+        *calendars(),
+        *zones(),
         *formats(),
+        *time_parsing(),
+        *number_formats(),
         *arrays(),
+        *lists(),
+        *maps(),
         *jsonb(),
+        *jsonb_edits(),
+        *constants(),
         *volatile(),
     ]
 )

@@ -219,6 +219,7 @@ def _integer_operators(type_: SqlType, bits: int) -> list[Function]:
             Function(n, pair, type_, lambda o: f"({o[0]} % {_by(o[1])})", remainder, error=by_zero)
             for n in ("%", "mod")
         ),
+        Function("~", pair[:1], type_, "(~ {0})", lambda a: ~a),
         Function("neg", pair[:1], type_, minus, lambda a: fit_integer(-a, bits), error=over),
         Function(
             "abs",

@@ -73,6 +73,14 @@ def _join(items: tuple[str | None, ...], mark: str, null: str | None = None) -> 
     return mark.join(null if i is None else i for i in items if i is not None or null is not None)  # type: ignore[misc]
 
 
+def _append(items: tuple[Any, ...] | None, value: Any) -> tuple[Any, ...] | None:
+    return None if items is None else (*items, value)
+
+
+def _prepend(value: Any, items: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    return None if items is None else (value, *items)
+
+
 def arrays() -> list[Function]:
     """Return the array and struct family; indices count from 1, outside is NULL."""
     length = "CASE WHEN {1} = 1 AND size({0}) > 0 THEN size({0}) END"
@@ -118,6 +126,8 @@ def arrays() -> list[Function]:
             lambda v, a: (v, *(a or ())),
             strict=False,
         ),
+        Function("||", (_LIST_T, _T), _first, "concat({0}, array({1}))", _append, strict=False),
+        Function("||", (_T, _LIST_T), _second, "concat(array({0}), {1})", _prepend, strict=False),
         *(
             Function(n, (_LIST_T, _LIST_T), _first, "concat({0}, {1})", lambda a, b: (*a, *b))
             for n in ("array_cat", "||")

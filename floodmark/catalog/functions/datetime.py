@@ -312,12 +312,6 @@ def _in_utc(value: datetime, zone: str) -> datetime:
 
 def _zone(target: str) -> Callable[[Operands], str]:
     def spark(o: Operands) -> str:
-        if str(o[1].constant).upper() not in ("UTC", "GMT", "Z", "ETC/UTC", "+00", "+00:00"):
-            raise BindError(
-                "E0251",
-                f"time zone {o[1].constant!r} is not supported here",
-                hint="timestamps are kept in UTC: AT TIME ZONE 'UTC'",
-            )
         return f"CAST({o[0]} AS {target})"
 
     return spark

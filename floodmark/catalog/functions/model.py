@@ -64,6 +64,8 @@ class Var(Enum):
     """An array whose element is the common type."""
     TEXT = "any type, as text"
     """Any type; the binder casts it to VARCHAR."""
+    TEXTS = "character varying[]"
+    """An array of texts; an untyped literal becomes one."""
     STRUCT = "struct"
     MAP = "map"
 

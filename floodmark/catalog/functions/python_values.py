@@ -16,6 +16,7 @@ from typing import Any
 
 from floodmark.catalog.functions.arithmetic import fit_decimal, to_real
 from floodmark.catalog.functions.model import RowError, RowErrorCode
+from floodmark.catalog.json_text import dump_json, parse_json
 from floodmark.catalog.types import Kind, SqlType
 
 _BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
@@ -78,9 +79,7 @@ def _converted(value: Any, type_: SqlType) -> Any:
         case Kind.BYTEA:
             return bytes(_only(value, (bytes, bytearray)))
         case Kind.JSONB:
-            return json.dumps(
-                value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-            )
+            return dump_json(parse_json(json.dumps(value, allow_nan=False)))
         case Kind.LIST | Kind.STRUCT | Kind.MAP:
             return _nested(value, type_)
         case _:

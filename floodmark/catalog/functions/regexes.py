@@ -1,0 +1,163 @@
+"""The rest of the regular expressions: counting, splitting, extracting, SIMILAR TO."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from floodmark.catalog.functions.model import Function, Operand, Operands
+from floodmark.catalog.functions.pattern import check_regex
+from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.types import BOOLEAN, INT, VARCHAR, Kind, list_of
+from floodmark.errors import NotSupported
+
+_S = Kind.VARCHAR
+
+
+def _regex(o: Operands, at: int = 1, flags_at: int = 2) -> str:
+    """Return the checked pattern with its flags inside."""
+    check_regex(o[at])
+    pattern = str(o[at].constant or "")
+    flags = str(o[flags_at].constant or "") if len(o) > flags_at else ""
+    return _with_flags(pattern, flags)
+
+
+def _with_flags(pattern: str, flags: str) -> str:
+    if set(flags) - {"i", "c", "g"}:
+        raise NotSupported(
+            "E0372", f"regular expressions do not know the flags {flags!r}", hint="g and i"
+        )
+    return f"(?i){pattern}" if "i" in flags else pattern
+
+
+def _search(s: str, pattern: str, flags: str = "") -> re.Match[str] | None:
+    return re.search(_with_flags(pattern, flags), s)
+
+
+def _substring(s: str, pattern: str) -> str | None:
+    found = re.search(pattern, s)
+    if found is None:
+        return None
+    return found[1] if found.re.groups else found[0]
+
+
+def _print_substring(o: Operands) -> str:
+    regex = _regex(o)
+    group = 1 if re.compile(regex).groups else 0
+    found = f"regexp_extract({o[0]}, {quote(regex)}, {group})"
+    return f"CASE WHEN {o[0]} RLIKE {quote(regex)} THEN {found} END"
+
+
+def _groups(s: str, pattern: str, flags: str) -> tuple[str | None, ...] | None:
+    found = _search(s, pattern, flags)
+    return None if found is None else found.groups() or (found[0],)
+
+
+def _print_groups(o: Operands) -> str:
+    regex = _regex(o)
+    count = re.compile(regex).groups
+    places = range(1, count + 1) if count else [0]
+    items = ", ".join(f"regexp_extract({o[0]}, {quote(regex)}, {i})" for i in places)
+    return f"CASE WHEN {o[0]} RLIKE {quote(regex)} THEN array({items}) END"
+
+
+def _split(s: str, pattern: str) -> tuple[str, ...]:
+    pieces, at = [], 0
+    for found in re.finditer(pattern, s):
+        pieces.append(s[at : found.start()])
+        at = found.end()
+    return (*pieces, s[at:])
+
+
+def _print_split(o: Operands) -> str:
+    regex = _regex(o)
+    if re.search(regex, "") is not None:
+        raise NotSupported(
+            "E0371",
+            f"the regular expression {o[1].constant!r} matches the empty text",
+            hint="split by a pattern that takes at least one character",
+        )
+    return f"split({o[0]}, {quote(regex)}, -1)"
+
+
+def similar_regex(pattern: str, escape: str = "\\") -> str:
+    """Return the regular expression, for the whole text, of a SIMILAR TO pattern.
+
+    >>> similar_regex("a(b|c)_%.")
+    'a(?:b|c)..*\\\\.'
+    """
+    out, i, in_set = [], 0, False
+    while i < len(pattern):
+        c = pattern[i]
+        i += 1
+        if escape and c == escape and i < len(pattern):
+            out.append(re.escape(pattern[i]))
+            i += 1
+        elif in_set:
+            in_set = c != "]"
+            out.append("\\\\" if c == "\\" else c)
+        elif c == "[":
+            in_set = True
+            out.append(c)
+        else:
+            known = {"%": ".*", "_": ".", "(": "(?:"}
+            out.append(known.get(c) or (c if c in "|*+?{})" else re.escape(c)))
+    return "".join(out)
+
+
+def _print_similar(o: Operands) -> str:
+    if o[1].constant is None:
+        return "CAST(NULL AS BOOLEAN)"
+    escape = str(o[2].constant) if len(o) == 3 else "\\"
+    regex = f"(?s)^(?:{similar_regex(o[1].constant, escape)})$"
+    check_regex(Operand("", VARCHAR, regex))
+    # `$` also stands before a last line break.
+    end = f"(?s)^(?:{similar_regex(o[1].constant, escape)})\\z"
+    return f"({o[0]} RLIKE {quote(end)})"
+
+
+def _similar(s: str, pattern: str, escape: str = "\\") -> bool:
+    return re.fullmatch(similar_regex(pattern, escape), s, re.DOTALL) is not None
+
+
+def _print_count(o: Operands) -> str:
+    check_regex(o[1])
+    return f"regexp_count({o[0]}, {o[1]})"
+
+
+def regexes() -> list[Function]:
+    """Return the family; patterns and flags are literals."""
+    two, three = (_S, _S), (_S, _S, _S)
+    pattern, flags = frozenset({1}), frozenset({1, 2})
+
+    def test(o: Operands) -> str:
+        return f"({o[0]} RLIKE {quote(_regex(o))})"
+
+    matches: Callable[..., bool] = lambda s, p, f="": _search(s, p, f) is not None  # noqa: E731
+    return [
+        Function("regexp_like", two, BOOLEAN, test, matches, constant=pattern),
+        Function("regexp_like", three, BOOLEAN, test, matches, constant=flags),
+        Function(
+            "regexp_count", two, INT, _print_count,
+            lambda s, p: sum(1 for _ in re.finditer(p, s)), constant=pattern,
+        ),
+        Function(
+            "regexp_substr", two, VARCHAR, lambda o: _print_whole(o),
+            lambda s, p: None if (m := re.search(p, s)) is None else m[0], constant=pattern,
+        ),
+        Function("substring", two, VARCHAR, _print_substring, _substring, constant=pattern),
+        Function(
+            "regexp_match", three, list_of(VARCHAR), _print_groups, _groups, constant=flags
+        ),
+        Function(
+            "regexp_split_to_array", two, list_of(VARCHAR), _print_split, _split,
+            constant=pattern,
+        ),
+        Function("similar", two, BOOLEAN, _print_similar, _similar, constant=pattern),
+        Function("similar", three, BOOLEAN, _print_similar, _similar, constant=flags),
+    ]  # fmt: skip
+
+
+def _print_whole(o: Operands) -> str:
+    check_regex(o[1])
+    return f"regexp_substr({o[0]}, {o[1]})"

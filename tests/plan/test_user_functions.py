@@ -1,0 +1,242 @@
+"""CREATE FUNCTION: what is refused when, what a call becomes, what depends on it."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.functions import Determinism, RowError, RowErrorCode, lookup
+from floodmark.catalog.functions.python_values import from_python, to_python
+from floodmark.catalog.objects import Origin
+from floodmark.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    JSONB,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    VARCHAR,
+    Field,
+    SqlType,
+    list_of,
+    map_of,
+    numeric,
+    struct_of,
+)
+from floodmark.errors import Span, UserError
+from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
+from floodmark.plan.expressions import Expr, UserCall, Volatile, walk
+from floodmark.plan.user_functions import check, functions_of
+from floodmark.reference.expressions import evaluate
+from floodmark.sql import statements as s
+from floodmark.sql.parse import parse_expression, parse_script
+
+SCHEMA = (Field("i", INT), Field("t", VARCHAR), Field("d", DOUBLE))
+
+
+def created(sql: str) -> Catalog:
+    catalog = Catalog()
+    for statement in parse_script(sql):
+        assert isinstance(statement, s.Definition)
+        catalog = catalog.create(statement, Origin.STATEMENT)
+    return catalog
+
+
+def bound(text: str, sql: str) -> Expr:
+    functions = functions_of(created(sql).objects.values())
+    context = BindContext(Span.at(text, 0, 0), functions=functions)
+    return bind_scalar(parse_expression(text), SchemaScope(SCHEMA), context)
+
+
+def value(text: str, sql: str, **row: Any) -> Any:
+    return evaluate(bound(text, sql), {"i": 1, "t": "x", "d": 0.5, **row})
+
+
+PLUS = "CREATE FUNCTION plus(a int, b int) RETURNS bigint LANGUAGE sql AS 'SELECT a + b';"
+DOUBLE_IT = "CREATE FUNCTION double_it(int) RETURNS int LANGUAGE sql AS $$ $1 * 2 $$;"
+SHOUT = """
+CREATE FUNCTION shout(a int, b text) RETURNS text LANGUAGE python IMMUTABLE AS $$
+def shout(a, b):
+    if a == 3:
+        raise ValueError(a)
+    return a if a == 4 else f"{b}{a}!"
+$$;
+"""
+
+
+def test_an_sql_function_stands_in_the_place_of_its_call() -> None:
+    assert value("plus(i, 2) * 2", PLUS) == (6, None)
+    assert value("double_it(plus(i, 1)::int)", PLUS + DOUBLE_IT, i=4) == (10, None)
+    assert not any(isinstance(e, UserCall) for e in walk(bound("plus(i, 2)", PLUS)))
+    assert value("plus(i, 1)", PLUS, i=2**31 - 1) == (None, RowErrorCode.NUMBER_OUT_OF_RANGE)
+
+
+def test_a_volatile_call_inside_keeps_its_place() -> None:
+    sql = "CREATE FUNCTION dice() RETURNS double precision LANGUAGE sql AS 'random()';"
+    expr = bound("dice() + dice() + random()", sql)
+    places = [e.position for e in walk(expr) if isinstance(e, Volatile)]
+    assert sorted(places) == [0, 1, 2]
+    twice = bound("CASE dice() WHEN 1 THEN 'a' WHEN 2 THEN 'b' END", sql)
+    assert {e.position for e in walk(twice) if isinstance(e, Volatile)} == {0}
+
+
+def test_a_python_function_gives_a_value_or_a_row_error() -> None:
+    assert value("shout(i, t)", SHOUT) == ("x1!", None)
+    assert value("shout(i, t)", SHOUT, i=3) == (None, RowErrorCode.FUNCTION_RAISED)
+    assert value("shout(i, t)", SHOUT, i=4) == (None, RowErrorCode.WRONG_RESULT)
+    assert value("shout(i, t)", SHOUT, i=None) == ("xNone!", None)
+    assert value("coalesce(t, shout(3, t))", SHOUT) == ("x", None)
+
+
+def test_a_function_of_a_module() -> None:
+    sql = "CREATE FUNCTION root(double precision) RETURNS double precision LANGUAGE python AS 'math.sqrt';"  # noqa: E501
+    assert value("root(d * 8)", sql) == (2.0, None)
+    assert value("root(-d)", sql) == (None, RowErrorCode.FUNCTION_RAISED)
+    assert value("root(i)", sql) == (1.0, None)
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("", Determinism.VOLATILE),
+        ("VOLATILE", Determinism.VOLATILE),
+        ("STABLE", Determinism.STABLE),
+        ("IMMUTABLE", Determinism.DETERMINISTIC),
+    ],
+)
+def test_python_is_what_it_is_declared(word: str, wanted: Determinism) -> None:
+    sql = f"CREATE FUNCTION f(int) RETURNS int LANGUAGE python {word} AS 'operator.neg';"
+    call = bound("f(i)", sql)
+    assert isinstance(call, UserCall)
+    assert lookup(call).determinism is wanted
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'no.such.module';", "E0280"),
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'math.nothing';", "E0280"),
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'math';", "E0280"),
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef f(:\n$$;", "E0281"),  # noqa: E501
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\nimport nothing\n$$;", "E0281"),  # noqa: E501
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef g(x): pass\n$$;", "E0281"),  # noqa: E501
+        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS 'b + 1';", "E0282"),
+        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS 'f(a)';", "E0269"),
+        ("CREATE FUNCTION upper(a int) RETURNS int LANGUAGE sql AS 'a';", "E0283"),
+        ("CREATE FUNCTION f(a text) RETURNS date[] LANGUAGE sql AS 'a';", "E0284"),
+        ("CREATE FUNCTION f() RETURNS float IMMUTABLE LANGUAGE sql AS 'random()';", "E0285"),
+        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE rust AS 'a';", "E0386"),
+        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS 'SELECT k FROM t';", "E0386"),
+        ("CREATE FUNCTION f(a int) RETURNS TABLE (b int) LANGUAGE sql AS 'a';", "E0386"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_called_is_refused_when_it_is_created(sql: str, code: str) -> None:
+    with pytest.raises(UserError) as refused:
+        functions = functions_of(created(sql).objects.values())
+        for name, function in functions.items():
+            check(function, {n: f for n, f in functions.items() if n != name})
+    assert refused.value.code == code
+
+
+def test_what_takes_only_literals_may_come_as_a_parameter() -> None:
+    sql = "CREATE FUNCTION cut(u text, x timestamp) RETURNS timestamp LANGUAGE sql AS 'date_trunc(u, x)';"  # noqa: E501
+    function = functions_of(created(sql).objects.values())["cut"]
+    check(function, {})
+    assert value("cut('day', '2024-01-02 03:00')", sql) == (datetime(2024, 1, 2), None)
+
+
+@pytest.mark.parametrize("text", ["plus(i)", "plus(t, i)", "plus(i, i, i)"])
+def test_arguments_that_do_not_fit(text: str) -> None:
+    with pytest.raises(UserError) as refused:
+        bound(text, PLUS)
+    assert refused.value.code == "E0270"
+
+
+def test_table_functions_and_aggregates_are_kept_but_not_called() -> None:
+    sql = """CREATE FUNCTION g(int) RETURNS TABLE (a int) LANGUAGE python AS 'builtins.range';
+    CREATE AGGREGATE h(int) RETURNS int LANGUAGE python AS 'builtins.sum';"""
+    for text in ("g(i)", "h(i)"):
+        with pytest.raises(UserError) as refused:
+            bound(text, sql)
+        assert refused.value.code == "E0387"
+
+
+def test_what_calls_a_function_depends_on_it() -> None:
+    catalog = created(
+        PLUS
+        + """CREATE FUNCTION more(a int) RETURNS bigint LANGUAGE sql AS 'plus(a, 1)';
+        CREATE TABLE t (k int PRIMARY KEY, v bigint AS plus(k, 1));
+        CREATE MATERIALIZED VIEW w AS SELECT more(k) FROM t;
+        CREATE TABLE plus (k int);"""
+    )
+    assert catalog.dependents("function:plus") == ("function:more", "t", "w")
+    order = [o.key for o in catalog.order()]
+    assert order.index("function:plus") < order.index("t") < order.index("w")
+    (drop,) = parse_script("DROP FUNCTION plus")
+    assert isinstance(drop, s.Drop)
+    with pytest.raises(UserError) as used:
+        catalog.drop(drop)
+    assert used.value.code == "E0205"
+    (cascade,) = parse_script("DROP FUNCTION plus(int, int) CASCADE")
+    assert isinstance(cascade, s.Drop)
+    left, gone = catalog.drop(cascade)
+    assert set(gone) == {"function:plus", "function:more", "t", "w"}
+    assert list(left.objects) == ["plus"]
+
+
+WHEN = datetime(2024, 1, 2, 3, 4, 5)
+VALUES: list[tuple[SqlType, Any, Any]] = [
+    (BOOLEAN, True, True),
+    (BIGINT, 2**62, 2**62),
+    (numeric(9, 2), Decimal("1.25"), Decimal("1.25")),
+    (DOUBLE, 1.5, 1.5),
+    (VARCHAR, "ä", "ä"),
+    (BYTEA, b"\x00", b"\x00"),
+    (DATE, date(2024, 1, 2), date(2024, 1, 2)),
+    (TIME, 3_723_000_004, time(1, 2, 3, 4)),
+    (TIMESTAMP, WHEN, WHEN),
+    (TIMESTAMPTZ, WHEN.replace(tzinfo=UTC), WHEN.replace(tzinfo=UTC)),
+    (INTERVAL, (1, 2, 3), (1, 2, 3)),
+    (JSONB, '{"a":[1,null]}', {"a": [1, None]}),
+    (UUID, "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000a"),
+    (list_of(TIME), (0, None), [time(0), None]),
+    (struct_of(("a", INT), ("b", VARCHAR)), (1, None), {"a": 1, "b": None}),
+    (map_of(VARCHAR, INT), (("a", 1),), {"a": 1}),
+]
+
+
+@pytest.mark.parametrize(("type_", "engine", "python"), VALUES, ids=lambda v: str(v)[:20])
+def test_values_go_to_python_and_back(type_: SqlType, engine: Any, python: Any) -> None:
+    assert to_python(engine, type_) == python
+    assert from_python(python, type_) == engine
+    assert to_python(None, type_) is None and from_python(None, type_) is None
+
+
+@pytest.mark.parametrize(
+    ("value_", "type_"),
+    [
+        (1, BOOLEAN), (True, INT), (1.0, INT), (2**31, INT), ("1", INT), (1.5, numeric(9, 2)),
+        (Decimal(10) ** 9, numeric(9, 2)), ("x", DOUBLE), (1, VARCHAR), ("x", BYTEA),
+        (WHEN, DATE), (WHEN, TIMESTAMPTZ), (WHEN.replace(tzinfo=UTC), TIMESTAMP), ("x", UUID),
+        (float("nan"), JSONB), ({1, 2}, JSONB), ("ab", list_of(VARCHAR)), ([1, "x"], list_of(INT)),
+        ({"z": 1}, struct_of(("a", INT))), ((1, 2), struct_of(("a", INT))), ([1], map_of(INT, INT)),
+    ],
+)  # fmt: skip
+def test_values_of_another_type_are_refused(value_: Any, type_: SqlType) -> None:
+    with pytest.raises(RowError) as refused:
+        from_python(value_, type_)
+    assert refused.value.code is RowErrorCode.WRONG_RESULT
+
+
+def test_a_timedelta_is_an_interval() -> None:
+    assert from_python(timedelta(days=-1, hours=-2), INTERVAL) == (0, -1, -7_200_000_000)

@@ -1,0 +1,261 @@
+# ruff: noqa: E501
+"""Calls of every function that `expression_cases` leaves out, on the same rows."""
+
+from __future__ import annotations
+
+EXPRESSIONS = r"""
+gcd(i, 12)
+gcd(b, c)
+lcm(i, 12)
+lcm(b, c)
+factorial(i)
+factorial(5)
+width_bucket(d, 0, 10, 5)
+width_bucket(e, 10, 0, i)
+width_bucket(5.35, 0.024, 10.06, 5)
+log(2.0, e)
+log(d, e)
+cot(d)
+asinh(e)
+acosh(e)
+atanh(d)
+scale(n)
+to_hex(i)
+to_hex(b)
+to_bin(i)
+to_oct(b)
+pg_typeof(n)
+num_nulls(i, s, d)
+num_nonnulls(i, s, d)
+~i
+overlay(s placing 'XX' from 3)
+overlay(s placing 'XX' from 3 for 1)
+overlay(s placing t from j for i)
+chr(i)
+chr(8364)
+chr(119070)
+bit_length(s)
+quote_literal(s)
+quote_literal(i)
+quote_nullable(s)
+quote_ident(s)
+quote_ident('select')
+format('%s-%L-%%', s, t)
+format('%2$s %1$10s|%1$-10s|', i, s)
+format('%I', t)
+encode(s::bytea, 'hex')
+encode((s || s || s || s || s || s || s || s)::bytea, 'base64')
+decode(t, 'hex')
+decode('SGVsbG8=', 'base64')
+decode(s, 'base64')
+convert_from(decode('e282ac', 'hex'), 'UTF8')
+convert_from(decode('ff' || to_hex(i), 'hex'), 'UTF8')
+convert_to(s, 'utf-8')
+length(s::bytea)
+substr(s::bytea, 2, 3)
+substring(s::bytea, j, 4)
+get_byte(s::bytea, i)
+get_byte(s::bytea, 1)
+s::bytea || t::bytea
+sha1(s::bytea)
+sha224(s::bytea)
+sha256(s::bytea)
+sha384(s::bytea)
+sha512(s::bytea)
+md5(s::bytea)
+crc32(s::bytea)
+regexp_like(s, '^H')
+regexp_like(s, '^h', 'i')
+regexp_count(s, '[a-z]')
+regexp_substr(s, '[a-z]+')
+substring(s from '([a-z]+)')
+substring(s from 'l+')
+regexp_match(s, '(HELLO)', 'i')
+regexp_split_to_array(s, '[, ]')
+regexp_split_to_array(s, 'l+')
+s similar to '%(World|b,)%'
+s similar to 'H_llo%'
+s similar to '[A-Z][a-z]+, %'
+s not similar to '%,%'
+age(ts, us)
+age(us, ts)
+age(ts, dt)
+age(tz, '2000-02-29')
+date_bin('15 minutes', ts, '2001-01-01')
+date_bin('1 day 1 second', us, ts)
+date_bin('7 days', tz, '1999-12-31')
+make_time(8, 15, 23.5)
+make_time(i, j, 1)
+make_timestamp(2013, 7, 15, 8, 15, 23.5)
+make_timestamp(2013, i, j, 8, 15, 59.9999999)
+make_timestamptz(i, 7, 15, 8, 15, 23.5)
+make_interval(1, 2, 3, 4, 5, 6, 7.5)
+make_interval(i, j)
+make_interval()
+make_interval(0, 0, 0, 10)
+justify_hours(iv)
+justify_hours(iw)
+justify_hours(iv * 30)
+justify_days(iv)
+justify_days(iw)
+justify_days(iw * 7)
+isfinite(ts)
+isfinite(iv)
+tm - time '01:00'
+tm + iv
+tm - iv
+iv * 0.5
+iv * d
+1.5 * iw
+iv / 2
+iw / 3
+iv / d
+iw / e
+tz at time zone 'Europe/Berlin'
+ts at time zone 'America/New_York'
+us at time zone 'Asia/Tokyo'
+timezone('Asia/Kolkata', tz)
+timestamp '2024-03-31 02:30' at time zone 'Europe/Berlin'
+timestamp '2024-10-27 02:30' at time zone 'Europe/Berlin'
+to_char(ts, 'yyyy-mm-dd hh24:mi:ss.us')
+to_char(ts, 'FMMonth DD, YYYY')
+to_char(us, 'Day, FMDay, DY, MON, WW W CC J Q')
+to_char(ts, 'HH12:MI am SSSS YYY Y')
+to_char(dt, 'MONTH dy IYYY-IW-ID DDD')
+to_date('05 Dec 2000', 'DD Mon YYYY')
+to_date(s, 'YYYY-MM-DD')
+to_date('20240229', 'YYYYMMDD')
+to_timestamp(s, 'YYYY-MM-DD HH24:MI:SS')
+to_timestamp('2024/1/2 11:5:07.25 PM', 'YYYY-MM-DD HH12:MI:SS.MS AM')
+to_timestamp('2024-02-30', 'YYYY-MM-DD')
+to_char(n, '999,999.99')
+to_char(n, 'FM999999990.0')
+to_char(m, 'S000.9')
+to_char(w, '9.99')
+to_char(d, '99990.0099')
+to_char(i, '999')
+to_char(i, '9,999MI')
+to_char(j, 'FM99PR')
+to_char(j, '00PR')
+to_char(n, 'SG999.9')
+to_char(n, '.99')
+to_number('12,454.8-', '99G999D9')
+to_number(s, '999.9')
+to_number(t, '999.99')
+extract(year from iv)
+extract(month from iw)
+extract(hour from iw)
+extract(minute from iv)
+extract(second from iv)
+extract(hour from tm)
+extract(second from tm)
+extract(epoch from tm)
+extract(julian from dt)
+extract(millisecond from iv)
+date(ts)
+array_remove(array[i, j, 3, null], j)
+array_remove(array[i, null], null)
+array_replace(array[i, j, 1], 1, j)
+array_positions(array[i, j, 1, 1], 1)
+array_positions(array[s], 'x')
+array_distinct(array[d, e, d])
+array_sort(array[i, j, 3, null])
+array_sort(array[d, e, 1])
+array_sort(array[s, t, 'b'])
+array_reverse(array[i, j])
+array_min(array[i, j])
+array_max(array[d, e])
+array_lower(array[i], 1)
+array_upper(array[i, j], 1)
+array_ndims(array[i])
+trim_array(array[i, j, 3], 1)
+trim_array(array[i, j], j)
+(array[i, j, 3])[1:2]
+(array[i, j, 3])[2:]
+(array[i, j, 3])[:j]
+(array[i, j, 3])[0:1]
+array[i, j] @> array[1]
+array[1, i] <@ array[1, 2, 3]
+array[i, null] && array[j, null]
+array[i, null] @> array[null::int]
+'{a,"b c",NULL}'::text[]
+'{1,2}'::int[] || i
+array_to_string('{a,b,NULL}'::text[], '-', '*')
+string_to_array(s, 'l')
+map_from_key_values(array['a', t], array[i, j])
+map_from_key_values(array[s, t], array[i, j])
+map_keys(map_from_key_values(array['a', 'b'], array[i, j]))
+map_values(map_from_key_values(array['a', 'b'], array[i, j]))
+(map_from_key_values(array['a', 'b'], array[i, j]))['b']
+map_access(map_from_key_values(array['a', 'b'], array[i, j]), s)
+map_contains(map_from_key_values(array['a', 'b'], array[i, j]), 'c')
+map_length(map_from_key_values(array['a', 'b'], array[i, j]))
+map_cat(map_from_key_values(array['a', 'b'], array[i, j]), map_from_key_values(array['b'], array[7]))
+map_insert(map_from_key_values(array['a', 'b'], array[i, j]), 'c', 3)
+map_delete(map_from_key_values(array['a', 'b'], array[i, j]), 'a')
+'{"a": {"b": 1}, "c": "x", "d''e": [1, 2]}'::jsonb -> 'd''e'
+'{"a": {"b": 1}, "c": "x"}'::jsonb ->> t
+'[1, "2", null, {"a": 3}]'::jsonb -> -1
+'[1, "2", null, {"a": 3}]'::jsonb ->> i
+'[1, "2", null, {"a": 3}]'::jsonb -> j
+'{"a": [{"b": "x"}, 2]}'::jsonb #> '{a,0,b}'
+'{"a": [{"b": "x"}, 2]}'::jsonb #>> '{a,0,b}'
+'{"a": [{"b": "x"}, 2]}'::jsonb #>> array['a', '-1']
+'{"a": [{"b": "x"}, 2]}'::jsonb #> array['a', s]
+jsonb_extract_path('{"a": {"b": [1]}}', 'a', 'b')
+jsonb_extract_path_text('{"a": {"b": "t"}}', 'a', 'b')
+json_extract_path_text('{"a": {"b": "t"}}', 'a', s)
+'{"a": 1, "b": [1, {"c": null}]}'::jsonb @> '{"b": [{"c": null}]}'
+'{"a": 1, "b": [1, {"c": null}]}'::jsonb @> '{"a": 1.0}'
+'{"a": 1, "b": [1, {"c": null}]}'::jsonb @> '{"b": 1}'
+'["foo", 1, [2]]'::jsonb @> '"foo"'
+'["foo", 1, [2]]'::jsonb @> '[2]'
+'["foo", 1, [2]]'::jsonb @> '[[2], 1]'
+'{}' <@ jsonb_build_object('a', i)
+jsonb_build_object('a', i, 'b', s, 'c', p, 'd', ts, 'e', n, 'f', tz, 'g', dt) @> '{"c": true}'
+'{"a": 1}'::jsonb ? 'a'
+'["a", 1]'::jsonb ? t
+'"a"'::jsonb ? 'a'
+'{"a": 1, "b": 2}'::jsonb ?| array['c', 'b']
+'{"a": 1, "b": 2}'::jsonb ?& array['a', t]
+jsonb_typeof('[1]')
+jsonb_build_object('a', i, 'b', s, 'c', p, 'd', ts, 'e', n, 'f', tz, 'g', dt)
+jsonb_build_object('a', 1, 'a', j)
+jsonb_build_object(s, 1, 't', null)
+jsonb_build_array(i, s, p, null, iv)
+to_jsonb(s)
+to_jsonb(n)
+to_jsonb(d)
+to_jsonb(e)
+to_jsonb(p)
+to_jsonb(b)
+jsonb_build_object('a', i) || '{"a": 2, "b": [1]}'
+'[1]'::jsonb || to_jsonb(i)
+'{"a": 1}'::jsonb || '[2]'
+to_jsonb(i) || '{"a": 2}'
+to_jsonb(i) || to_jsonb(s)
+'{"a": 1, "b": 2}'::jsonb - 'a'
+'["a", 1, "b"]'::jsonb - 'a'
+'{"a": 1, "b": 2}'::jsonb - array['a', t]
+'["a", 1, "b"]'::jsonb - 1
+'["a", 1, "b"]'::jsonb - j
+'"a"'::jsonb - 'a'
+'{"a": [1, {"b": 2}]}'::jsonb #- '{a,1,b}'
+'{"a": [1, {"b": 2}]}'::jsonb #- '{a,-2}'
+jsonb_set('{"a": [1, {"b": 2}]}', '{a,1,b}', to_jsonb(i))
+jsonb_set('{"a": [1, {"b": 2}]}', '{a,5}', to_jsonb(s))
+jsonb_set('{"a": 1}', array['b'], '[null]')
+jsonb_set('{"a": 1}', '{b}', '2', false)
+jsonb_set('{"a": 1}', '{b,c}', '2')
+('{"a": 12, "b": "12", "c": 1.5, "d": true}'::jsonb -> 'a')::int
+('{"a": 12, "b": "12", "c": 1.5, "d": true}'::jsonb -> 'b')::int
+('{"a": 12, "b": "12", "c": 1.5, "d": true}'::jsonb -> 'c')::bigint
+('{"a": 12, "b": "12", "c": 1.5, "d": true}'::jsonb -> 'c')::double precision
+('{"a": 12, "b": "12", "c": 1.5, "d": true}'::jsonb -> 'd')::boolean
+current_user
+current_database()
+version()
+current_time
+localtime
+age(ts)
+""".strip().splitlines()
