@@ -127,9 +127,9 @@ def test_python_is_what_it_is_declared(word: str, wanted: Determinism) -> None:
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'no.such.module';", "E0280"),
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'math.nothing';", "E0280"),
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'math';", "E0280"),
-        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef f(:\n$$;", "E0281"),  # noqa: E501
-        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\nimport nothing\n$$;", "E0281"),  # noqa: E501
-        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef g(x): pass\n$$;", "E0281"),  # noqa: E501
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef f(:\n$$;", "E0281"),
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\nimport nothing\n$$;", "E0281"),
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef g(x): pass\n$$;", "E0281"),
         ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS 'b + 1';", "E0282"),
         ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS 'f(a)';", "E0269"),
         ("CREATE FUNCTION upper(a int) RETURNS int LANGUAGE sql AS 'a';", "E0283"),
