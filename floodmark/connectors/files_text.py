@@ -155,16 +155,20 @@ def _with_header(
 
 
 def json_cells(schema: Schema, variants: Sequence[str] = ()) -> str:
-    """Return the Spark text that parses the column `value` into a struct of cells.
+    """Return the Spark text that parses the column `value` into cells c0, c1, …
 
-    `variants` are keys that stand for columns of the same name in other case.
+    `variants` are keys that stand for columns of the same name in other case: Spark can parse
+    them, but not tell them apart by name.
     """
     types = {c.name.lower(): spark_type(c.type) for c in schema if c.type.kind in _NESTED}
     names = [*(c.name for c in schema), *variants]
-    cells = ", ".join(f"{quoted(c)} {types.get(c.lower(), 'STRING')}" for c in names)
+    found = [types.get(name.lower(), "STRING") for name in names]
+    cells = ", ".join(f"{quoted(c)} {t}" for c, t in zip(names, found, strict=True))
     ddl = quote(f"{cells}, {quoted(_UNPARSED)} STRING")
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}')"
-    return f"from_json(value, {ddl}, {options}) AS {_PARSED}"
+    places = ", ".join(f"c{i}: {t}" for i, t in enumerate(found))
+    struct = f"struct<{places}, {_UNPARSED}: STRING>"
+    return f"CAST(from_json(value, {ddl}, {options}) AS {struct}) AS {_PARSED}"
 
 
 def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
@@ -189,12 +193,14 @@ def json_cell_names(schema: Schema, variants: Sequence[str] = ()) -> dict[str, s
 
     >>> from floodmark.catalog.types import INT, Field
     >>> json_cell_names((Field("a", INT), Field("b", INT)), ["B"])
-    {'a': '__parsed.`a`', 'b': 'coalesce(__parsed.`b`, __parsed.`B`)'}
+    {'a': '__parsed.c0', 'b': 'coalesce(__parsed.c1, __parsed.c2)'}
     """
     out: dict[str, str | None] = {}
-    for column in schema:
-        others = [v for v in variants if v.lower() == column.name.lower()]
-        cells = [f"{_PARSED}.{quoted(name)}" for name in (column.name, *others)]
+    for i, column in enumerate(schema):
+        others = [
+            len(schema) + j for j, v in enumerate(variants) if v.lower() == column.name.lower()
+        ]
+        cells = [f"{_PARSED}.c{place}" for place in (i, *others)]
         out[column.name] = cells[0] if len(cells) == 1 else f"coalesce({', '.join(cells)})"
     return out
 
