@@ -78,7 +78,8 @@ def _fit_one(
         case Var.T:
             return 2, shared
         case Var.LIST_T if type_.kind in (Kind.LIST, Kind.UNKNOWN):
-            return 1, list_of(shared)
+            # An untyped text is an array beside an array only: '{a}' || x joins texts.
+            return 1 if type_.kind is Kind.LIST or Kind.LIST in known else 4, list_of(shared)
         case Var.TEXTS if type_ == list_of(VARCHAR) or type_.kind is Kind.UNKNOWN:
             return 2, list_of(VARCHAR)
         case Var.LIST | Var.STRUCT | Var.MAP if type_.kind.value == param.name.lower():

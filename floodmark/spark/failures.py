@@ -30,6 +30,8 @@ _MEANINGS = {
     RowErrorCode.INVALID_TEXT: "a text is not a value of the type that it is cast to",
     RowErrorCode.TIME_OUT_OF_RANGE: "a date or time is out of range",
     RowErrorCode.INVALID_ARGUMENT: "a function does not take this argument",
+    RowErrorCode.FUNCTION_RAISED: "a function that a user wrote raised an error",
+    RowErrorCode.WRONG_RESULT: "a function that a user wrote returned another type than declared",
 }
 
 _DATA_KINDS = (

@@ -55,6 +55,10 @@ _VALUES: list[tuple[Any, ...]] = [
      False, date(2024, 3, 1), datetime(2024, 3, 1, 0, 0, 1), _TS, datetime(2024, 3, 1, tzinfo=UTC), 3_600_000_000,
      (0, -3, 0), (0, 0, 1)),
     (None,) * 22,
+    (None, 7, None, 5, None, D("1.50"), None, D("2.5"), None, 2.0, None, "abc", None, True, None, date(2024, 1, 2),
+     None, datetime(2023, 5, 6, 7, 8, 9), None, 3_600_000_000, None, (1, 1, 1)),
+    (3, None, 2, None, 4, None, D("0.5000"), None, 1.0, None, 3.0, None, "b", None, True, None,
+     datetime(2024, 1, 2, 3, 4, 5), None, datetime(2024, 5, 6, tzinfo=UTC), None, (1, 2, 3), None),
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,8 +32,15 @@ SCHEMA = tuple(
 ROWS: list[dict[str, Any]] = [
     {"k": 1, "t": None, "d": 0.0, "n": None, "ts": datetime(2024, 1, 2), "__epoch": 3},
     {"k": None, "t": "1", "d": -0.0, "n": None, "ts": None, "__epoch": 3},
-    {"k": 1, "t": "", "d": float("nan"), "n": 1, "ts": datetime(1, 1, 1, 0, 0, 0, 5), "__epoch": 4},
-    {"k": -5, "t": "äé~4:𝄞" * 20, "d": 1e300, "n": -1, "ts": None, "__epoch": 2**40},
+    {
+        "k": 1,
+        "t": "",
+        "d": float("nan"),
+        "n": Decimal("1.00"),
+        "ts": datetime(1, 1, 1, 0, 0, 0, 5),
+        "__epoch": 4,
+    },
+    {"k": -5, "t": "äé~4:𝄞" * 20, "d": 1e300, "n": Decimal("-1.50"), "ts": None, "__epoch": 2**40},
 ]
 SEED = RowSeed(
     "pipeline's \\ seed", "view", tuple((f.name, f.type) for f in SCHEMA[:-1]), "__epoch"

@@ -107,10 +107,10 @@ def _slice(value: bytes, start: int, length: int | None = None) -> bytes:
 def _print_slice(o: Operands) -> str:
     first = f"greatest({o[1]}, 1)"
     if len(o) == 2:
-        return f"substring({o[0]}, {first})"
+        return f"CASE WHEN {o[1]} IS NOT NULL THEN substring({o[0]}, {first}) END"
     rest = f"CAST({o[2]} AS BIGINT) + least(CAST({o[1]} AS BIGINT) - 1, 0L)"
     text = f"substring({o[0]}, {first}, CAST(greatest(0L, {rest}) AS INT))"
-    return f"CASE WHEN {o[2]} >= 0 THEN {text} END"
+    return f"CASE WHEN {o[2]} >= 0 AND {o[1]} IS NOT NULL THEN {text} END"
 
 
 def _digits(base: str, bits: int) -> Callable[[int], str]:
@@ -122,7 +122,7 @@ def _bases() -> list[Function]:
     for name, base, spark in (
         ("to_hex", "x", "lower(hex({0}))"),
         ("to_bin", "b", "bin({0})"),
-        ("to_oct", "o", "conv(CAST({0} AS STRING), 10, 8)"),
+        ("to_oct", "o", "conv(hex({0}), 16, 8)"),
     ):
         low = "(CAST({0} AS BIGINT) & 4294967295L)"
         out.append(Function(name, (_I,), VARCHAR, spark.format(low), _digits(base, 32)))

@@ -73,14 +73,14 @@ def _print_factorial(o: Operands) -> str:
 
 def _width_bucket(value: float, low: float, high: float, count: int) -> int:
     sound = math.isfinite(low) and math.isfinite(high) and not math.isnan(value)
-    if count <= 0 or low == high or not sound:
+    if not 0 < count < (1 << 31) - 1 or low == high or not sound:
         raise RowError(RowErrorCode.INVALID_ARGUMENT)
     if low > high:
         value, low, high = -value, -low, -high
     if value < low:
         return 0
     if value >= high:
-        return fit_integer(count + 1, 31)
+        return count + 1
     # The order of the operations decides the last bit.
     return int(float(count) * (value - low) / (high - low)) + 1
 
@@ -99,10 +99,6 @@ def _print_bucket(o: Operands) -> str:
         f"CASE WHEN {count} BETWEEN 1 AND 2147483646 AND {low} <> {high} AND {finite} THEN "
         f"CASE WHEN {low} < {high} THEN {inside('')} ELSE {inside('-')} END END"
     )
-
-
-def _bucket_error(o: Operands, value: str) -> str | None:
-    return _ARGUMENT(o, value)
 
 
 def _safely(function: Callable[..., float]) -> Callable[..., float]:
@@ -132,8 +128,7 @@ def integers() -> list[Function]:
         *_pair(BIGINT, 63),
         Function("factorial", (_L,), _WIDE, _print_factorial, _factorial, error=_RANGE),
         Function(
-            "width_bucket", (_D, _D, _D, _I), INT, _print_bucket, _width_bucket,
-            error=_bucket_error,
+            "width_bucket", (_D, _D, _D, _I), INT, _print_bucket, _width_bucket, error=_ARGUMENT
         ),
         Function("log", (_D, _D), DOUBLE, log, _safely(_log), error=_ARGUMENT),
         Function(

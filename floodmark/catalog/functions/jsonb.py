@@ -77,12 +77,12 @@ def array_of(value: str) -> str:
 
 def print_text(value: str) -> str:
     """Return the Spark text of a variant as text, its own text read once."""
-    kind = "schema_of_variant(v)"
+    kind = "schema_of_variant(__v)"
     text = (
-        f"CASE WHEN {kind} = 'STRING' THEN try_variant_get(v, '$', 'string') "
-        f"WHEN {kind} <> 'VOID' THEN to_json(v) END"
+        f"CASE WHEN {kind} = 'STRING' THEN try_variant_get(__v, '$', 'string') "
+        f"WHEN {kind} <> 'VOID' THEN to_json(__v) END"
     )
-    return f"transform(array({value}), v -> {text})[0]"
+    return f"transform(array({value}), __v -> {text})[0]"
 
 
 def _at(value: str, index: str) -> str:
@@ -106,18 +106,19 @@ def _found(o: Operands) -> str:
 
 def _path(o: Operands) -> str:
     # In a path a text may be a field or an index.
-    index = "try_cast(k AS INT)"
-    one = f"coalesce(try_element_at({object_of('v')}, k), {_at('v', index)})"
+    index = "try_cast(__k AS INT)"
+    one = f"coalesce(try_element_at({object_of('__v')}, __k), {_at('__v', index)})"
     path = o[1].sql if o[1].type.kind is Kind.LIST else f"array({', '.join(x.sql for x in o[1:])})"
-    return f"aggregate({path}, {variant(o[0])}, (v, k) -> {one})"
+    return f"aggregate({path}, {variant(o[0])}, (__v, __k) -> {one})"
 
 
 def has(value: str, key: str) -> str:
     """Return the Spark text of "the key is a field, an element, or the text itself"."""
-    is_key = f"schema_of_variant(e) = 'STRING' AND try_variant_get(e, '$', 'string') = {key}"
+    # Arguments stand inside: names that no column has.
+    is_key = f"schema_of_variant(__e) = 'STRING' AND try_variant_get(__e, '$', 'string') = {key}"
     fields = f"coalesce(map_contains_key({object_of(value)}, {key}), FALSE)"
-    items = f"coalesce(exists({array_of(value)}, e -> {is_key}), FALSE)"
-    alone = f"coalesce(exists(array({value}), e -> {is_key}), FALSE)"
+    items = f"coalesce(exists({array_of(value)}, __e -> {is_key}), FALSE)"
+    alone = f"coalesce(exists(array({value}), __e -> {is_key}), FALSE)"
     return f"({fields} OR {items} OR {alone})"
 
 
@@ -248,14 +249,14 @@ def _getters() -> list[Function]:
 def _tests() -> list[Function]:
     def some(word: str) -> Callable[[Operands], str]:
         def spark(o: Operands) -> str:
-            found = f"{word}({o[1]}, k -> coalesce({has('v', 'k')}, FALSE))"
-            inner = f"exists(array({variant(o[0])}), v -> {found})"
+            found = f"{word}({o[1]}, __k -> coalesce({has('__v', '__k')}, FALSE))"
+            inner = f"exists(array({variant(o[0])}), __v -> {found})"
             return f"CASE WHEN {o[0]} IS NOT NULL AND {o[1]} IS NOT NULL THEN {inner} END"
 
         return spark
 
     def one(o: Operands) -> str:
-        inner = f"exists(array({variant(o[0])}), v -> {has('v', o[1].sql)})"
+        inner = f"exists(array({variant(o[0])}), __v -> {has('__v', o[1].sql)})"
         return f"CASE WHEN {o[0]} IS NOT NULL AND {o[1]} IS NOT NULL THEN {inner} END"
 
     return [

@@ -32,18 +32,18 @@ def key_text(text: str) -> str:
 
 def _object_text(fields: str) -> str:
     """Return the Spark text of an object from a map of variants, keys in order."""
-    pair = f"concat({key_text('k')}, ':', to_json(try_element_at({fields}, k)))"
-    return f"concat('{{', array_join(transform(array_sort(map_keys({fields})), k -> {pair}), ','), '}}')"  # noqa: E501
+    pair = f"concat({key_text('__k')}, ':', to_json(try_element_at({fields}, __k)))"
+    return f"concat('{{', array_join(transform(array_sort(map_keys({fields})), __k -> {pair}), ','), '}}')"  # noqa: E501
 
 
 def _array_text(items: str) -> str:
-    return f"concat('[', array_join(transform({items}, i -> to_json(i)), ','), ']')"
+    return f"concat('[', array_join(transform({items}, __i -> to_json(__i)), ','), ']')"
 
 
 def _bound(values: dict[str, str], result: str) -> str:
-    """Print `result` with names for texts that it reads often, as fields of `s`."""
+    """Print `result` with names for texts that it reads often, as fields of `__s`."""
     fields = ", ".join(f"'{name}', {text}" for name, text in values.items())
-    return f"transform(array(named_struct({fields})), s -> {result})[0]"
+    return f"transform(array(named_struct({fields})), __s -> {result})[0]"
 
 
 def _concat(a: str, b: str) -> str:
@@ -59,13 +59,13 @@ def _concat(a: str, b: str) -> str:
 
 
 def _print_concat(o: Operands) -> str:
-    merged = "map_concat(map_filter(s.m, (k, v) -> NOT map_contains_key(s.n, k)), s.n)"
+    merged = "map_concat(map_filter(__s.m, (__k, __v) -> NOT map_contains_key(__s.n, __k)), __s.n)"
     objects = _bound_again(merged)
-    items = "concat(coalesce(s.a, array(s.v)), coalesce(s.b, array(s.w)))"
+    items = "concat(coalesce(__s.a, array(__s.v)), coalesce(__s.b, array(__s.w)))"
     value = (
-        "CASE WHEN s.v IS NULL OR s.w IS NULL THEN NULL "
-        f"WHEN s.m IS NOT NULL AND s.n IS NOT NULL THEN {objects} "
-        "WHEN (s.m IS NULL) <> (s.n IS NULL) AND s.a IS NULL AND s.b IS NULL THEN NULL "
+        "CASE WHEN __s.v IS NULL OR __s.w IS NULL THEN NULL "
+        f"WHEN __s.m IS NOT NULL AND __s.n IS NOT NULL THEN {objects} "
+        "WHEN (__s.m IS NULL) <> (__s.n IS NULL) AND __s.a IS NULL AND __s.b IS NULL THEN NULL "
         f"ELSE {_array_text(items)} END"
     )
     left, right = variant(o[0]), variant(o[1])
@@ -77,7 +77,7 @@ def _print_concat(o: Operands) -> str:
 
 
 def _bound_again(fields: str) -> str:
-    return f"transform(array({fields}), f -> {_object_text('f')})[0]"
+    return f"transform(array({fields}), __f -> {_object_text('__f')})[0]"
 
 
 def _without(text: str, *keys: str | None) -> str:
@@ -94,10 +94,10 @@ def _without(text: str, *keys: str | None) -> str:
 def _print_without(o: Operands) -> str:
     key = f"array({o[1]})" if o[1].type.kind is Kind.VARCHAR else o[1].sql
     listed = f"coalesce(array_contains({key}, {{}}), FALSE)"
-    text = listed.format("try_variant_get(i, '$', 'string')")
-    kept = f"map_filter(s.m, (k, v) -> NOT {listed.format('k')})"
-    items = f"filter(s.a, i -> NOT (schema_of_variant(i) = 'STRING' AND {text}))"
-    value = f"CASE WHEN s.m IS NOT NULL THEN {_bound_again(kept)} WHEN s.a IS NOT NULL THEN {_array_text(items)} END"  # noqa: E501
+    text = listed.format("try_variant_get(__i, '$', 'string')")
+    kept = f"map_filter(__s.m, (__k, __v) -> NOT {listed.format('__k')})"
+    items = f"filter(__s.a, __i -> NOT (schema_of_variant(__i) = 'STRING' AND {text}))"
+    value = f"CASE WHEN __s.m IS NOT NULL THEN {_bound_again(kept)} WHEN __s.a IS NOT NULL THEN {_array_text(items)} END"  # noqa: E501
     parts = {"m": object_of(variant(o[0])), "a": array_of(variant(o[0]))}
     return f"CASE WHEN {o[1]} IS NOT NULL THEN {_bound(parts, value)} END"
 
@@ -114,7 +114,7 @@ def _without_at(text: str, at: int) -> str:
 def _print_without_at(o: Operands) -> str:
     items = array_of(variant(o[0]))
     place = f"CASE WHEN {o[1]} >= 0 THEN {o[1]} ELSE size({items}) + {o[1]} END"
-    kept = f"transform(filter(transform({items}, (i, n) -> named_struct('i', i, 'n', n)), p -> p.n <> {place}), p -> p.i)"  # noqa: E501
+    kept = f"transform(filter(transform({items}, (__i, __n) -> named_struct('i', __i, 'n', __n)), __p -> __p.n <> {place}), __p -> __p.i)"  # noqa: E501
     return f"CASE WHEN {o[1]} IS NOT NULL THEN {_array_text(kept)} END"
 
 
@@ -163,7 +163,7 @@ def _path_of(o: Operands) -> list[str]:
 def _print_edit(value: str, path: Sequence[str], new: str | None, create: bool, depth: int) -> str:
     """Print the new JSON text of a variant; variables are numbered by depth."""
     key, *rest = path
-    m, a, s = f"m{depth}", f"a{depth}", f"s{depth}"
+    m, a, s = f"__m{depth}", f"__a{depth}", f"__s{depth}"
     inner = "{}"
     if rest:
         inner = _print_edit(f"{s}.x", rest, new, create, depth + 1)
@@ -314,7 +314,10 @@ def _builders() -> list[Function]:
             "jsonb_build_array", (Var.ANY,), JSONB, print_items, items, variadic=True,
             strict=False,
         ),
-        Function("json_text", (_S,), JSONB, lambda o: key_text(o[0].sql), dump),
+        Function(
+            "json_text", (_S,), JSONB,
+            lambda o: f"CASE WHEN {o[0]} IS NOT NULL THEN {key_text(o[0].sql)} END", dump,
+        ),
         Function("json_number", (_S,), JSONB, _print_number, _number),
     ]  # fmt: skip
 

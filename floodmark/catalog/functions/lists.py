@@ -95,8 +95,9 @@ def _slice(items: List, low: int, high: int) -> List:
     return items[max(0, low - 1) : max(0, high)]
 
 
-_CONTAINS = "forall({1}, y -> y IS NOT NULL AND coalesce(exists({0}, x -> x <=> y), FALSE))"
-_OVERLAPS = "exists({0}, x -> x IS NOT NULL AND coalesce(exists({1}, y -> y <=> x), FALSE))"
+_IN = "__y IS NOT NULL AND coalesce(exists({%d}, __x -> __x <=> __y), FALSE)"
+_CONTAINS = f"forall({{1}}, __y -> {_IN % 0})"
+_OVERLAPS = f"exists({{0}}, __y -> {_IN % 1})"
 
 
 def _sets() -> list[Function]:
@@ -128,11 +129,11 @@ def _searches() -> list[Function]:
         params = (_LIST_T, *(_T,) * count)
         return Function(name, params, _first, spark, python, typed=True, strict=False)
 
-    at = "transform(filter(sequence(1, size({0})), i -> get({0}, i - 1) <=> {1}), i -> i)"
+    at = "filter(sequence(1, size({0})), __i -> get({0}, __i - 1) <=> {1})"
     return [
-        changed("array_remove", "filter({0}, x -> NOT (x <=> {1}))", _remove),
+        changed("array_remove", "filter({0}, __x -> NOT (__x <=> {1}))", _remove),
         changed(
-            "array_replace", "transform({0}, x -> CASE WHEN x <=> {1} THEN {2} ELSE x END)",
+            "array_replace", "transform({0}, __x -> CASE WHEN __x <=> {1} THEN {2} ELSE __x END)",
             _replace, 2,
         ),
         Function(
@@ -176,6 +177,9 @@ def lists() -> list[Function]:
             _trim, error=refused,
         ),
         Function(
-            "array_slice", (_LIST, _I, _I), _first, f"slice({{0}}, {first}, {size})", _slice
+            "array_slice", (_LIST, _I, _I), _first,
+            "CASE WHEN {1} IS NOT NULL AND {2} IS NOT NULL "
+            f"THEN slice({{0}}, {first}, {size}) END",
+            _slice,
         ),
     ]  # fmt: skip

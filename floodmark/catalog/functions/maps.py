@@ -55,9 +55,9 @@ def _insert(m: Map | None, key: Any, value: Any) -> Map | None:
 def maps() -> list[Function]:
     """Return the map family; a key that is not there gives NULL."""
     # Spark raises for NULL keys and for keys that come twice.
-    sound = "size({0}) = size({1}) AND NOT exists({0}, k -> k IS NULL) AND size(array_distinct({0})) = size({0})"  # noqa: E501
-    rest = "map_filter({0}, (k, v) -> NOT map_contains_key({1}, k))"
-    without = "map_filter({0}, (k, v) -> NOT (k <=> {1}))"
+    sound = "size({0}) = size({1}) AND NOT exists({0}, __k -> __k IS NULL) AND size(array_distinct({0})) = size({0})"  # noqa: E501
+    rest = "map_filter({0}, (__k, __v) -> NOT map_contains_key({1}, __k))"
+    without = "map_filter({0}, (__k, __v) -> NOT (__k <=> {1}))"
     return [
         Function(
             "map_from_key_values", (_LIST, _LIST), _made,
@@ -90,7 +90,7 @@ def maps() -> list[Function]:
             _insert, strict=False,
         ),
         Function(
-            "map_delete", (_MAP, _ANY), _first, without,
+            "map_delete", (_MAP, _ANY), _first, f"CASE WHEN {{1}} IS NOT NULL THEN {without} END",
             lambda m, k: tuple(p for p in m if p[0] != k),
         ),
     ]  # fmt: skip

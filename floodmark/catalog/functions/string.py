@@ -31,14 +31,17 @@ def _print_substring(o: Operands) -> str:
     start, wide = o[1], "CAST({} AS BIGINT)"
     plain = start.is_constant and (start.constant or 0) >= 1
     first = start.sql if plain else f"greatest({start}, 1)"
+    # greatest() leaves NULLs out.
+    given = "" if plain else f" AND {start} IS NOT NULL"
     if len(o) == 2:
-        return f"substring({o[0]}, {first})"
+        text = f"substring({o[0]}, {first})"
+        return text if plain else f"CASE WHEN {start} IS NOT NULL THEN {text} END"
     length = o[2]
     if plain and length.is_constant and (length.constant or 0) >= 0:
         return f"substring({o[0]}, {first}, {length})"
     rest = f"{wide.format(length)} + least({wide.format(start)} - 1, 0L)"
     text = f"substring({o[0]}, {first}, CAST(greatest(0L, {rest}) AS INT))"
-    return f"CASE WHEN {length} >= 0 THEN {text} END"
+    return f"CASE WHEN {length} >= 0{given} THEN {text} END"
 
 
 def _substring_error(o: Operands, value: str) -> str | None:

@@ -36,7 +36,8 @@ def _print_overlay(o: Operands) -> str:
     rest = f"CAST({o[2]} AS BIGINT) + {length}"
     rest = f"CAST(least(greatest({rest}, 1L), 2147483647L) AS INT)"
     text = f"concat(substring({o[0]}, 1, {o[2]} - 1), {o[1]}, substring({o[0]}, {rest}))"
-    return f"CASE WHEN {o[2]} > 0 THEN {text} END"
+    # greatest() leaves NULLs out.
+    return f"CASE WHEN {o[2]} > 0 AND {length} IS NOT NULL THEN {text} END"
 
 
 def _chr(code: int) -> str:

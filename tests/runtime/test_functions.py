@@ -1,0 +1,57 @@
+"""Functions of users, from CREATE to DROP: in views, in queries, in statements, with bad rows."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from warehouses import NAMES, READINGS, Site, put, visible
+
+from floodmark.errors import UserError
+
+pytestmark = pytest.mark.spark
+
+GRADE = """
+CREATE FUNCTION grade(v INT, k TEXT) RETURNS TEXT LANGUAGE python IMMUTABLE AS $$
+def grade(v, k):
+    if v == 2:
+        raise ValueError("two is not graded")
+    return v if v == 3 else f"{k}{v}"
+$$;
+"""
+NET = "CREATE FUNCTION net(v INT) RETURNS NUMERIC(9,2) LANGUAGE sql AS $$ v / 1.25 $$;"
+VIEW = "CREATE MATERIALIZED VIEW g AS SELECT id, grade(v, k) AS grade, net(v) AS net FROM s;"
+
+
+def test_a_function_from_create_to_drop(site: Site) -> None:
+    put(site.landing, "a", [(i, "x", i, i or None) for i in range(5)])
+    site.define(READINGS, NAMES, GRADE, NET, VIEW)
+    with site.connect() as fm:
+        fm.advance()
+        assert visible(site.root / "warehouse", "g") == [
+            (0, "xNone", None),
+            (1, "x1", Decimal("0.80")),
+            (4, "x4", Decimal("3.20")),
+        ]
+        dead = fm.execute("SELECT reason, expression FROM g__dead_letter ORDER BY reason").rows
+        assert list(dead) == [("E0626", "grade(v, k)"), ("E0627", "grade(v, k)")]
+        _in_statements(fm)
+        with pytest.raises(UserError) as used:
+            fm.execute("DROP FUNCTION grade")
+        assert used.value.code == "E0205"
+        assert [row[0] for row in fm.execute("SHOW FUNCTIONS").rows] == ["grade", "net", "twice"]
+        shown = fm.execute("SHOW CREATE FUNCTION net").rows[0]
+        assert shown[0] == "net" and "LANGUAGE sql" in shown[1]
+        assert "grade(v, k)" in str(fm.explain("g"))
+
+
+def _in_statements(fm) -> None:  # type: ignore[no-untyped-def]
+    drawn = fm.execute("SELECT grade(9, 'q'), net(10), random() BETWEEN 0 AND 1").rows
+    assert list(drawn) == [("q9", 8, True)]
+    with pytest.raises(UserError) as refused:
+        fm.execute("SELECT grade(2, 'q')")
+    assert refused.value.code == "E0626"
+    fm.execute("CREATE FUNCTION twice(t TEXT) RETURNS TEXT LANGUAGE python AS 'operator.neg'")
+    fm.execute("INSERT INTO d VALUES ('x', grade(7, 'n'))")
+    fm.execute("UPDATE d SET name = grade(8, name) WHERE grade(1, k) = 'x1'")
+    assert list(fm.execute("SELECT * FROM d").rows) == [("x", "n78")]
