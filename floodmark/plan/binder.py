@@ -17,7 +17,7 @@ from floodmark.catalog.types import (
 )
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind import AggregateCollector, BindContext, Scope, WindowCollector
-from floodmark.plan.calls import CLOCKS, bind_call, bind_volatile, folded
+from floodmark.plan.calls import CLOCKS, bind_call, bind_volatile, folded, unknown_function
 from floodmark.plan.coerce import (
     bind_type,
     coerce,
@@ -382,6 +382,8 @@ class Binder:
             return bind_user_call(self, self.context.functions[name], node, call.expressions)
         if name in _VOLATILE and not call.expressions:
             return bind_volatile(name, self.context.positions.of(node), self.span(node))
+        if name not in REGISTRY:
+            raise unknown_function(name, self.context.functions, self.span(node))
         return self.call(name, node, call.expressions)
 
     def without_calls(self) -> Binder:

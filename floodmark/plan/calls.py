@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from sqlglot import exp
@@ -105,6 +105,13 @@ def operand_of(expr: Expr, sql: str = "x") -> Operand:
     return Operand(sql, expr.type, expr.value if isinstance(expr, Literal) else NOT_CONSTANT)
 
 
+def unknown_function(name: str, known: Iterable[str], span: Span | None) -> BindError:
+    """Return the error for a name that is no function, with near ones; `known` are the users'."""
+    near = nearest_names(name, known)
+    hint = f"did you mean {', '.join(near)}?" if near else None
+    return BindError("E0269", f"there is no function {name}", span=span, hint=hint)
+
+
 S = TypeVar("S", bound=Signature)
 
 
@@ -113,9 +120,7 @@ def choose_overload(
 ) -> tuple[S, list[Expr]]:
     """Return the overload for these arguments, and the arguments coerced to it."""
     if not overloads:
-        near = nearest_names(name)
-        hint = f"did you mean {', '.join(near)}?" if near else None
-        raise BindError("E0269", f"there is no function {name}", span=span, hint=hint)
+        raise unknown_function(name, (), span)
     types = [a.type for a in args]
     found = choose(overloads, types)
     if found is None:

@@ -162,6 +162,12 @@ def test_arguments_that_do_not_fit(text: str) -> None:
     assert refused.value.code == "E0270"
 
 
+def test_a_name_that_is_not_there_has_near_ones() -> None:
+    with pytest.raises(UserError) as refused:
+        bound("shuot(i, t)", SHOUT)
+    assert refused.value.code == "E0269" and "shout" in str(refused.value.hint)
+
+
 def test_table_functions_and_aggregates_are_kept_but_not_called() -> None:
     sql = """CREATE FUNCTION g(int) RETURNS TABLE (a int) LANGUAGE python AS 'builtins.range';
     CREATE AGGREGATE h(int) RETURNS int LANGUAGE python AS 'builtins.sum';"""

@@ -160,10 +160,11 @@ def aggregate_for(name: str, types: Iterable[SqlType]) -> Aggregate:
     return found[0]
 
 
-def nearest_names(name: str, limit: int = 3) -> list[str]:
-    """Return the functions whose names resemble `name`.
+def nearest_names(name: str, known: Iterable[str] = (), limit: int = 3) -> list[str]:
+    """Return the functions, those in `known` included, whose names resemble `name`.
 
     >>> nearest_names("lenght")[0]
     'length'
     """
-    return get_close_matches(name, [*REGISTRY, *AGGREGATES, *WINDOWS], n=limit, cutoff=0.6)
+    names = [*known, *REGISTRY, *AGGREGATES, *WINDOWS]
+    return get_close_matches(name, names, n=limit, cutoff=0.6)

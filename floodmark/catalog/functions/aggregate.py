@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
-from functools import cmp_to_key
+from functools import cmp_to_key, reduce
+from operator import and_, or_, xor
 from typing import Any
 
 from floodmark.catalog.functions.arithmetic import (
@@ -30,6 +32,8 @@ from floodmark.catalog.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
+    INT,
+    SMALLINT,
     VARCHAR,
     Kind,
     SqlType,
@@ -303,6 +307,16 @@ def _boolean(name: str, spark: str, wanted: bool) -> Aggregate:
     )
 
 
+def _bits(name: str, combine: Callable[[int, int], int], type_: SqlType) -> Aggregate:
+    def python(rows: Rows, _: Types, __: SqlType) -> int | None:
+        values = present(rows)
+        return reduce(combine, values) if values else None
+
+    return Aggregate(
+        name, (type_.kind,), type_, f"{name}({{distinct}}{{0}}){{filter}}", python,
+    )  # fmt: skip
+
+
 def _string_agg(rows: Rows, _: Types, __: SqlType) -> str | None:
     kept = [row for row in rows if row[0] is not None]
     return (kept[0][1] or "").join(row[0] for row in kept) if kept else None
@@ -364,6 +378,11 @@ def aggregates() -> list[Aggregate]:
         _boolean("bool_and", "bool_and", False),
         _boolean("every", "bool_and", False),
         _boolean("bool_or", "bool_or", True),
+        *(
+            _bits(name, combine, type_)
+            for name, combine in (("bit_and", and_), ("bit_or", or_), ("bit_xor", xor))
+            for type_ in (SMALLINT, INT, BIGINT)
+        ),
         *spreads(),
         *_ordered(),
     ]

@@ -174,7 +174,9 @@ def _interval_maker(count: int) -> Function:
         years, months, weeks, days, hours, minutes, seconds = (
             f"CAST({t} AS BIGINT)" if i < 6 else t for i, t in enumerate(texts)
         )
-        fraction = f"CASE WHEN abs({seconds}) < 1e12D THEN CAST(rint({seconds} * 1e6D) AS BIGINT) END"  # noqa: E501
+        fraction = (
+            f"CASE WHEN abs({seconds}) < 1e12D THEN CAST(rint({seconds} * 1e6D) AS BIGINT) END"
+        )
         present = " AND ".join(f"{x} IS NOT NULL" for x in o) or "TRUE"
         return print_interval(
             present,
@@ -225,9 +227,7 @@ def _print_carried(high: str, low: str, size: int) -> tuple[str, str]:
 
 def _justifiers() -> list[Function]:
     def hours(o: Operands) -> str:
-        days, micros = _print_carried(
-            f"CAST({o[0]}.days AS BIGINT)", f"{o[0]}.micros", DAY_MICROS
-        )
+        days, micros = _print_carried(f"CAST({o[0]}.days AS BIGINT)", f"{o[0]}.micros", DAY_MICROS)
         return print_interval(f"{o[0]} IS NOT NULL", f"{o[0]}.months", days, micros)
 
     def days(o: Operands) -> str:

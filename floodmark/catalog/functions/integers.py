@@ -41,7 +41,9 @@ def _pair(type_: SqlType, bits: int) -> list[Function]:
         share = f"CAST(abs(CAST({o[0]} AS {wide})) / {gcd} AS {wide})"
         size = f"try_multiply({share}, abs(CAST({o[1]} AS {wide})))"
         text = f"CASE WHEN {o[0]} = 0 OR {o[1]} = 0 THEN 0 ELSE try_cast({size} AS {name}) END"
-        return f"CASE WHEN {o[0]} IS NOT NULL AND {o[1]} IS NOT NULL THEN CAST({text} AS {name}) END"  # noqa: E501
+        return (
+            f"CASE WHEN {o[0]} IS NOT NULL AND {o[1]} IS NOT NULL THEN CAST({text} AS {name}) END"
+        )
 
     return [
         Function(

@@ -143,7 +143,7 @@ def contains(value: Any, part: Any, *, top: bool = True) -> bool:
             return any(contains(v, part, top=False) for v in value)
         case (bool(), _) | (_, bool()) | (None, _) | (_, None):
             return value is part
-        case (int() | float() | Decimal()), (int() | float() | Decimal()):
+        case ((int() | float() | Decimal()), (int() | float() | Decimal())):
             return bool(value == part)
         case _:
             return type(value) is type(part) and bool(value == part)

@@ -173,7 +173,9 @@ def _print_edit(value: str, path: Sequence[str], new: str | None, create: bool, 
     if _index(key) is not None:
         at = f"CASE WHEN {_index(key)} >= 0 THEN {_index(key)} ELSE size({array_of(value)}) + {_index(key)} END"  # noqa: E501
         found = f"coalesce({found}, get({array_of(value)}, {at}))"
-    struct = f"named_struct('v', {value}, 'm', {object_of(value)}, 'a', {array_of(value)}, 'x', {found})"  # noqa: E501
+    struct = (
+        f"named_struct('v', {value}, 'm', {object_of(value)}, 'a', {array_of(value)}, 'x', {found})"
+    )
     body = f"CASE WHEN {s}.m IS NOT NULL THEN {fields} WHEN {s}.a IS NOT NULL THEN {items} ELSE to_json({s}.v) END"  # noqa: E501
     return f"transform(array({struct}), {s} -> {body})[0]"
 

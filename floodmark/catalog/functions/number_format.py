@@ -99,7 +99,9 @@ def _format(value: Decimal, pattern: str) -> str:
         if mark == ",":
             body += "," if place > start else " "
         else:
-            body += whole.zfill(template.digits)[-template.digits :][place] if place >= start else " "  # noqa: E501
+            body += (
+                whole.zfill(template.digits)[-template.digits :][place] if place >= start else " "
+            )
             place += 1
     if template.bare:
         kept, tail = fraction[: template.kept], fraction[template.kept :]
@@ -150,7 +152,9 @@ def _print_body(template: _Template, n: int, scale: int) -> str:
     over = f"(length(p.i) > {n} AND NOT {blank})"
     shown = f"least({n}, CASE WHEN {blank} THEN 0 ELSE length(p.i) END)"
     start = f"least({n} - {shown}, {template.first_zero})"
-    digits = f"CASE WHEN {over} THEN repeat('#', {n}) ELSE right(lpad(p.i, {max(n, 1)}, '0'), {n}) END"  # noqa: E501
+    digits = (
+        f"CASE WHEN {over} THEN repeat('#', {n}) ELSE right(lpad(p.i, {max(n, 1)}, '0'), {n}) END"
+    )
     pieces, place = [], 0
     for mark in template.before:
         if mark == ",":
