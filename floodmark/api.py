@@ -161,7 +161,7 @@ class Floodmark:
         """
         with self.scheduler.held("applying the pipeline files"):
             plan = self.plan(pipelines)
-            if plan.changes or set(plan.catalog.objects) != set(self.deployed.catalog.objects):
+            if plan.changes or deployment.defines_else(plan, self.deployed):
                 statements.apply_plan(plan, self.scheduler, discard_rows=discard_rows)
         return plan
 
@@ -176,7 +176,8 @@ class Floodmark:
                 f"the pipeline files differ from what is deployed: {what}",
                 hint="look at `floodmark plan`, then run `floodmark plan --apply`",
             )
-        return self.apply(pipelines) if plan.changes else plan
+        new = plan.changes or deployment.defines_else(plan, self.deployed)
+        return self.apply(pipelines) if new else plan
 
     def advance(
         self,

@@ -123,6 +123,12 @@ class Plan:
         return frozenset(c.key for c in self.changes if c.action != "drop")
 
 
+def defines_else(plan: Plan, deployed: Deployed) -> bool:
+    """Tell whether a plan's definitions are not the deployed ones, functions and indexes too."""
+    now, then = (c.objects for c in (plan.catalog, deployed.catalog))
+    return {k: o.sql for k, o in now.items()} != {k: o.sql for k, o in then.items()}
+
+
 def plan_files(desired: Desired, deployed: Deployed) -> Plan:
     """Compare the pipeline files with what is deployed.
 

@@ -55,3 +55,13 @@ def _in_statements(fm) -> None:  # type: ignore[no-untyped-def]
     fm.execute("INSERT INTO d VALUES ('x', grade(7, 'n'))")
     fm.execute("UPDATE d SET name = grade(8, name) WHERE grade(1, k) = 'x1'")
     assert list(fm.execute("SELECT * FROM d").rows) == [("x", "n78")]
+
+
+def test_a_function_alone_in_the_files_is_deployed(site: Site) -> None:
+    site.define(NET)
+    with site.connect() as fm:
+        assert list(fm.execute("SELECT net(10)").rows) == [(8,)]
+    site.define(NET.replace("1.25", "2.5"))
+    with site.connect() as fm:
+        assert list(fm.execute("SELECT net(10)").rows) == [(4,)]
+        assert fm.plan(site.pipelines).changes == ()
