@@ -15,7 +15,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind, key_of
 from floodmark.errors import DataError, NotSupported, UserError
 from floodmark.plan import nodes as n
-from floodmark.runtime import deployment, statements, system
+from floodmark.runtime import deployment, statements, suspension, system
 from floodmark.runtime.deployment import Deployed, Desired, Plan
 from floodmark.runtime.layout import beside
 from floodmark.runtime.query import Reader
@@ -24,7 +24,6 @@ from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
 from floodmark.runtime.settings import ACCEPTED, DEFAULTS, check_setting, retention_of
 from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.runtime.summary import EpochSummary
-from floodmark.runtime.suspension import run_resume
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
@@ -145,7 +144,7 @@ class Floodmark:
         desired = deployment.read_files(folder)
         for setting in desired.settings:
             if setting.name.lower() not in ACCEPTED:
-                check_setting(setting.name, setting.span)
+                check_setting(setting.name.lower(), setting.span)
             self._set(setting)
         return desired
 
@@ -225,7 +224,7 @@ class Floodmark:
             case s.Definition() | s.Drop():
                 return statements.run_ddl(statement, self.scheduler)
             case s.AlterResume():
-                return run_resume(statement, self.scheduler)
+                return suspension.run_resume(statement, self.scheduler)
             case s.Explain():
                 return explain_result(statement, self.deployed)
             case s.Show() | s.Describe():
@@ -276,7 +275,7 @@ class Floodmark:
         read = {scan.object for scan in n.scans(node)}
         with self.sessions().guarded():
             result = table_result(node.schema, reader.frame(node).toArrow())
-        return replace(result, notices=statements.suspensions(read, self.scheduler))
+        return replace(result, notices=suspension.notices(read, self.scheduler))
 
     def find(self, name: str) -> AnalysedObject:
         """Return an object by name: a relation, else a sink of that name."""
@@ -291,11 +290,12 @@ class Floodmark:
         return explain_statement(parse_statement(name), deployed)
 
     def _set(self, statement: s.SetOption) -> Result:
-        if statement.name not in DEFAULTS:
+        name = statement.name.lower()
+        if name not in DEFAULTS:
             return Result(status="SET", notices=(f"nothing follows from {statement.name} here",))
-        value = DEFAULTS[statement.name] if statement.value is None else statement.value
+        value = DEFAULTS[name] if statement.value is None else statement.value
         retention_of(value, statement.span)
-        self._settings[statement.name] = value
+        self._settings[name] = value
         return Result(status="SET")
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:

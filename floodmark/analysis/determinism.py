@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from floodmark.catalog.functions import Determinism, lookup
-from floodmark.plan.expressions import Call, Expr, Now, walk
+from floodmark.catalog.functions import Determinism
+from floodmark.plan.determinism import class_of
+from floodmark.plan.expressions import Expr, Now, walk
 
 
 def is_deterministic(expr: Expr) -> bool:
@@ -18,10 +19,4 @@ def reads_now(expr: Expr) -> bool:
 
 def determinism(expr: Expr) -> Determinism:
     """Return the weakest class of anything inside the expression."""
-    classes = [Determinism.DETERMINISTIC]
-    for part in walk(expr):
-        if isinstance(part, Now):
-            classes.append(Determinism.STABLE)
-        elif isinstance(part, Call):
-            classes.append(lookup(part).determinism)
-    return max(classes, key=list(Determinism).index)
+    return max(map(class_of, walk(expr)), key=list(Determinism).index)

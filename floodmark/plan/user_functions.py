@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.functions import AGGREGATES, REGISTRY, WINDOWS, Determinism, lookup
+from floodmark.catalog.functions import AGGREGATES, REGISTRY, WINDOWS, Determinism
 from floodmark.catalog.functions.user import FunctionKind, UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.catalog.types import SqlType, struct_of
@@ -21,7 +21,8 @@ from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.bind import BindContext
 from floodmark.plan.calls import choose_overload
 from floodmark.plan.coerce import bind_type, coerce
-from floodmark.plan.expressions import Call, ColumnRef, Expr, Now, UserCall, walk
+from floodmark.plan.determinism import class_of
+from floodmark.plan.expressions import ColumnRef, Expr, UserCall, walk
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_expression, parse_statement
 
@@ -136,19 +137,14 @@ def check(function: UserFunction, functions: Functions) -> None:
         # An argument that must be a literal may well be one where the function is called.
         return
     declared_weaker = function.determinism is not Determinism.DETERMINISTIC
-    if not declared_weaker and any(map(_varies, walk(bound))):
+    varies = any(class_of(part) is not Determinism.DETERMINISTIC for part in walk(bound))
+    if not declared_weaker and varies:
         raise BindError(
             "E0285",
             f"{function.name} is declared IMMUTABLE and calls a function that is not",
             span=function.span,
             hint="leave IMMUTABLE out: the engine looks into SQL functions itself",
         )
-
-
-def _varies(expr: Expr) -> bool:
-    if isinstance(expr, Now):
-        return True
-    return isinstance(expr, Call) and lookup(expr).determinism is not Determinism.DETERMINISTIC
 
 
 def bind_user_call(

@@ -109,6 +109,7 @@ class Evaluation:
         self.now = inputs.now
         self._changes: dict[n.Node, Rows | None] = {}
         self._settled: dict[n.Node, DataFrame | None] = {}
+        self._bounds: dict[n.Node, Bounds] = {}
         register(inputs.spark, (e for node in plan.nodes for e in expressions_of(node)))
 
     def root(self) -> Rows | None:
@@ -179,7 +180,9 @@ class Evaluation:
 
     def bounds(self, node: n.Node) -> Bounds:
         """Return where the values of a node's changes lie."""
-        return bounds.of_changes(node, self.inputs.bounds) or {}
+        if node not in self._bounds:
+            self._bounds[node] = bounds.of_changes(node, self.inputs.bounds) or {}
+        return self._bounds[node]
 
     def before(self, node: n.Node, within: Bounds = _EVERYWHERE) -> DataFrame | None:
         """Return the rows of a re-readable node before the epoch, at least those within bounds."""

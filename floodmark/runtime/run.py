@@ -62,6 +62,10 @@ class Run:
         self.select = select
         self.left = set(left)
         self.suspended = set(scheduler.log.suspended())
+        self._splits = {
+            source: [Split.from_json(split) for split in taken]
+            for source, taken in record.splits.items()
+        }
 
     def advance(self, keys: Collection[str]) -> None:
         """Advance objects, each after those that flow into it.
@@ -107,13 +111,13 @@ class Run:
 
     def _suspend(self, key: str, error: Exception) -> None:
         """Log a suspension; a defect of the engine stops one object, like a fault of its user."""
+        log, now = self.scheduler.log, self.scheduler.clock.now()
         if isinstance(error, FloodmarkError):
             message, code = error.message, error.code
         else:
-            trace = "".join(traceback.format_exception(error))
-            message, code = f"a defect of Floodmark: {trace}", "E0609"
-        now = self.scheduler.clock.now()
-        self.scheduler.log.record("suspend", now, message, object=key, code=code)
+            message, code = f"a defect of Floodmark: {type(error).__name__}: {error}", "E0609"
+            log.record("note", now, "".join(traceback.format_exception(error)), object=key)
+        log.record("suspend", now, message, object=key, code=code)
 
     def _one(self, key: str) -> ObjectRecord | _Skipped:
         """Advance one object, or say why not."""
@@ -136,10 +140,6 @@ class Run:
 
     def work(self) -> Work:
         """Return what the epoch asks, with what it has done so far."""
-        splits = {
-            source: [Split.from_json(split) for split in taken]
-            for source, taken in self.record.splits.items()
-        }
         unfilled = {k for k, r in self.progress.before.records.items() if not r.versions}
         created = self.created | unfilled
         return Work(
@@ -149,7 +149,7 @@ class Run:
             self.progress.cut(),
             self.pipeline,
             created,
-            splits,
+            self._splits,
             self.record.dml,
             {"catalog_version": self.record.catalog_version},
             self.scheduler.seed,

@@ -107,11 +107,12 @@ class ObjectStages:
         adds: tuple[DataFile, ...],
         removes: tuple[DataFile, ...],
         on: Handle | None,
-    ) -> None:
+    ) -> Handle:
         """Commit a state table for this epoch."""
         handle = self.writer.commit(table, schema, adds, removes, on)
         self.versions[table] = handle.version
         failpoints.reach("first_table_committed")
+        return handle
 
 
 @dataclass
@@ -297,16 +298,16 @@ class ValuesFiles:
         done = self.stages.writer.recorded(self.table)
         if done is None:
             handle = self.stages.handle_before(self.table)
-            stored = self.before(gone.within)
+            touched = () if handle is None else prune(handle, None, gone.within)
             names = [quoted(f.name) for f in self.schema]
             rows = fresh().selectExpr(*names)
-            if stored is not None:
+            if handle is not None and touched:
+                stored = self.stages.tables.read(handle, self.schema, touched)
+                assert stored is not None
                 others = keyed.without(stored.where(live), gone.rows, gone.key, few=gone.few)
                 rows = others.selectExpr(*names).unionAll(rows)
             files = self.stages.writer.write(self.table, rows)
-            removes = () if handle is None else prune(handle, None, gone.within)
-            self.stages.commit(self.table, self.schema, files, removes, handle)
-            done = self.stages.tables.at(self.table, self.stages.versions[self.table])
+            done = self.stages.commit(self.table, self.schema, files, touched, handle)
         self.stages.versions[self.table] = done.version
         return self.stages.tables.of_epoch(done, self.schema, self.epoch)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
 from floodmark.analysis.pipeline import AnalysedObject
@@ -17,6 +17,7 @@ from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
+from floodmark.runtime.suspension import notices
 from floodmark.sql import statements as s
 from floodmark.storage.delta_types import delta_schema
 from floodmark.storage.epoch_log import dml_of
@@ -35,10 +36,8 @@ def run_ddl(statement: s.Definition | s.Drop, scheduler: Scheduler) -> Result:
         plan = deployment.plan_statement(statement, scheduler.deployed())
         if plan is None:
             return Result(status=status, notices=("nothing to do",))
-        summary = apply_plan(plan, scheduler)
-    created = [c.key for c in plan.changes if c.key in summary.suspended]
-    notices = tuple(f"{k} is suspended: {summary.suspended[k]}" for k in created)
-    return Result(status=status, notices=notices)
+        apply_plan(plan, scheduler)
+    return Result(status=status, notices=notices(plan.created, scheduler))
 
 
 def _kind(statement: s.Definition | s.Drop) -> str:
@@ -98,17 +97,7 @@ def run_dml(statement: Dml, scheduler: Scheduler, reader: Callable[[], Reader]) 
         folder, taken = _write_rows(statement, target, scheduler, reader())
         rows = _take_in(statement, target, folder, taken, scheduler)
     status = f"{word} {'0 ' if word == 'INSERT' else ''}{rows}"
-    return Result(rowcount=rows, status=status, notices=suspensions([target.key], scheduler))
-
-
-def suspensions(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
-    """Return a notice for each object that is suspended: its rows are those of an older epoch."""
-    suspended = scheduler.log.suspended()
-    return tuple(
-        f"{key} is suspended since epoch {event.epoch}, and stays as it was before: {event.message}"
-        for key, event in suspended.items()
-        if key in keys
-    )
+    return Result(rowcount=rows, status=status, notices=notices([target.key], scheduler))
 
 
 def _target(statement: Dml, deployed: Deployed) -> AnalysedObject:

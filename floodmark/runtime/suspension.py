@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind, key_of, qualified
 from floodmark.errors import UserError
@@ -17,6 +19,28 @@ def resume_command(found: AnalysedObject) -> str:
     """Return the statement that lifts an object's suspension."""
     name = ".".join(map(quote_name, found.name.split(".")))
     return f"ALTER {found.kind.value.upper()} {name} RESUME"
+
+
+def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
+    """Return, for each of some objects that is suspended or waits for one, why, and what to do.
+
+    Its rows are those of the last epoch that it has taken in.
+    """
+    suspended = scheduler.log.suspended()
+    if not suspended:
+        return ()
+    pipeline = scheduler.deployed().pipeline
+    out = []
+    for key in (k for k in keys if k in pipeline.objects):
+        causes = [key] if key in suspended else _causes(key, pipeline, scheduler)
+        for cause in causes[:1]:
+            event = suspended[cause]
+            what = "is suspended" if cause == key else f"waits for {cause}, which is suspended,"
+            out.append(
+                f"{key} {what} since epoch {event.epoch}: {event.message}; "
+                f"mend it, then {resume_command(pipeline[cause])}"
+            )
+    return tuple(out)
 
 
 def run_resume(statement: s.AlterResume, scheduler: Scheduler) -> Result:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from floodmark.analysis.determinism import reads_now
 from floodmark.analysis.monotonicity import monotone_column
-from floodmark.catalog.functions import Determinism, aggregate_for, lookup
+from floodmark.catalog.functions import Determinism, aggregate_for
+from floodmark.plan.determinism import class_of
 from floodmark.plan.expressions import (
     AggCall,
     BoolOp,
@@ -31,7 +32,7 @@ def culprits(expressions: Iterable[Expr]) -> tuple[str, ...]:
 
 def is_volatile(expr: Expr) -> bool:
     """Tell whether two evaluations within one epoch may differ."""
-    return any(_class(part) is Determinism.VOLATILE for part in walk(expr))
+    return any(class_of(part) is Determinism.VOLATILE for part in walk(expr))
 
 
 def volatile_aggregate(call: AggCall) -> str | None:
@@ -73,13 +74,7 @@ def _follows_time(expr: Expr) -> bool:
     return columns_of(bare) == {time.name} and monotone_column(bare) == time.name
 
 
-def _class(part: Expr) -> Determinism:
-    if isinstance(part, Now):
-        return Determinism.STABLE
-    return lookup(part).determinism if isinstance(part, Call) else Determinism.DETERMINISTIC
-
-
 def _name(part: Expr) -> str | None:
-    if _class(part) is Determinism.DETERMINISTIC:
+    if class_of(part) is Determinism.DETERMINISTIC:
         return None
     return f"{part.function}()" if isinstance(part, Call) else "now()"

@@ -140,9 +140,9 @@ class _Gathering:
         hidden = () if self.found.relation.primary_key else (Field(ROW_ID, BIGINT),)
         return (*fields, *hidden, Field(EPOCH, BIGINT))
 
-    def _fed(self, key: str, ordinal: int) -> _Operations | None:
+    def _fed(self, name: str, ordinal: int) -> _Operations | None:
         """Return the operations of one sink."""
-        sink = self.task.work.pipeline[key]
+        sink = self.task.work.pipeline[name]
         assert sink.plan is not None
         inputs = self.task.work.inputs(self.task.tables, sink)
         mine = replace(self.stages, owner=sink)
@@ -157,14 +157,14 @@ class _Gathering:
             return None
         frame = self._with_origin(frame, sink)
         operations = merge.sink_operations(frame, self.columns, self._tie(sink), ordinal)
-        keyed = self.found.relation.primary_key
-        within = {c: b for c, b in evaluation.bounds(root).items() if c in keyed}
+        key = self.found.relation.primary_key
+        within = {c: ends for c, ends in evaluation.bounds(root).items() if c in key}
         return _Operations(operations, within)
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
         """Return what orders the sink's rows of one key: the upstream stream key."""
-        keyed = bool(self.found.relation.primary_key)
-        return sink.relation.stream_key if keyed else self.found.relation.stream_key
+        owner = sink if self.found.relation.primary_key else self.found
+        return owner.relation.stream_key
 
     def _with_origin(self, frame: DataFrame, sink: AnalysedObject) -> DataFrame:
         """Add the hidden key of a table without one: the sink and its upstream stream key."""

@@ -19,7 +19,7 @@ from floodmark.connectors.base import Split
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.inputs import EpochInputs, Origin
+from floodmark.runtime.inputs import EpochInputs, Origin, micros_of
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.rows import Rows, stamped
@@ -84,7 +84,7 @@ class Task:
     @property
     def now(self) -> int:
         """Return the epoch's time in microseconds."""
-        return self.work.inputs(self.tables, self.found).now
+        return micros_of(self.work.now)
 
     def stages(self, owner: AnalysedObject) -> ObjectStages:
         """Return where operators of the object's plan, or of a sink's, keep things."""
@@ -166,7 +166,7 @@ class Task:
         """Return the changes that put new rows in the place of the stored ones of their keys."""
         columns, key = self.found.relation.columns, self.found.relation.stream_key
         stored, small = self.stored_rows(within)
-        few = not self.work.inputs(self.tables, self.found).fills
+        few = self.work.inputs(self.tables, self.found).few
         chosen = merge.new_row_per_key(rows.frame, columns, key)
         pairs = merge.pairs(chosen, stored, columns, key, small=small, few=few)
         return materialize.as_changes(pairs, columns, self.work.epoch)
