@@ -131,6 +131,9 @@ class Connector(Protocol):
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
         """Return (low, high) of a column over the splits if statistics say so, else None."""
 
+    def changed(self, splits: Sequence[Split]) -> str | None:
+        """Say, in one sentence, why splits cannot be read again as they were; None: they can."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:

@@ -24,6 +24,7 @@ from floodmark.connectors.files_discovery import (
     PARTITION,
     FileFacts,
     FoundFile,
+    changed_since,
     check_pinned,
     list_new,
     offer_files,
@@ -117,6 +118,11 @@ class FilesConnector:
         from floodmark.connectors import files_parquet
 
         return files_parquet.bounds_of(self.folder, splits, column)
+
+    def changed(self, splits: Sequence[Split]) -> str | None:
+        """Say which file is gone or is not the one that was logged: by size, time and digest."""
+        found = (changed_since(self.folder, split, digest=True) for split in splits)
+        return next((what for what in found if what is not None), None)
 
     def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits: one scan per form of file, plus one row for each file that is none."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from floodmark.errors import DataError
 
 PARTITION = 0
 """A folder is one partition."""
+_DIGESTED = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def _split(
     pinned = {"file": found.path.name, "size": found.size, "mtime": found.mtime}
     if facts.bad is not None:
         return Split(PARTITION, position, position + 1, 1, {**pinned, "bad": facts.bad})
+    pinned["digest"] = digest_of(found.path)
     if facts.exact and facts.rows > room:
         # A small remainder of room is not worth a second look at the file.
         if not first and room < facts.rows // 10:
@@ -167,26 +170,49 @@ def stat_file(path: Path) -> FoundFile | None:
     return FoundFile(path, status.st_size, status.st_mtime_ns)
 
 
-def check_pinned(folder: Path, split: Split) -> None:
-    """Refuse a file that is gone or is not the one that was logged."""
+def digest_of(path: Path) -> str:
+    """Return a digest of the beginning and the end of a file: 128 KiB, whatever its size.
+
+    The end of a Parquet file has the statistics of all its columns.
+    """
+    digest = blake2b(digest_size=12)
+    with path.open("rb") as file:
+        digest.update(file.read(_DIGESTED))
+        start = file.tell()
+        file.seek(max(start, file.seek(0, os.SEEK_END) - _DIGESTED))
+        digest.update(file.read(_DIGESTED))
+    return digest.hexdigest()
+
+
+def changed_since(folder: Path, split: Split, *, digest: bool = False) -> str | None:
+    """Say how the file of a logged split has changed since; None where it has not.
+
+    With `digest` its content is looked at, too.
+    """
     payload = split.payload
     if "bad" in payload:
         # Nothing of the file is read again: its dead letter is in the log.
-        return
+        return None
     path = folder / payload["file"]
     found = stat_file(path)
-    if found is not None and (found.size, found.mtime) == (payload["size"], payload["mtime"]):
-        return
-    what = "is gone" if found is None else _difference(found, payload)
-    raise DataError(
-        "E0476",
-        f"{path} {what}, but epochs refer to it as it was",
-        hint="put the file back as it was, deliver changes under a new name, "
-        "or give the consumers a source that is stored",
-    )
-
-
-def _difference(found: FoundFile, payload: Mapping[str, Any]) -> str:
+    if found is None:
+        return f"{path} is gone"
     if found.size != payload["size"]:
-        return f"has changed: {found.size} bytes instead of {payload['size']}"
-    return "has changed: its modification time is another"
+        return f"{path} has changed: {found.size} bytes instead of {payload['size']}"
+    if found.mtime != payload["mtime"]:
+        return f"{path} has changed: its modification time is another"
+    if digest and "digest" in payload and digest_of(path) != payload["digest"]:
+        return f"{path} has changed: its content is another"
+    return None
+
+
+def check_pinned(folder: Path, split: Split) -> None:
+    """Refuse a file that is gone or is not the one that was logged."""
+    what = changed_since(folder, split)
+    if what is not None:
+        raise DataError(
+            "E0476",
+            f"{what}, but epochs refer to it as it was",
+            hint="put the file back as it was, deliver changes under a new name, "
+            "or give the consumers a source that is stored",
+        )

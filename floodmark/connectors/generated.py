@@ -94,3 +94,7 @@ class GeneratedConnector:
         if column not in self.ranges or not taken:
             return None
         return self.ranges[column](min(s.start for s in taken), max(s.end for s in taken) - 1)
+
+    def changed(self, splits: Sequence[Split]) -> str | None:
+        """Return None: the rows follow from their numbers."""
+        return None
