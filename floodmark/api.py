@@ -19,6 +19,7 @@ from floodmark.runtime import deployment, statements, suspension, system
 from floodmark.runtime.deployment import Deployed, Desired, Plan
 from floodmark.runtime.layout import beside
 from floodmark.runtime.query import Reader
+from floodmark.runtime.replay import Replayed, replay
 from floodmark.runtime.results import Result, table_result
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
 from floodmark.runtime.settings import ACCEPTED, DEFAULTS, check_setting, retention_of
@@ -314,6 +315,23 @@ class Floodmark:
             )
         where = "" if after is None else f" WHERE {beside(found, 'epoch')} > {int(after)}"
         return self.sql(f'SELECT * FROM "{found.key}__changes"{where}')
+
+    def replay(
+        self,
+        epoch: int | None = None,
+        *,
+        sample: int | None = None,
+        objects: Collection[str] | None = None,
+    ) -> list[Replayed]:
+        """Do the work of a sealed epoch once more and compare it with what was published.
+
+        Of the newest epoch unless `epoch`, or of `sample` epochs among those that are kept; of all
+        objects that they touched, or of `objects`, names. Nothing changes in the warehouse. E0414
+        for an epoch whose inputs are not kept any more.
+        """
+        keys = None if objects is None else [self.find(name) for name in objects]
+        chosen = keys and {o.object.target or o.key for o in keys}
+        return list(replay(self.scheduler, epoch, sample, chosen))
 
     def status(self) -> Mapping[str, ObjectRecord]:
         """Return the newest record of every object, without Spark."""

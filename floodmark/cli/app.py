@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from floodmark.cli import demo, doctor, explain, plan, report, run, server, sql, status
+from floodmark.cli import demo, doctor, explain, plan, replay, report, run, server, sql, status
 from floodmark.cli.options import AsJson, Pipelines, Wait, Warehouse
 
 HELP = """Streaming-database semantics on a lakehouse: SQL files in, Delta tables out.
 
 Exit codes: 0 fine; 1 the command or its SQL was wrong and nothing ran; 2 it ran, but an object is
-suspended; 3 the world was in the way (lease held, disk full, server gone): try again; 130
-interrupted.
+suspended, or a replay differs; 3 the world was in the way (lease held, disk full, server gone): try
+again; 130 interrupted.
 """
 
 app = typer.Typer(
@@ -27,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (demo, plan, run, sql, explain, status, doctor, report):
+for module in (demo, plan, run, sql, explain, status, doctor, replay, report):
     module.register(app)
 app.add_typer(server.app, name="server")
 
@@ -58,7 +58,7 @@ def shared(
     values: dict[str, Any] = {
         "warehouse": str(warehouse), "pipelines": str(pipelines), "wait": wait, "as_json": as_json,
     }  # fmt: skip
-    commands = ("demo", "plan", "run", "sql", "explain", "status", "doctor", "report")
+    commands = ("demo", "plan", "run", "sql", "explain", "status", "doctor", "replay", "report")
     context.default_map = {
         **dict.fromkeys(commands, values),
         "server": {"status": values, "stop": values},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ from floodmark.runtime.tables import Tables
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
-from floodmark.storage.warehouse import STATE, engine_folder
+from floodmark.storage.warehouse import REPLAYS, STATE, engine_folder
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
@@ -35,7 +36,7 @@ MOST_FILES = 40
 """Active files of a table above which it is compacted after a seal."""
 CHECKPOINT_EVERY = 100
 CLEAN_UP_EVERY = timedelta(days=1)
-_LONGEST_STATEMENT = timedelta(days=1)
+_LONGEST_STATEMENT = _LONGEST_REPLAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,10 @@ def _drop_scratch(scheduler: Scheduler) -> None:
     """Remove what operators put aside within epochs: folders beside their states, no tables."""
     for folder in (scheduler.root / STATE).glob("*/*/*"):
         if not scheduler.store.exists(folder.relative_to(scheduler.root).as_posix()):
+            shutil.rmtree(folder, ignore_errors=True)
+    for folder in (engine_folder(scheduler.root) / REPLAYS).glob("*"):
+        # What a replay leaves that was killed; one that runs holds no lease.
+        if folder.stat().st_mtime < time.time() - _LONGEST_REPLAY.total_seconds():
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -246,11 +246,7 @@ class Scheduler:
         before = self._settled(self.cut(record.epoch - 1))
         created = self.created_at(record.epoch, record.catalog_version)
         self._clear(created, pipeline, record.epoch)
-        kept = {
-            k: _kept(r, pipeline, created)
-            for k, r in before.records.items()
-            if k in pipeline.objects and k not in created
-        }
+        kept = carried(before, pipeline, created)
         left: Collection[str] = ()
         if select is None:
             kept = caught_up(self, kept, pipeline, record.epoch, created)
@@ -317,6 +313,16 @@ class Scheduler:
         changes = deployment.changes_between(self.at_version(previous).pipeline, after)
         return frozenset(c.key for c in changes if c.action != "drop")
 
+    def begun_after(self, epoch: int) -> dict[str, int]:
+        """Return, by object, the last epoch after the given one in which it began anew."""
+        out: dict[str, int] = {}
+        for version in reversed(self.catalogs.versions()):
+            if version.epoch <= epoch:
+                break
+            for key in self.created_at(version.epoch, version.version):
+                out.setdefault(key, version.epoch)
+        return out
+
     def _clear(self, created: Iterable[str], pipeline: Pipeline, epoch: int) -> None:
         """Remove what an earlier object of the same name left; not what this epoch has written."""
         for key in created:
@@ -328,7 +334,16 @@ class Scheduler:
                     self.store.drop(table)
 
 
-def _kept(record: ObjectRecord, pipeline: Pipeline, created: frozenset[str]) -> ObjectRecord:
+def carried(cut: Cut, pipeline: Pipeline, created: Collection[str]) -> dict[str, ObjectRecord]:
+    """Return the records with which an epoch that creates some objects begins."""
+    return {
+        k: _kept(r, pipeline, created)
+        for k, r in cut.records.items()
+        if k in pipeline.objects and k not in created
+    }
+
+
+def _kept(record: ObjectRecord, pipeline: Pipeline, created: Collection[str]) -> ObjectRecord:
     """Return a record without the state of sinks that are gone, or begin anew in this epoch."""
     found = pipeline[record.object]
     owners = [found, *(pipeline[key] for key in found.feeders if key not in created)]

@@ -22,6 +22,8 @@ STATE = "_state"
 LATE = "_late"
 DEAD_LETTER = "_dead_letter"
 ENGINE = "_floodmark"
+REPLAYS = "replay"
+"""Below the engine's folder: what replays write, while they run."""
 
 _PART = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_.~-]*")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")

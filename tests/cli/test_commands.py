@@ -123,6 +123,10 @@ def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
     assert "nothing new" in call("run").stdout
     asked = call("sql", given="SELECT n, part FROM squares ORDER BY n; SHOW TABLES;")
     assert asked.stdout.splitlines()[2:5] == [" 3 |    4", " 4 |    3", "(2 rows)"]
+    replayed = json.loads(call("replay", "--json").stdout)
+    assert [(r["object"], r["replay"]) for r in replayed] == [
+        ("numbers", "same"), ("squares", "same"), ("total", "same"),
+    ]  # fmt: skip
     doctor = json.loads(call("doctor", "--json").stdout)
     assert {c["state"] for c in doctor if c["name"] == "dead letters"} == {"warn"}
     assert call("report", "--out", "r.html", "--samples").exit_code == 0

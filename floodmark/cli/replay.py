@@ -1,0 +1,127 @@
+"""`floodmark replay`: sealed epochs, done again and compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from floodmark.cli.options import (
+    PIPELINES,
+    WAIT,
+    WAREHOUSE,
+    JsonOption,
+    PipelinesOption,
+    Settings,
+    WaitOption,
+    WarehouseOption,
+)
+from floodmark.cli.rendering import cell, columns, json_value
+from floodmark.cli.session import WRONG, connected
+
+if TYPE_CHECKING:
+    from floodmark.runtime.replay import Replayed, RowDifference
+
+DIFFERS = 2
+HELP = """Do the work of sealed epochs once more and compare it with what they published.
+
+\b
+  floodmark replay                       the newest epoch
+  floodmark replay --epoch 7             this one
+  floodmark replay --sample 3            three of those that are kept
+  floodmark replay --object v --sample 3 three that touched v, and v alone
+
+Input and time are those of the log; the warehouse is not changed. Exit codes: 0 all the same; 2
+something differs; 1 nothing could be replayed.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("replay", help=HELP)(replay)
+
+
+def replay(
+    epoch: Annotated[int | None, typer.Option(min=1, help="The epoch to replay.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Replay so many of the epochs that are kept.")
+    ] = None,
+    object_: Annotated[
+        list[str] | None, typer.Option("--object", help="Replay this object alone; repeatable.")
+    ] = None,
+    warehouse: WarehouseOption = WAREHOUSE,
+    pipelines: PipelinesOption = PIPELINES,
+    wait: WaitOption = WAIT,
+    as_json: JsonOption = False,
+) -> None:
+    if epoch is not None and sample is not None:
+        raise typer.BadParameter("give --epoch or --sample, not both")
+    settings = Settings(warehouse, pipelines, wait, as_json)
+    with connected(settings) as connection:
+        found = connection.replay(epoch, sample=sample, objects=object_ or None)
+    typer.echo(json.dumps([replayed_json(r) for r in found]) if as_json else text_of(found))
+    raise typer.Exit(exit_code(found))
+
+
+def exit_code(found: Sequence[Replayed]) -> int:
+    """Return 2 where something differs, 1 where there was something and none could be replayed."""
+    outcomes = {r.outcome.name for r in found}
+    if "DIFFERS" in outcomes:
+        return DIFFERS
+    return WRONG if outcomes == {"IMPOSSIBLE"} else 0
+
+
+def text_of(found: Sequence[Replayed]) -> str:
+    """Return a line per object and epoch; below it why, and the rows that differ."""
+    if not found:
+        return "nothing to replay: no such epoch touched an object"
+    rows = [
+        [str(r.epoch), r.object, f"{r.rows:,}" if r.digest else "", r.digest, r.outcome.value]
+        for r in found
+    ]
+    headers = ["epoch", "object", "rows", "digest", "replay"]
+    head, *lines = columns(headers, rows, right=["epoch", "rows"]).split("\n")
+    out = [head]
+    for line, one in zip(lines, found, strict=True):
+        out.append(line)
+        out += [f"       {detail}" for detail in _details(one)]
+    return "\n".join(out)
+
+
+def _details(one: Replayed) -> list[str]:
+    lines = [one.cause] if one.cause else []
+    return lines + [_row(difference) for difference in one.differences]
+
+
+def _row(difference: RowDifference) -> str:
+    """Return a row that one side alone has: `stored change: __kind +I, k 1, v 2`."""
+    parts = zip(difference.names, difference.values, difference.types, strict=True)
+    shown = ", ".join(f"{name} {cell(value, type_)}" for name, value, type_ in parts)
+    times = "" if difference.count == 1 else f" ({difference.count} times)"
+    return f"{difference.side:<8} {difference.part}: {shown}{times}"
+
+
+def replayed_json(one: Replayed) -> dict[str, Any]:
+    """Return one object's replay for JSON."""
+    return {
+        "epoch": one.epoch,
+        "object": one.object,
+        "replay": one.outcome.name.lower(),
+        "rows": one.rows,
+        "digest": one.digest,
+        "replayed_digest": one.replayed,
+        "cause": one.cause,
+        "differences": [
+            {
+                "side": d.side,
+                "part": d.part,
+                "count": d.count,
+                "row": {
+                    n: json_value(v, t) for n, v, t in zip(d.names, d.values, d.types, strict=True)
+                },
+            }
+            for d in one.differences
+        ],
+    }

@@ -1,0 +1,259 @@
+"""Replaying sealed epochs: each object's work once more, from what the log pins.
+
+The work is that of an epoch (`runtime.epoch.advance`) over a store whose commits go nowhere. Each
+object reads what its inputs published, not what their replay gives: a difference names its place.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.types import Schema
+from floodmark.connectors.base import Connector
+from floodmark.errors import DataError, FloodmarkError, TransientError
+from floodmark.runtime import layout
+from floodmark.runtime.cut import Cut, Progress
+from floodmark.runtime.epoch import Work, advance
+from floodmark.runtime.replay.causes import likely_cause
+from floodmark.runtime.replay.digests import Part, RowDifference, differences, digests
+from floodmark.runtime.run import Run, needs_of
+from floodmark.runtime.scheduler import Scheduler, carried
+from floodmark.runtime.tables import Tables
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.overlay import Overlay
+from floodmark.storage.table import Handle
+from floodmark.storage.warehouse import REPLAYS, engine_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LOOKS = 50
+"""Epochs that are looked at for each one of a sample, while they do not touch what is asked for."""
+
+
+class Outcome(StrEnum):
+    """What came of one object's replay."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    IMPOSSIBLE = "cannot be replayed"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One object of one epoch, replayed.
+
+    `rows` counts what the epoch published: changes, late rows and dead letters; `digest` is theirs,
+    in whatever order, and `replayed` the digest of the replay. `cause` says why it differs, most
+    likely, or why it cannot be replayed.
+    """
+
+    epoch: int
+    object: str
+    outcome: Outcome
+    rows: int = 0
+    digest: str = ""
+    replayed: str = ""
+    differences: tuple[RowDifference, ...] = ()
+    cause: str = ""
+
+
+def replay(
+    scheduler: Scheduler,
+    epoch: int | None = None,
+    sample: int | None = None,
+    keys: Collection[str] | None = None,
+) -> Iterator[Replayed]:
+    """Replay an epoch (the newest by default), or a sample of those that are kept.
+
+    Yields each object that the epoch touched, or those of `keys`. E0414 for an epoch whose inputs
+    are not kept any more, E0410 for one that is not sealed.
+    """
+    for chosen in _epochs(scheduler, epoch, sample, keys):
+        again = _Again(scheduler, chosen)
+        for found in again.touched:
+            if keys is None or found.key in keys:
+                yield again.replayed(found)
+
+
+def replay_newest(scheduler: Scheduler, key: str, most_rows: int) -> Replayed | None:
+    """Replay the newest epoch that touched an object, did not create it, and had few rows in.
+
+    None where there is none among the epochs that are looked at.
+    """
+    last = scheduler.log.head().sealed
+    for epoch in range(last, max(first_epoch(scheduler), last - _LOOKS + 1) - 1, -1):
+        record = scheduler.log.sealed(epoch).objects.get(key)
+        if record is None or not _touched(record, epoch) or record.rows_in > most_rows:
+            continue
+        again = _Again(scheduler, epoch)
+        if key not in again.created:
+            return again.replayed(again.pipeline[key])
+    return None
+
+
+def first_epoch(scheduler: Scheduler) -> int:
+    """Return the oldest epoch that can be replayed: the one before it is kept, too."""
+    oldest = scheduler.kept.read().oldest
+    return oldest if oldest == 1 else oldest + 1
+
+
+def _epochs(
+    scheduler: Scheduler, epoch: int | None, sample: int | None, keys: Collection[str] | None
+) -> list[int]:
+    """Return the epochs to replay, oldest first; a sample is another one after each seal."""
+    first, last = first_epoch(scheduler), scheduler.log.head().sealed
+    if sample is not None:
+        kept = range(first, last + 1)
+        looked = Random(last).sample(kept, min(len(kept), sample * _LOOKS))
+        found = (e for e in looked if _touches(scheduler, e, keys))
+        return sorted(e for e, _ in zip(found, range(sample), strict=False))
+    chosen = last if epoch is None else epoch
+    scheduler.log.sealed(max(chosen, 1))
+    if chosen < first:
+        raise DataError(
+            "E0414",
+            f"epoch {chosen} cannot be replayed: what it read is not kept any more",
+            hint=f"the oldest epoch that can be is {first}; "
+            "SET retention in the pipeline files keeps later ones longer",
+        )
+    return [chosen]
+
+
+def _touches(scheduler: Scheduler, epoch: int, keys: Collection[str] | None) -> bool:
+    records = scheduler.log.sealed(epoch).objects
+    return any(_touched(r, epoch) for k, r in records.items() if keys is None or k in keys)
+
+
+def _touched(record: ObjectRecord, epoch: int) -> bool:
+    """Tell whether an epoch did something to an object; what it missed it has caught up since."""
+    return record.touched and record.position == epoch
+
+
+class _Again:
+    """One sealed epoch, as it was opened."""
+
+    def __init__(self, scheduler: Scheduler, epoch: int) -> None:
+        self.scheduler = scheduler
+        self.epoch = epoch
+        self.opened = scheduler.log.opened(epoch)
+        self.records = scheduler.log.sealed(epoch).objects
+        self.pipeline = scheduler.at_version(self.opened.catalog_version).pipeline
+        self.created = scheduler.created_at(epoch, self.opened.catalog_version)
+        self.before = carried(scheduler.cut(epoch - 1), self.pipeline, self.created)
+
+    @property
+    def touched(self) -> list[AnalysedObject]:
+        """Return the objects that the epoch advanced, in its order."""
+        found = ((o, self.records.get(o.key)) for o in self.pipeline.stored)
+        return [o for o, r in found if r is not None and _touched(r, self.epoch)]
+
+    @cached_property
+    def _begun(self) -> dict[str, int]:
+        return self.scheduler.begun_after(self.epoch)
+
+    def replayed(self, found: AnalysedObject) -> Replayed:
+        """Do an object's work once more and compare."""
+        work = self._work(found)
+        reason = self._hindrance(found, work)
+        if reason is not None:
+            return Replayed(self.epoch, found.key, Outcome.IMPOSSIBLE, cause=reason)
+        scratch = engine_folder(self.scheduler.root) / REPLAYS / secrets.token_hex(8)
+        try:
+            with self.scheduler.sessions().guarded():
+                return self._compared(found, work, scratch)
+        except TransientError:
+            raise
+        except DataError as error:
+            return Replayed(self.epoch, found.key, Outcome.IMPOSSIBLE, cause=error.message)
+        except FloodmarkError as error:
+            cause = f"the replay fails: [{error.code}] {error.message}"
+            return Replayed(self.epoch, found.key, Outcome.DIFFERS, cause=cause)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _work(self, found: AnalysedObject) -> Work:
+        """Return the work of the epoch, its inputs as they were published."""
+        progress = Progress(Cut(self.epoch - 1, self.before), self.epoch)
+        for key in needs_of(found, self.pipeline):
+            record = self.records.get(key)
+            if record is not None and record != self.before.get(key):
+                progress.add(record)
+        return Run(self.scheduler, self.opened, self.pipeline, progress, self.created).work()
+
+    def _hindrance(self, found: AnalysedObject, work: Work) -> str | None:
+        """Return why the object cannot be replayed, as far as the logs and the source say."""
+        needs = [found.key, *sorted(needs_of(found, self.pipeline))]
+        present = self.scheduler.deployed().pipeline.objects
+        for key in needs:
+            if key not in present:
+                return f"{key} has been dropped since"
+            if key in self._begun:
+                return f"{key} began anew in epoch {self._begun[key]}"
+            before = self.before.get(key)
+            if before is not None and before.position < self.epoch - 1:
+                return f"{key} caught up on epochs {before.position + 1} to {self.epoch - 1} in it"
+        gone = [p for i in work.dml if i["table"] == found.key for p in i["paths"]]
+        if any(not Path(path).exists() for path in gone):
+            return "the rows of a statement are not kept any more"
+        connector = self._connector(found)
+        return None if connector is None else connector.changed(work.splits.get(found.key, ()))
+
+    def _connector(self, found: AnalysedObject) -> Connector | None:
+        reads = found.declared is not None and found.declared.connector is not None
+        return self.scheduler.offers.connector(found) if reads else None
+
+    def _compared(self, found: AnalysedObject, work: Work, scratch: Path) -> Replayed:
+        sessions = self.scheduler.sessions()
+        before = self.before.get(found.key)
+        pinned = {} if before is None else before.versions
+        overlay = Overlay(self.scheduler.store, scratch, pinned)
+        again = Tables(overlay, sessions.main)
+        record = advance(found, work, again, sessions, self._connector(found))
+        parts = [
+            Part(
+                label,
+                columns,
+                self._rows(self.scheduler.tables, self.records[found.key], table, columns),
+                self._rows(again, record, table, columns),
+            )
+            for label, table, columns in published(found)
+        ]
+        stored, replayed = digests(parts)
+        same = Replayed(
+            self.epoch, found.key, Outcome.SAME, stored.rows, stored.text, replayed.text
+        )
+        if stored == replayed:
+            return same
+        cause = likely_cause(found, self.pipeline)
+        differing = differences(parts)
+        return replace(same, outcome=Outcome.DIFFERS, differences=differing, cause=cause)
+
+    def _rows(
+        self, tables: Tables, record: ObjectRecord, table: str, columns: Schema
+    ) -> DataFrame | None:
+        version = record.versions.get(table)
+        if version is None:
+            return None
+        handle: Handle = tables.at(table, version)
+        return tables.of_epoch(handle, columns, self.epoch)
+
+
+def published(found: AnalysedObject) -> list[tuple[str, str, Schema]]:
+    """Return the tables in which an epoch publishes an object: what a row is, table, columns."""
+    late = ("late row", layout.late_table(found), layout.late_schema(found))
+    dead = ("dead letter", layout.dead_letter_table(found), layout.DEAD_LETTER)
+    if found.append_only:
+        rows = ("row", layout.current_table(found), layout.current_schema(found))
+    else:
+        rows = ("change", layout.changes_table(found), layout.changes_schema(found))
+    return [rows, late, dead]

@@ -1,0 +1,164 @@
+"""The replay audit: the same again, what differs and why, what cannot be replayed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from warehouses import (
+    GROUPED,
+    JOINED,
+    NAMES,
+    PROJECTED,
+    READINGS,
+    REGROUPED,
+    SUNK,
+    WINDOWED,
+    Site,
+    digests,
+    put,
+    readings,
+)
+
+from floodmark.api import Floodmark
+from floodmark.errors import DataError
+from floodmark.runtime.replay import Outcome, Replayed
+
+pytestmark = pytest.mark.spark
+
+VOLATILE = """
+CREATE MATERIALIZED VIEW r AS SELECT k, n, random() AS r, gen_random_uuid() AS u FROM st;
+CREATE MATERIALIZED VIEW rr AS SELECT sum(r) AS r, count(*) AS n, max(at) AS at FROM
+  (SELECT id, random() AS r, now() AS at FROM s) q;
+"""
+NOISY = """
+CREATE FUNCTION noisy(x INT) RETURNS DOUBLE PRECISION LANGUAGE python VOLATILE AS $$
+def noisy(x):
+    import random
+    return x + random.random()
+$$;
+CREATE MATERIALIZED VIEW y AS SELECT id, noisy(v) AS y FROM s;
+CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n, sum(y) AS y FROM y;
+"""
+
+
+def _outcomes(found: Sequence[Replayed]) -> dict[str, str]:
+    return {r.object: r.outcome.name for r in found}
+
+
+def _replay_all(fm: Floodmark) -> list[Replayed]:
+    last = fm.scheduler.log.head().sealed
+    return [r for epoch in range(1, last + 1) for r in fm.replay(epoch)]
+
+
+def _different(found: Sequence[Replayed]) -> list[Replayed]:
+    return [r for r in found if r.outcome is not Outcome.SAME]
+
+
+@pytest.mark.long
+def test_every_epoch_of_every_kind_of_object_is_the_same_again(site: Site) -> None:
+    site.define(READINGS, NAMES, JOINED, GROUPED, REGROUPED, PROJECTED, WINDOWED, SUNK, VOLATILE)
+    put(site.landing, "000", readings(0, 20))
+    with site.connect() as fm:
+        fm.advance()
+        fm.execute("INSERT INTO d VALUES ('a', 'first'), ('b', 'second')")
+        fm.execute("UPDATE d SET name = 'other' WHERE k = 'a'")
+        put(site.landing, "more", readings(20, 20))
+        fm.advance()
+        found = _replay_all(fm)
+        assert _different(found) == []
+        assert {r.object for r in found} == {o.key for o in fm.deployed.pipeline.stored}
+        assert {r.object for r in fm.replay(sample=2, objects=["st"])} == {"st"}
+
+
+def test_an_epoch_is_the_same_again_and_nothing_is_changed(site: Site) -> None:
+    site.define(READINGS, GROUPED, VOLATILE.split(";")[0] + ";")
+    put(site.landing, "000", readings(0, 20))
+    with site.connect() as fm:
+        fm.advance()
+        root = site.root / "warehouse"
+        before = digests(root)
+        found = _replay_all(fm)
+        assert _different(found) == [] and {r.object for r in found} == {"s", "st", "r"}
+        assert sum(r.rows for r in found) == 20 + 5 + 5
+        assert digests(root) == before
+        assert list((root / "_floodmark" / "replay").glob("*")) == []
+
+
+def test_what_differs_is_shown_with_its_cause(site: Site) -> None:
+    site.define(READINGS, PROJECTED, NOISY)
+    put(site.landing, "000", readings(0, 9))
+    with site.connect() as fm:
+        fm.advance()
+        # A difference names its place: what reads it is the same as of what it read.
+        noisy = {r.object: r for r in fm.replay()}
+        assert _outcomes([*noisy.values()]) == {
+            "s": "SAME", "p": "SAME", "y": "DIFFERS", "total": "SAME",
+        }  # fmt: skip
+        assert noisy["y"].cause.startswith("noisy() is not IMMUTABLE")
+        assert len(noisy["y"].differences) == 5
+        _double(site.root / "warehouse" / "public" / "p")
+        (doctored,) = fm.replay(objects=["p"])
+        assert doctored.outcome is Outcome.DIFFERS and "stored files" in doctored.cause
+        assert {(d.side, d.count) for d in doctored.differences} == {("stored", 1)}
+
+
+def _double(folder: Path) -> None:
+    """Write every row of a table's files twice, behind the back of its log."""
+    for path in folder.rglob("*.parquet"):
+        if "_delta_log" not in path.parts:
+            rows = pq.read_table(path)
+            pq.write_table(pa.concat_tables([rows, rows]), path)
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+def test_a_source_that_cannot_be_read_again_is_told(site: Site) -> None:
+    site.define(READINGS, PROJECTED)
+    put(site.landing, "000", readings(0, 9))
+    file = site.landing / "000.parquet"
+    with site.connect() as fm:
+        fm.advance()
+
+        def source() -> Replayed:
+            (found,) = fm.replay(objects=["s"])
+            assert found.outcome is Outcome.IMPOSSIBLE
+            return found
+
+        status = file.stat()
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert "its content is another" in source().cause
+        put(site.landing, "000", readings(0, 10))
+        assert "bytes instead of" in source().cause
+        file.unlink()
+        assert source().cause.endswith("000.parquet is gone")
+        # What reads the source reads its rows, which are stored.
+        assert _outcomes(fm.replay()) == {"s": "IMPOSSIBLE", "p": "SAME"}
+
+
+def test_what_is_not_kept_or_began_anew_cannot_be_replayed(site: Site) -> None:
+    site.define()
+    with site.connect() as fm:
+        fm.execute("CREATE TABLE t (k INT PRIMARY KEY, a INT)")
+        fm.execute("INSERT INTO t VALUES (1, 1)")
+        fm.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM t")
+        fm.execute("INSERT INTO t VALUES (2, 2)")
+        fm.execute("DROP MATERIALIZED VIEW v")
+        assert [r.cause for r in fm.replay(4, objects=["t"])] == [""]
+        fm.execute("CREATE MATERIALIZED VIEW v AS SELECT k, a FROM t")
+        (v,) = fm.replay(4, objects=["v"])
+        assert v.outcome is Outcome.IMPOSSIBLE and v.cause == "v began anew in epoch 6"
+        assert _outcomes(fm.replay(6)) == {"v": "SAME"}
+        fm.scheduler.kept.keep_from(3, fm.clock.now())
+        with pytest.raises(DataError, match="E0414") as refused:
+            fm.replay(3)
+        assert "the oldest epoch that can be is 4" in (refused.value.hint or "")
+        assert {r.epoch for r in fm.replay(sample=9)} == {4, 6}
+        with pytest.raises(DataError, match="E0410"):
+            fm.replay(9)
