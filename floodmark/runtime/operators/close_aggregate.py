@@ -12,7 +12,7 @@ from floodmark.analysis.state import closes_from_input
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import aggregate
-from floodmark.runtime.operators.rows import Rows, weighted
+from floodmark.runtime.operators.rows import Rows, constants, weighted
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted, spark_type
 
@@ -46,10 +46,15 @@ def _closed(
     node: n.CloseAggregate, rows: DataFrame, around: Evaluation, before: Any, after: Any
 ) -> DataFrame:
     type_ = node.input.field(node.window).type
-    conditions = [f"{quoted(node.window)} < {literal(after, type_)}"]
+    window = quoted(node.window)
+    bounds = {"__after": literal(after, type_)}
+    condition = f"{window} < __after"
     if before is not None:
-        conditions.append(f"{quoted(node.window)} >= {literal(before, type_)}")
-    return aggregate.batch(node, rows.where(" AND ".join(conditions)), around.now)
+        bounds["__before"] = literal(before, type_)
+        condition += f" AND {window} >= __before"
+    names = [quoted(name) for name in node.input.names]
+    closed = rows.selectExpr("*", constants(bounds)).where(condition).selectExpr(*names)
+    return aggregate.batch(node, closed, around.now)
 
 
 def _from_state(node: n.CloseAggregate, around: Evaluation, after: Any) -> Rows | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -100,6 +101,15 @@ def stamped(epoch: int, name: str = EPOCH) -> str:
     each epoch (a third of a small epoch's CPU); an exploded array is a reference in it.
     """
     return f"explode(array(CAST({epoch} AS BIGINT))) AS {name}"
+
+
+def constants(values: Mapping[str, str]) -> str:
+    """Return the text of columns whose values, Spark texts of constants, change with each epoch.
+
+    They are kept out of generated code as the epoch's number is (`stamped`).
+    """
+    fields = ", ".join(f"{text} AS {quoted(name)}" for name, text in values.items())
+    return f"inline(array(struct({fields})))"
 
 
 def flipped(frame: DataFrame) -> DataFrame:
