@@ -11,6 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.explain import Explanation
+from floodmark.analysis.ndu import with_default
+from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind, key_of
 from floodmark.errors import DataError, NotSupported, UserError
@@ -22,7 +24,14 @@ from floodmark.runtime.query import Reader
 from floodmark.runtime.replay import Replayed, replay
 from floodmark.runtime.results import Result, table_result
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
-from floodmark.runtime.settings import ACCEPTED, DEFAULTS, check_setting, retention_of
+from floodmark.runtime.settings import (
+    ACCEPTED,
+    DEFAULTS,
+    check_setting,
+    check_value,
+    mode_named,
+    retention_of,
+)
 from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.runtime.summary import EpochSummary
 from floodmark.spark.confs import SparkConfig, default_config
@@ -222,11 +231,16 @@ class Floodmark:
                 return self._select(statement)
             case s.Insert() | s.Update() | s.Delete():
                 return statements.run_dml(statement, self.scheduler, self.reader)
-            case s.Definition() | s.Drop():
+            case s.Definition():
+                return statements.run_ddl(self._settled(statement), self.scheduler)
+            case s.Drop():
                 return statements.run_ddl(statement, self.scheduler)
             case s.AlterResume():
                 return suspension.run_resume(statement, self.scheduler)
             case s.Explain():
+                asked = statement.statement
+                if isinstance(asked, s.Definition):
+                    statement = replace(statement, statement=self._settled(asked))
                 return explain_result(statement, self.deployed)
             case s.Show() | s.Describe():
                 return show(statement, self.deployed, self._settings)
@@ -295,9 +309,13 @@ class Floodmark:
         if name not in DEFAULTS:
             return Result(status="SET", notices=(f"nothing follows from {statement.name} here",))
         value = DEFAULTS[name] if statement.value is None else statement.value
-        retention_of(value, statement.span)
+        check_value(name, value, statement.span)
         self._settings[name] = value
         return Result(status="SET")
+
+    def _settled(self, statement: s.Definition) -> s.Definition:
+        """Return a definition with what SET says of its options."""
+        return with_default(statement, mode_named(self._settings[OPTION]))
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:
         """Return what changed in an object after an epoch: `epoch`, `kind`, then its columns.
@@ -329,8 +347,9 @@ class Floodmark:
         objects that they touched, or of `objects`, names. Nothing changes in the warehouse. E0414
         for an epoch whose inputs are not kept any more.
         """
-        keys = None if objects is None else [self.find(name) for name in objects]
-        chosen = keys and {o.object.target or o.key for o in keys}
+        chosen: set[str] | None = None
+        if objects is not None:
+            chosen = {o.object.target or o.key for o in map(self.find, objects)}
         return list(replay(self.scheduler, epoch, sample, chosen))
 
     def status(self) -> Mapping[str, ObjectRecord]:

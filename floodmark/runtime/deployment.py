@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from floodmark.analysis.ndu import DeterminismMode, with_default
+from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.user_functions import check, functions_of
+from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
@@ -79,15 +82,21 @@ class Desired:
 
 
 def read_files(folder: Path) -> Desired:
-    """Parse `*.sql` of a folder in file-name order; they may hold CREATE and SET only (E0360)."""
+    """Parse `*.sql` of a folder in file-name order; they may hold CREATE and SET only (E0360).
+
+    `SET determinism` holds for the definitions after it.
+    """
     definitions: list[s.Definition] = []
     settings: list[s.SetOption] = []
+    mode = DeterminismMode.STRICT
     for path in sorted(folder.glob("*.sql")):
         for statement in parse_script(path.read_text(encoding="utf-8"), str(path)):
             if isinstance(statement, s.Definition):
-                definitions.append(statement)
+                definitions.append(with_default(statement, mode))
             elif isinstance(statement, s.SetOption):
                 settings.append(statement)
+                if statement.name.lower() == OPTION:
+                    mode = mode_named(statement.value or DEFAULTS[OPTION], statement.span)
             else:
                 raise NotSupported(
                     "E0360",

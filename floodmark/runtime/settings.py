@@ -6,14 +6,21 @@ import difflib
 from collections.abc import Mapping
 from datetime import timedelta
 
+from floodmark.analysis.ndu import DeterminismMode, parse_mode
+from floodmark.analysis.ndu import mode as determinism
 from floodmark.catalog.functions.model import RowError
 from floodmark.catalog.interval_text import parse_interval
 from floodmark.errors import NotSupported, Span, UserError
+from floodmark.sql import statements as s
 
-DEFAULTS: Mapping[str, str] = {"retention": "7 days"}
+DEFAULTS: Mapping[str, str] = {
+    "retention": "7 days",
+    determinism.OPTION: DeterminismMode.STRICT.value,
+}
 """Every setting, with its value unless SET gives another.
 
-`retention` says how long changes, late rows and old epochs are kept.
+`retention` says how long changes, late rows and old epochs are kept; `determinism` is the option of
+that name of the views and sinks that are created from then on.
 """
 
 
@@ -36,6 +43,20 @@ def check_setting(name: str, span: Span | None = None) -> None:
     near = difflib.get_close_matches(name, DEFAULTS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(DEFAULTS)}"
     raise NotSupported("E0381", f'there is no setting "{name}"', span=span, hint=hint)
+
+
+def check_value(name: str, value: str, span: Span | None = None) -> None:
+    """Raise E0369 or E0324 for a value that a setting cannot have."""
+    match name:
+        case "retention":
+            retention_of(value, span)
+        case determinism.OPTION:
+            mode_named(value, span)
+
+
+def mode_named(value: str, span: Span | None = None) -> DeterminismMode:
+    """Return the mode of `SET determinism`; E0324 for a value that is none."""
+    return parse_mode(s.Option(determinism.OPTION, value, span))
 
 
 def retention_of(text: str, span: Span | None = None) -> timedelta:

@@ -6,7 +6,9 @@ another value the second time, what is taken back was never there. `verdict` is 
 
 from __future__ import annotations
 
-from floodmark.analysis.ndu.mode import DeterminismMode, mode_of
+from floodmark.analysis.ndu.mode import DeterminismMode, mode_of, parse_mode, with_default
 from floodmark.analysis.ndu.verdict import Resolved, Root, resolve
 
-__all__ = ["DeterminismMode", "Resolved", "Root", "mode_of", "resolve"]
+__all__ = [
+    "DeterminismMode", "Resolved", "Root", "mode_of", "parse_mode", "resolve", "with_default"
+]  # fmt: skip

@@ -7,6 +7,7 @@ from enum import Enum
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import BindError
 from floodmark.sql import statements as s
+from floodmark.sql.parse import parse_statement
 
 OPTION = "determinism"
 
@@ -43,3 +44,27 @@ def parse_mode(option: s.Option) -> DeterminismMode:
             span=option.span,
             hint="strict is the default",
         ) from None
+
+
+def with_default(statement: s.Definition, mode: DeterminismMode) -> s.Definition:
+    """Return a definition with the mode written into its options, unless it names one itself.
+
+    Strict needs no writing; only views that are stored and sinks have a mode.
+    """
+    if mode is DeterminismMode.STRICT or not isinstance(
+        statement, s.CreateMaterializedView | s.CreateSink
+    ):
+        return statement
+    options, place, text = statement.options, statement.span, statement.sql
+    if any(option.name.lower() == OPTION for option in options):
+        return statement
+    clause = f"{OPTION} = '{mode.value}'"
+    first = options[0].span if options else None
+    if first is None:
+        text = f"{text}\nWITH ({clause})"
+    else:
+        at = first.start - place.start
+        text = f"{text[:at]}{clause}, {text[at:]}"
+    written = parse_statement(text, place.file, line=place.line, column=place.column)
+    assert isinstance(written, s.Definition)
+    return written
