@@ -109,7 +109,9 @@ def _row_local(node: n.Node, names: Mapping[str, str]) -> Description:
         case n.TopN():
             return Description("TopN", _top(node, names))
         case n.ProjectSet():
-            return _fitted("ProjectSet", f"{shown(node.output)}: {to_text(node.call, names)}")
+            made = ", ".join(map(shown, node.outputs))
+            word = "ProjectSet outer" if node.outer else "ProjectSet"
+            return _fitted(word, f"{made}: {to_text(node.call, names)}")
         case n.TemporalFilter():
             lower = "" if node.lower is None else f"{to_text(node.lower, names)} <= "
             upper = "" if node.upper is None else f" < {to_text(node.upper, names)}"

@@ -22,6 +22,8 @@ def _keyed(node: n.Node) -> Keyed:
     children = [_keyed(child) for child in node.inputs]
     if isinstance(node, n.Join | n.LookupJoin):
         children[1] = _apart(children[1], set(children[0][0].names))
+    if isinstance(node, n.ProjectSet):
+        children[0] = _apart(children[0], {*node.outputs, node.ordinal})
     rebuilt = _rebuild(node, children)
     return rebuilt, stream_key.derive(rebuilt, tuple(key for _, key in children))
 

@@ -35,7 +35,8 @@ def column_lineage(root: n.Node) -> dict[str, Origins]:
             time = below[0][root.time]
             return below[0] | {root.start: time, root.end: time}
         case n.ProjectSet():
-            return below[0] | {root.output: _of((root.call,), below[0]), root.ordinal: frozenset()}
+            made = dict.fromkeys(root.outputs, _of((root.call,), below[0]))
+            return below[0] | made | {root.ordinal: frozenset()}
         case _:
             merged = {name: origins for side in below for name, origins in side.items()}
             return {f.name: merged.get(f.name, frozenset()) for f in root.schema}

@@ -90,6 +90,8 @@ def rereadable(node: n.Node) -> bool:
             return rereadable(node.input) and is_deterministic(node.predicate)
         case n.Tumble():
             return rereadable(node.input)
+        case n.ProjectSet():
+            return rereadable(node.input) and is_deterministic(node.call)
         case n.UnionAll():
             return all(rereadable(b) for b in node.branches)
         case n.Join():

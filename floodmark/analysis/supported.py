@@ -53,6 +53,26 @@ def is_order_sensitive(call: AggCall) -> bool:
     return found.order_sensitive
 
 
+def has_total_order(call: AggCall) -> bool:
+    """Tell whether ORDER BY settles the value of an order-sensitive aggregate.
+
+    It does where it names every argument: rows that it does not tell apart then give the same. With
+    DISTINCT it names nothing else.
+    """
+    if not is_order_sensitive(call):
+        return False
+    keys = [e for e, _, _ in call.order_by]
+    named = [part for a in call.args for part in (a.children if _is_row(a) else (a,))]
+    named = [a for a in named if not isinstance(a, Literal)]
+    return all(a in keys for a in named) and not (
+        call.distinct and any(e not in named for e in keys)
+    )
+
+
+def _is_row(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function == "row"
+
+
 def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
     """Return what is not deterministic where nothing makes it so.
 
@@ -64,7 +84,7 @@ def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
     match node:
         case n.MaterializeProject():
             return None
-        case n.Project():
+        case n.Project() | n.ProjectSet():
             loose = [e for e in loose if not (once or _is_replayed(e))]
         case n.Filter():
             loose = [e for e in loose if reads_now(e) or not (once or _is_replayed(e))]
@@ -83,10 +103,10 @@ def _reason(node: n.Node) -> str | None:
     match node:
         case n.Scan() | n.Values() | n.Project() | n.Filter() | n.UnionAll() | n.Tumble():
             return None
-        case n.MaterializeProject():
+        case n.MaterializeProject() | n.ProjectSet():
             return None
         case n.Aggregate() | n.CloseAggregate():
-            calls = [call for _, call in node.aggregates]
+            calls = [call for _, call in node.aggregates if not has_total_order(call)]
             ordered = [c.function for c in calls if c.order_by or c.distinct]
             if ordered:
                 return f"{ordered[0]} with DISTINCT or ORDER BY"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
@@ -16,6 +16,9 @@ from floodmark.errors import BindError, Span
 from floodmark.plan.coerce import bind_type
 from floodmark.plan.expressions import AggCall, ColumnRef, Expr, Literal
 from floodmark.plan.nodes import Interval, WindowCall
+
+if TYPE_CHECKING:
+    from floodmark.plan.set_calls import SetCollector
 
 __all__ = [
     "AggregateCollector",
@@ -158,11 +161,12 @@ def bind_scalar(
     *,
     aggregates: AggregateCollector | None = None,
     windows: WindowCollector | None = None,
+    sets: SetCollector | None = None,
 ) -> Expr:
     """Return the typed expression.
 
     A string literal or NULL that nothing gave a type stays a `Literal` of type UNKNOWN. Without
-    a collector, aggregate or window calls are refused.
+    a collector, aggregate, window or set-returning calls are refused.
 
     Raises:
         BindError: unknown names, types that do not fit, literals that are not values of their type.
@@ -170,7 +174,7 @@ def bind_scalar(
     """
     from floodmark.plan.binder import Binder
 
-    return Binder(scope, context, aggregates, windows).bind(node)
+    return Binder(scope, context, aggregates, windows, sets).bind(node)
 
 
 def bind_interval(node: exp.Expression, context: BindContext) -> Interval:

@@ -28,7 +28,8 @@ from floodmark.plan.coerce import (
     unify,
 )
 from floodmark.plan.expressions import BoolOp, Call, Case, Cast, Expr, Literal, Now
-from floodmark.plan.grouped_calls import bind_aggregate, bind_window
+from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_user_aggregate
+from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
 from floodmark.plan.special_forms import bind_special, bind_zone
 from floodmark.plan.user_functions import bind_user_call
 from floodmark.sql.spans import span_of
@@ -85,6 +86,7 @@ class Binder:
     context: BindContext
     aggregates: AggregateCollector | None = None
     windows: WindowCollector | None = None
+    sets: SetCollector | None = None
 
     def span(self, node: exp.Expression) -> Span | None:
         """Return where a node stands."""
@@ -367,7 +369,7 @@ class Binder:
         special = bind_special(self, name, call)
         if special is not None:
             return special
-        if name in AGGREGATES or call is not node:
+        if name in AGGREGATES or call is not node or is_user_aggregate(self, name):
             return bind_aggregate(self, node)
         if name in CLOCKS and not call.expressions:
             now = Now(TIMESTAMPTZ, span=self.span(node))
@@ -378,6 +380,8 @@ class Binder:
             )
         if name in WINDOWS:
             raise BindError("E0268", f"{name} needs OVER (…)", span=self.span(node))
+        if is_set(self, name):
+            return bind_set_column(self, name, call)
         if name in self.context.functions:
             return bind_user_call(self, self.context.functions[name], node, call.expressions)
         if name in _VOLATILE and not call.expressions:
@@ -385,6 +389,10 @@ class Binder:
         if name not in REGISTRY:
             raise unknown_function(name, self.context.functions, self.span(node))
         return self.call(name, node, call.expressions)
+
+    def without_sets(self) -> Binder:
+        """Return a binder that refuses set-returning calls, for their own arguments."""
+        return replace(self, sets=None)
 
     def without_calls(self) -> Binder:
         """Return a binder that refuses aggregate and window calls, for arguments of aggregates."""

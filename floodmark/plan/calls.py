@@ -80,6 +80,11 @@ def bind_call(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     """
     function, arguments = choose_overload(name, REGISTRY.get(name, ()), args, span)
     function, arguments = _constant_last(function, arguments)
+    return _fold(function, checked_call(name, function, arguments, span), span)
+
+
+def checked_call(name: str, function: Function, arguments: list[Expr], span: Span | None) -> Call:
+    """Return the call of an overload; E0375 for an argument that must be a literal."""
     for place in function.constant & set(range(len(arguments))):
         arguments[place] = _literal_array(arguments[place])
     check_constants(name, function.constant, arguments)
@@ -90,8 +95,7 @@ def bind_call(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
         function.print_value(operands)
     except UserError as problem:
         raise problem.with_span(span) from None
-    call = Call(type_, name, tuple(arguments), span=span)
-    return _fold(function, call, span)
+    return Call(type_, name, tuple(arguments), span=span)
 
 
 def bind_volatile(name: str, position: int, span: Span | None) -> Volatile:

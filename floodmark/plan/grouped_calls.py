@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from floodmark.catalog.functions import AGGREGATES, WINDOWS, Aggregate, WindowFunction
+from floodmark.catalog.functions.user import FunctionKind
 from floodmark.catalog.types import VARCHAR, Kind
 from floodmark.errors import BindError, Span
-from floodmark.plan.bind import WindowSite
+from floodmark.plan.bind import AggregateCollector, WindowSite
 from floodmark.plan.calls import check_constants, choose_overload, operand_of
 from floodmark.plan.coerce import coerce, refuse
-from floodmark.plan.expressions import AggCall, Expr
+from floodmark.plan.expressions import AggCall, Call, Expr
 from floodmark.plan.nodes import WindowCall
+from floodmark.plan.user_functions import bind_arguments, user_call
 
 if TYPE_CHECKING:
     from floodmark.plan.binder import Binder
@@ -73,7 +75,8 @@ def bind_aggregate(binder: Binder, node: exp.Expression) -> Expr:
     parts, span = _Parts(node), binder.span(node)
     if parts.within is not None:
         raise refuse(f"{parts.name} … WITHIN GROUP is not available", span)
-    if parts.name not in AGGREGATES:
+    own = is_user_aggregate(binder, parts.name)
+    if parts.name not in AGGREGATES and not own:
         raise BindError("E0272", f"{parts.name} is not an aggregate function", span=span)
     if binder.aggregates is None:
         raise BindError(
@@ -82,7 +85,42 @@ def bind_aggregate(binder: Binder, node: exp.Expression) -> Expr:
             span=span,
             hint="aggregates belong in SELECT, HAVING and ORDER BY, not inside each other",
         )
+    if own:
+        return _user_aggregate(binder, binder.aggregates, parts, node)
     return binder.aggregates.add(_aggregate(binder.without_calls(), parts, span))
+
+
+def is_user_aggregate(binder: Binder, name: str) -> bool:
+    """Tell whether a user created an aggregate of that name."""
+    found = binder.context.functions.get(name)
+    return found is not None and found.kind is FunctionKind.AGGREGATE
+
+
+def _user_aggregate(
+    binder: Binder, collector: AggregateCollector, parts: _Parts, node: exp.Expression
+) -> Expr:
+    """Return a user's aggregate: its function over the ARRAY of the group's values in order.
+
+    The order is the one asked for and then that of the values, so that none is left to chance.
+    """
+    function, inner = binder.context.functions[parts.name], binder.without_calls()
+    args = bind_arguments(inner, function, node, parts.arguments)
+    span = binder.span(node)
+    (taken,) = function.takes
+    assert taken.element is not None
+    one = args[0] if len(args) == 1 else Call(taken.element, "row", tuple(args), span=span)
+    asked = bind_order(inner, parts.order)
+    by_value = tuple((a, False, False) for a in args if all(a != e for e, _, _ in asked))
+    call = AggCall(
+        "array_agg",
+        (one,),
+        taken,
+        distinct=parts.distinct,
+        filter=None if parts.filter is None else inner.condition(parts.filter, "FILTER"),
+        order_by=(*asked, *by_value),
+        span=span,
+    )
+    return user_call(function, (collector.add(call),), span)
 
 
 def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
@@ -111,6 +149,8 @@ def bind_window(binder: Binder, node: exp.Window) -> Expr:
         raise refuse("a window function cannot stand here", span, "compute it in a subquery first")
     parts = _Parts(node.this)
     over = _window(binder, node)
+    if is_user_aggregate(binder, parts.name):
+        raise refuse(f"{parts.name} with OVER is not available", span, "GROUP BY in a subquery")
     inner = binder.without_calls() if binder.aggregates is None else _over_groups(binder)
     args = [inner.bind(a) for a in parts.arguments]
     overloads: tuple[Aggregate | WindowFunction, ...] = (

@@ -8,19 +8,27 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.types import BIGINT, BOOLEAN, VARCHAR, Field, Kind
+from floodmark.catalog.types import BOOLEAN, VARCHAR, Field, Kind
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import AggregateCollector, bind_scalar
-from floodmark.plan.expressions import ColumnRef, Expr, Literal, columns_of, transform, walk
-from floodmark.plan.relations import Bound
-from floodmark.plan.scope import QueryScope, fresh_name
+from floodmark.plan.expressions import (
+    Call,
+    Case,
+    ColumnRef,
+    Expr,
+    Literal,
+    columns_of,
+    transform,
+    walk,
+)
+from floodmark.plan.scope import Bound, QueryScope, fresh_name
+from floodmark.plan.set_calls import SET_COLUMN, SetCall, SetCollector, in_step
+from floodmark.plan.table_functions import ONE_ROW
 
 if TYPE_CHECKING:
     from floodmark.plan.build import Builder
-
-_ONE_ROW = n.Values(((Literal(BIGINT, 0),),), (Field("__ordinal", BIGINT, False),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,7 @@ class Item:
 
 def select_rows(builder: Builder, query: exp.Select, bound: Bound | None) -> n.Node:
     """Return the plan of a SELECT over its FROM."""
-    bound = bound or Bound(_ONE_ROW, QueryScope())
+    bound = bound or Bound(ONE_ROW, QueryScope())
     where = query.args.get("where")
     if where is not None:
         predicate = _boolean(builder, where.this, bound.scope, "WHERE")
@@ -52,7 +60,8 @@ class Selection:
     def plan(self) -> n.Node:
         """Return the plan, ordered and limited."""
         collector = AggregateCollector()
-        items = self._items(collector)
+        sets = SetCollector()
+        items = self._items(collector, sets)
         having = self.query.args.get("having")
         condition = (
             None
@@ -69,17 +78,21 @@ class Selection:
             if condition is not None:
                 rewritten = self._over_groups(condition, replaced, node)
                 node = n.Filter(node, rewritten, span=self.builder.span(having))
-        return self._finish(node, items, order)
+            calls = [(c, self._set_over_groups(call, replaced, node)) for c, call in sets.calls]
+            sets = SetCollector(calls)
+        return self._finish(_repeated(node, sets), items, order)
 
-    def _items(self, collector: AggregateCollector) -> list[Item]:
+    def _items(self, collector: AggregateCollector, sets: SetCollector) -> list[Item]:
         out: list[Item] = []
         taken: set[str] = set()
         for e in self.query.expressions:
-            for name, expr in self._expand(e, collector):
+            for name, expr in self._expand(e, collector, sets):
                 out.append(Item(fresh_name(name, taken), expr))
         return out
 
-    def _expand(self, e: exp.Expression, collector: AggregateCollector) -> list[tuple[str, Expr]]:
+    def _expand(
+        self, e: exp.Expression, collector: AggregateCollector, sets: SetCollector
+    ) -> list[tuple[str, Expr]]:
         span = self.builder.span(e)
         inner = e.this if isinstance(e, exp.Alias) else e
         if isinstance(inner, exp.Star) or (
@@ -88,7 +101,10 @@ class Selection:
             table = inner.table or None if isinstance(inner, exp.Column) else None
             columns = self.bound.scope.star(table, span)
             return [(c.name, ColumnRef(c.type, c.plan_name, span=span)) for c in columns]
-        expr = bind_scalar(inner, self.bound.scope, self.builder.context, aggregates=collector)
+        expr = bind_scalar(
+            inner, self.bound.scope, self.builder.context, aggregates=collector, sets=sets
+        )
+        _check_sets(expr, sets, span)
         if expr.type.kind is Kind.UNKNOWN and isinstance(expr, Literal):
             expr = replace(expr, type=VARCHAR)
         return [(_output_name(e), expr)]
@@ -135,6 +151,8 @@ class Selection:
         taken = set(node.names) | {name for name, _ in collector.calls}
         names: list[str] = []
         for key, wanted in keys:
+            if columns_of(key) - set(node.names):
+                raise _set_in_group(key)
             if isinstance(key, ColumnRef):
                 name = key.name
             else:
@@ -186,7 +204,7 @@ class Selection:
     def _over_groups(self, expr: Expr, replaced: Mapping[Expr, ColumnRef], node: n.Node) -> Expr:
         """Return the expression over the aggregate's output; E0217 for a column that is not."""
         out = transform(expr, lambda e: replaced.get(e, e))
-        stray = columns_of(out) - set(node.names)
+        stray = {c for c in columns_of(out) - set(node.names) if not c.startswith(SET_COLUMN)}
         if stray:
             name = sorted(stray)[0]
             raise BindError(
@@ -197,6 +215,11 @@ class Selection:
                 hint=f"GROUP BY {name}, or an aggregate such as max({name})",
             )
         return out
+
+    def _set_over_groups(
+        self, call: SetCall, replaced: Mapping[Expr, ColumnRef], node: n.Node
+    ) -> SetCall:
+        return replace(call, call=self._over_groups(call.call, replaced, node))
 
     def _finish(
         self, node: n.Node, items: list[Item], order: list[tuple[Expr, bool, bool]]
@@ -241,6 +264,42 @@ class Selection:
                 n.SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
             )
         return _limited(builder, node, query, tuple(keys))
+
+
+def _repeated(node: n.Node, sets: SetCollector) -> n.Node:
+    """Return the rows, each repeated for the rows of the select list's set-returning calls."""
+    if not sets.calls:
+        return node
+    outputs = tuple(name for name, _ in sets.calls)
+    if len(outputs) == 1:
+        ((_, one),) = sets.calls
+        call, spread = one.call, one.spread and len(one.columns) == 1
+    else:
+        call, spread = in_step(sets.calls), True
+    ordinal = fresh_name("__ordinal", set(node.names))
+    return n.ProjectSet(node, call, outputs, ordinal, spread=spread, span=call.span)
+
+
+def _check_sets(expr: Expr, sets: SetCollector, span: Span | None) -> None:
+    """Refuse a set-returning call under a condition: it repeats the row whatever that says."""
+    for part in walk(expr):
+        lazy = isinstance(part, Case) or (isinstance(part, Call) and part.function == "coalesce")
+        if lazy and columns_of(part) & sets.names:
+            raise BindError(
+                "E0289",
+                "a function that returns a set of rows cannot stand in CASE or COALESCE",
+                span=span,
+                hint="write it in FROM, and the condition in the select list",
+            )
+
+
+def _set_in_group(key: Expr) -> BindError:
+    return BindError(
+        "E0289",
+        "a function that returns a set of rows cannot stand in GROUP BY",
+        span=key.span,
+        hint="write it in FROM: GROUP BY takes its column",
+    )
 
 
 def _limited(

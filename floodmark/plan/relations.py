@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -15,7 +15,8 @@ from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import bind_interval, bind_scalar
 from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Now, columns_of
-from floodmark.plan.scope import Column, QueryScope, Source, fresh_name
+from floodmark.plan.scope import Bound, Column, QueryScope, Source, fresh_name
+from floodmark.plan.table_functions import alone, beside, function_of
 from floodmark.sql.nodes import WindowTable
 
 if TYPE_CHECKING:
@@ -31,14 +32,6 @@ _KINDS = {
     "SEMI": n.JoinKind.SEMI,
     "ANTI": n.JoinKind.ANTI,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A node and the names by which the query reaches its columns."""
-
-    node: n.Node
-    scope: QueryScope
 
 
 def build_from(builder: Builder, select: exp.Expression) -> Bound | None:
@@ -70,10 +63,10 @@ def _relation(builder: Builder, item: exp.Expression) -> Bound:
             return _subquery(builder, item)
         case exp.Values():
             return _named(builder, builder.query(item), item, "values")
-        case exp.Lateral():
+        case exp.Lateral(this=exp.Subquery()):
             raise builder.refuse("E0331", "LATERAL is not available yet", item)
         case _:
-            raise builder.refuse("E0332", "this table function is not available yet", item)
+            return alone(builder, item)
 
 
 def _table(builder: Builder, item: exp.Table) -> Bound:
@@ -255,6 +248,10 @@ def disjoint(left: Bound, right: Bound) -> Bound:
 def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
     if (join.args.get("method") or "").upper() == "ASOF":
         raise builder.refuse("E0334", "ASOF joins are not available yet", join)
+    if function_of(join.this) is not None and not join.this.args.get("joins"):
+        bound = beside(builder, left, join)
+        if bound is not None:
+            return bound
     looked_up = _looked_up(builder, join.this)
     right = disjoint(left, build_relation(builder, looked_up or join.this))
     if looked_up is not None:

@@ -10,6 +10,7 @@ from floodmark.catalog.types import SqlType
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan.expressions import ColumnRef
+from floodmark.plan.nodes import Node
 
 ALIASES: Mapping[str, str] = {"_row_id": "__row_id"}
 """Hidden columns that people may name, by what they write."""
@@ -26,10 +27,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One relation of FROM: its alias and its columns, hidden ones included."""
+    """One relation of FROM: its alias and its columns, hidden ones included.
+
+    `value` names the one column for which the alias of a function stands, too.
+    """
 
     alias: str
     columns: tuple[Column, ...]
+    value: str | None = None
 
     @property
     def visible(self) -> tuple[Column, ...]:
@@ -41,7 +46,7 @@ class Source:
         columns = tuple(
             Column(c.name, names.get(c.plan_name, c.plan_name), c.type) for c in self.columns
         )
-        return Source(self.alias, columns)
+        return Source(self.alias, columns, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,9 @@ class QueryScope:
             raise BindError(
                 "E0207", f'column "{column}" is ambiguous', span=span, hint=f"write one of {places}"
             )
+        values = [c for s in sources if s.alias == column for c in s.columns if c.name == s.value]
+        if table is None and len(values) == 1:
+            return ColumnRef(values[0].type, values[0].plan_name, span=span)
         raise unknown_column(column, self._candidates(sources), span)
 
     def star(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
@@ -94,6 +102,14 @@ class QueryScope:
 
     def _candidates(self, sources: Iterable[Source]) -> list[str]:
         return [c.name for s in sources for c in s.visible]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A node and the names by which the query reaches its columns."""
+
+    node: Node
+    scope: QueryScope
 
 
 def _has(source: Source, name: str) -> bool:

@@ -122,7 +122,7 @@ def check(function: UserFunction, functions: Functions) -> None:
     A Python function is loaded (E0280, E0281), the expression of an SQL one bound to columns.
     """
     if function.language == "python":
-        function.callable  # noqa: B018
+        _check_aggregate(function, function.callable)
         return
     from floodmark.plan.binder import Binder
     from floodmark.plan.scope import QueryScope
@@ -147,28 +147,49 @@ def check(function: UserFunction, functions: Functions) -> None:
         )
 
 
+def _check_aggregate(function: UserFunction, found: object) -> None:
+    """Refuse an aggregate that cannot be computed from the values of a group."""
+    if function.kind is not FunctionKind.AGGREGATE:
+        return
+    methods = all(callable(getattr(found, name, None)) for name in ("accumulate", "finish"))
+    if (isinstance(found, type) and not methods) or not function.parameters:
+        what = "has no parameter" if methods else "has no methods accumulate and finish"
+        raise BindError(
+            "E0290",
+            f"the aggregate {function.name} {what}",
+            span=function.span,
+            hint="write a class with accumulate(self, value) and finish(self), or a function that "
+            "takes the list of the values",
+        )
+
+
 def bind_user_call(
     binder: Binder, function: UserFunction, node: exp.Expression, arguments: list[exp.Expression]
 ) -> Expr:
     """Return the call of a user's function; E0270 for arguments that do not fit."""
+    exact = bind_arguments(binder, function, node, arguments)
     span = binder.span(node)
-    if function.kind is not FunctionKind.SCALAR:
-        raise NotSupported(
-            "E0387",
-            f"the {function.kind.value} {function.name} cannot be called yet",
-            span=span,
-            hint="write a function that returns one value or an array",
-        )
-    bound = [binder.bind(a) for a in arguments]
-    _, fitting = choose_overload(function.name, (function.entry,), bound, span)
-    exact = [coerce(a, t) for a, t in zip(fitting, function.types, strict=True)]
     if function.language == "python":
-        return UserCall(
-            function.result, function.name, tuple(exact), function.definition, function,
-            span=span,
-        )  # fmt: skip
+        return user_call(function, exact, span)
     body = binder.context.positions.body(node, lambda: _body(function))
     return replace(_inlined(binder, function, exact, body), span=span)
+
+
+def bind_arguments(
+    binder: Binder, function: UserFunction, node: exp.Expression, arguments: list[exp.Expression]
+) -> list[Expr]:
+    """Return the arguments of a call as the parameters have them; E0270 where they do not fit."""
+    bound = [binder.bind(a) for a in arguments]
+    overload = replace(function.entry, params=tuple(t.kind for t in function.types))
+    _, fitting = choose_overload(function.name, (overload,), bound, binder.span(node))
+    return [coerce(a, t) for a, t in zip(fitting, function.types, strict=True)]
+
+
+def user_call(function: UserFunction, taken: Iterable[Expr], span: Span | None) -> UserCall:
+    """Return the call of a Python function on what it takes."""
+    return UserCall(
+        function.gives, function.name, tuple(taken), function.definition, function, span=span
+    )
 
 
 def _body(function: UserFunction) -> exp.Expression:

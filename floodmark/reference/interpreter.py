@@ -14,9 +14,8 @@ from typing import Any
 from floodmark.analysis import stream_key
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Call, Expr
+from floodmark.plan.expressions import Expr
 from floodmark.reference import grouping, joins, windows
-from floodmark.reference.intervals import shift
 from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, Remembered
 from floodmark.reference.over import over_window
 from floodmark.reference.rows import Row, ascending, ordered, sort_value
@@ -195,45 +194,27 @@ def union_all(node: n.UnionAll, children: Sequence[Sequence[Row]]) -> list[Row]:
 
 
 def project_set(node: n.ProjectSet, rows: Iterable[Row], moment: Moment) -> list[Row]:
-    """Return each row once per element of the call's value; NULL and empty give none."""
+    """Return each row once per element of the call's value; NULL and empty give none, or one."""
     out: list[Row] = []
+    seed = moment.seed(node.input, key_of(node.input))
+    nothing = (None,) * len(node.outputs)
     for row in rows:
-        elements, error = _elements(node.call, row, moment)
+        elements, error = moment.value(node.call, row, seed)
         if error is not None:
             moment.bury(node, error, row)
             continue
-        for ordinal, element in enumerate(elements or (), start=1):
-            out.append({**row, node.output: element, node.ordinal: ordinal})
+        made = [_spread(node, element) for element in elements or ()]
+        numbered = list(enumerate(made, start=1)) or ([(0, nothing)] if node.outer else [])
+        for ordinal, values in numbered:
+            named = dict(zip(node.outputs, values, strict=True))
+            out.append({**row, **named, node.ordinal: ordinal})
     return out
 
 
-def _elements(call: Expr, row: Row, moment: Moment) -> tuple[Sequence[Any] | None, int | None]:
-    if not isinstance(call, Call) or call.function not in ("unnest", "generate_series"):
-        return moment.value(call, row)
-    results = [moment.value(arg, row) for arg in call.args]
-    codes = [error for _, error in results if error is not None]
-    if codes:
-        return None, min(codes)
-    arguments = [value for value, _ in results]
-    if None in arguments:
-        return None, None
-    return (arguments[0] if call.function == "unnest" else series(*arguments)), None
-
-
-def series(start: Any, stop: Any, step: Any = 1) -> list[Any]:
-    """Return the values from start to stop, both included.
-
-    >>> series(1, 7, 3), series(3, 1, -1)
-    ([1, 4, 7], [3, 2, 1])
-    """
-    interval = isinstance(step, tuple)
-    sign = (sum(step) > 0) - (sum(step) < 0) if interval else (step > 0) - (step < 0)
-    assert sign, "a series needs a step"
-    out: list[Any] = []
-    while (stop - start if sign > 0 else start - stop) >= stop - stop:
-        out.append(start)
-        start = shift(start, step) if interval else start + step
-    return out
+def _spread(node: n.ProjectSet, element: Any) -> tuple[Any, ...]:
+    if not node.spread:
+        return (element,)
+    return (None,) * len(node.outputs) if element is None else tuple(element)
 
 
 def temporal_filter(node: n.TemporalFilter, rows: Iterable[Row], moment: Moment) -> list[Row]:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
-from floodmark.analysis.supported import is_order_sensitive
+from floodmark.analysis.supported import has_total_order, is_order_sensitive
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
@@ -187,7 +187,7 @@ def check_batch(node: n.Node) -> None:
 
 def _check_aggregates(node: n.Aggregate) -> None:
     for _, call in node.aggregates:
-        if call.order_by or is_order_sensitive(call):
+        if (call.order_by or is_order_sensitive(call)) and not has_total_order(call):
             raise NotSupported(
                 "E0355",
                 f"{call.function} over ordered values is not available yet",

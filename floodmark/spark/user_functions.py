@@ -48,8 +48,8 @@ def register(spark: SparkSession, exprs: Iterable[Expr]) -> None:
     for call in calls.values():
         function = call.user
         _ship(function.callable)
-        result = f"struct<value:{spark_type(function.result)},{ERROR_FIELD}:int>"
-        batch = _batch_form(function.compute, function.types, function.result)
+        result = f"struct<value:{spark_type(function.gives)},{ERROR_FIELD}:int>"
+        batch = _batch_form(function.compute, function.takes, function.gives)
         spark.udf.register(function.spark_name, arrow_udf(batch, result))
 
 

@@ -84,7 +84,7 @@ def _nodes(mode: ChangelogMode) -> dict[str, n.Node]:
         "TopN of everything": n.TopN(t, (), (n.SortKey("v"),), 3, 1, with_ties=True),
         "OverWindow": n.OverWindow(t, ("k",), (n.SortKey("ts"),), windows),
         "SetOperation": n.SetOperation(plain, plain, n.SetKind.EXCEPT, all=True),
-        "ProjectSet": n.ProjectSet(lists, series, "value", "__ordinal"),
+        "ProjectSet": n.ProjectSet(lists, series, ("value",), "__ordinal"),
         "TemporalFilter": n.TemporalFilter(t, _TS, None),
         "TemporalFilter with an end": n.TemporalFilter(t, None, _TS),
         "MaterializeProject": n.MaterializeProject(t, (("k", _K), ("twice", doubled)), ("twice",)),

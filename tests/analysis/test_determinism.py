@@ -155,10 +155,10 @@ def table_function(argument_below: bool) -> n.Node:
     length, numbers = Cast(INT, COIN), list_of(INT)
     if not argument_below:
         call = Call(numbers, "array", (Literal(INT, 1), length))
-        return n.ProjectSet(RETRACTING, call, "value", "__ordinal")
+        return n.ProjectSet(RETRACTING, call, ("value",), "__ordinal")
     below = n.Project(RETRACTING, (("k", ColumnRef(INT, "k")), ("r", length)))
     call = Call(numbers, "array", (Literal(INT, 1), ColumnRef(INT, "r")))
-    repeated = n.ProjectSet(below, call, "value", "__ordinal")
+    repeated = n.ProjectSet(below, call, ("value",), "__ordinal")
     return n.Project(repeated, (("k", ColumnRef(INT, "k")), ("value", ColumnRef(INT, "value"))))
 
 

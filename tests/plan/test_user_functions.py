@@ -11,6 +11,7 @@ import pytest
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions import Determinism, RowError, RowErrorCode, lookup
 from floodmark.catalog.functions.python_values import from_python, to_python
+from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.types import (
     BIGINT,
@@ -168,13 +169,63 @@ def test_a_name_that_is_not_there_has_near_ones() -> None:
     assert refused.value.code == "E0269" and "shout" in str(refused.value.hint)
 
 
-def test_table_functions_and_aggregates_are_kept_but_not_called() -> None:
+def test_table_functions_and_aggregates_stand_where_they_can() -> None:
     sql = """CREATE FUNCTION g(int) RETURNS TABLE (a int) LANGUAGE python AS 'builtins.range';
     CREATE AGGREGATE h(int) RETURNS int LANGUAGE python AS 'builtins.sum';"""
-    for text in ("g(i)", "h(i)"):
+    for text, code in (("g(i)", "E0289"), ("h(i)", "E0273"), ("unnest(ARRAY[i])", "E0289")):
         with pytest.raises(UserError) as refused:
             bound(text, sql)
-        assert refused.value.code == "E0387"
+        assert refused.value.code == code
+
+
+def user_function(sql: str) -> UserFunction:
+    (function,) = functions_of(created(sql).objects.values()).values()
+    return function
+
+
+def test_rows_of_a_table_function() -> None:
+    pairs = user_function(
+        """CREATE FUNCTION g(n int) RETURNS TABLE (a int, b text) LANGUAGE python AS $$
+def g(n):
+    if n is None:
+        return None
+    for i in range(n):
+        yield (i, str(i)) if i < 2 else {"b": "x"} if i == 2 else None
+$$;"""
+    )
+    assert pairs.compute(4) == ((0, "0"), (1, "1"), (None, "x"), None)
+    assert pairs.compute(None) == () and pairs.compute(0) == ()
+    one = "CREATE FUNCTION g(t jsonb) RETURNS TABLE (a {}) LANGUAGE python AS $$\n{}\n$$;"
+    lists = user_function(one.format("int[]", "def g(t): return t"))
+    assert lists.compute("[[1,2],null,[]]") == (((1, 2),), (None,), ((),))
+    for body in ("return 3", "return 'ab'", "yield 1; raise ValueError", "return [('a',)]"):
+        wrong = user_function(one.format("int", f"def g(t): {body}"))
+        with pytest.raises(RowError):
+            wrong.compute("[]")
+
+
+def test_an_aggregate_is_a_class_or_a_function_of_lists() -> None:
+    text = "CREATE AGGREGATE h(int, text) RETURNS text LANGUAGE python AS $$\n{}\n$$;"
+    as_class = """
+class h:
+    def __init__(self):
+        self.seen = []
+    def accumulate(self, n, t):
+        self.seen.append(f"{n}{t}")
+    def finish(self):
+        return "-".join(self.seen)"""
+    as_function = "def h(ns, ts): return '-'.join(f'{n}{t}' for n, t in zip(ns, ts))"
+    for body in (as_class, as_function):
+        made = user_function(text.format(body))
+        check(made, {})
+        assert made.compute(((1, "a"), (None, "b"))) == "1a-Noneb"
+        assert made.compute(None) == ""
+    with pytest.raises(UserError) as refused:
+        check(user_function(text.format("class h: pass")), {})
+    assert refused.value.code == "E0290"
+    with pytest.raises(UserError) as refused:
+        check(user_function(text.format(as_class).replace("int, text", "")), {})
+    assert refused.value.code == "E0290"
 
 
 def test_what_calls_a_function_depends_on_it() -> None:

@@ -36,7 +36,7 @@ SAMPLES: tuple[n.Node, ...] = (
     n.TopN(T, (), (n.SortKey("k"),), 1),
     n.OverWindow(T, (), (n.SortKey("k"),), (("n", n.WindowCall("rank", (), BIGINT)),)),
     n.SetOperation(T, U, n.SetKind.INTERSECT, False),
-    n.ProjectSet(T, Call(list_of(INT), "unnest", (XS,)), "x", "__n"),
+    n.ProjectSet(T, Call(list_of(INT), "unnest", (XS,)), ("x",), "__n"),
     n.TemporalFilter(T, TS, None),
     n.MaterializeProject(T, (("k", K),), ()),
     n.SortBuffer(T, "ts"),

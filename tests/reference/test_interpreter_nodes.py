@@ -167,7 +167,7 @@ def test_set_operations_count() -> None:
 def test_unnest_counts_from_one() -> None:
     items = ColumnRef(list_of(INT), "items")
     node = n.ProjectSet(
-        scan(k=INT, items=list_of(INT)), Call(list_of(INT), "unnest", (items,)), "x", "__n"
+        scan(k=INT, items=list_of(INT)), Call(list_of(INT), "unnest", (items,)), ("x",), "__n"
     )
     rows = rows_of("k items", (1, (7, None)), (2, ()), (3, None))
     out = evaluate(node, {"t": rows}, NOW)
@@ -175,8 +175,8 @@ def test_unnest_counts_from_one() -> None:
 
 
 def test_generate_series_includes_both_ends() -> None:
-    call = Call(INT, "generate_series", (K, Literal(INT, 3)))
-    node = n.ProjectSet(scan(k=INT), call, "x", "__n")
+    call = Call(list_of(INT), "generate_series", (K, Literal(INT, 3)))
+    node = n.ProjectSet(scan(k=INT), call, ("x",), "__n")
     out = evaluate(node, {"t": rows_of("k", (2,), (4,), (None,))}, NOW)
     assert column(out, "x") == [2, 3]
 

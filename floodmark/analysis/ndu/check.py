@@ -295,11 +295,11 @@ class Check:
         self.hand(node.input, (required & names) | order | read, needed | order | live)
 
     def _project_set(self, node: n.ProjectSet, required: Columns, needed: Columns) -> None:
-        made = {node.output, node.ordinal}
+        made = {*node.outputs, node.ordinal}
         read = columns_of(node.call)
         called = culprits((node.call,))
         if not self.appends(node.input) and called and (self.strict or required & made):
-            self._found(Cause.FUNCTION, node, (node.output,), called)
+            self._found(Cause.FUNCTION, node, node.outputs, called)
         self.hand(node.input, (required - made) | self._also(read), (needed - made) | read)
 
 

@@ -42,6 +42,7 @@ from floodmark.catalog.functions.number_format import number_formats
 from floodmark.catalog.functions.numbers import numbers
 from floodmark.catalog.functions.pattern import patterns
 from floodmark.catalog.functions.regexes import regexes
+from floodmark.catalog.functions.sets import SetFunction, sets
 from floodmark.catalog.functions.string import strings
 from floodmark.catalog.functions.texts import texts
 from floodmark.catalog.functions.time_parsing import time_parsing
@@ -55,6 +56,7 @@ __all__ = [
     "AGGREGATES",
     "NOT_CONSTANT",
     "REGISTRY",
+    "SETS",
     "WINDOWS",
     "Accumulator",
     "Aggregate",
@@ -65,6 +67,7 @@ __all__ = [
     "Operands",
     "RowError",
     "RowErrorCode",
+    "SetFunction",
     "Var",
     "WindowFunction",
     "aggregate_for",
@@ -117,6 +120,8 @@ REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
 """Scalar functions and operators by name; operators are under their symbol, e.g. `+`."""
 AGGREGATES: Mapping[str, tuple[Aggregate, ...]] = _by_name(aggregates())
 WINDOWS: Mapping[str, tuple[WindowFunction, ...]] = _by_name(window_functions())
+SETS: Mapping[str, tuple[SetFunction, ...]] = _by_name(sets())
+"""Set-returning functions by name."""
 
 
 @cache
@@ -127,7 +132,8 @@ def function_for(name: str, types: tuple[SqlType, ...]) -> Function:
     >>> function_for("+", (INT, INT)).signature
     '+(integer, integer)'
     """
-    found = choose(REGISTRY[name], types)
+    known: tuple[Function, ...] = REGISTRY.get(name) or SETS[name]
+    found = choose(known, types)
     assert found is not None, (name, types)
     return found[0]
 
@@ -166,5 +172,5 @@ def nearest_names(name: str, known: Iterable[str] = (), limit: int = 3) -> list[
     >>> nearest_names("lenght")[0]
     'length'
     """
-    names = [*known, *REGISTRY, *AGGREGATES, *WINDOWS]
+    names = [*known, *REGISTRY, *AGGREGATES, *WINDOWS, *SETS]
     return get_close_matches(name, names, n=limit, cutoff=0.6)

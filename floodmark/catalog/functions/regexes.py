@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from floodmark.catalog.functions.model import Function, Operand, Operands
 from floodmark.catalog.functions.pattern import check_regex
@@ -59,6 +60,25 @@ def _print_groups(o: Operands) -> str:
     places = range(1, count + 1) if count else [0]
     items = ", ".join(f"regexp_extract({o[0]}, {quote(regex)}, {i})" for i in places)
     return f"CASE WHEN {o[0]} RLIKE {quote(regex)} THEN array({items}) END"
+
+
+def python_every_match(s: str, pattern: str, flags: str = "") -> tuple[Any, ...]:
+    """Return the groups of the first match, with the flag g of every match."""
+    found = re.finditer(_with_flags(pattern, flags), s)
+    every = tuple(match.groups() or (match[0],) for match in found)
+    return every if "g" in flags else every[:1]
+
+
+def print_every_match(o: Operands) -> str:
+    """Return the Spark text of the groups of the first match, with the flag g of every match."""
+    regex = _regex(o)
+    count = re.compile(regex).groups
+    places = range(1, count + 1) if count else [0]
+    every = [f"regexp_extract_all({o[0]}, {quote(regex)}, {i})" for i in places]
+    items = ", ".join(f"get({found}, __i)" for found in every)
+    size = f"size({every[0]})"
+    wanted = size if len(o) > 2 and "g" in str(o[2].constant) else f"least({size}, 1)"
+    return f"slice(transform(sequence(0, {size}), __i -> array({items})), 1, {wanted})"
 
 
 def _split(s: str, pattern: str) -> tuple[str, ...]:

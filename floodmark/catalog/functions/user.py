@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -19,7 +19,7 @@ from floodmark.catalog.functions.model import (
     RowErrorCode,
 )
 from floodmark.catalog.functions.python_values import from_python, to_python
-from floodmark.catalog.types import SqlType
+from floodmark.catalog.types import SqlType, list_of, struct_of
 from floodmark.errors import BindError, Span
 
 
@@ -54,6 +54,20 @@ class UserFunction:
         return tuple(type_ for _, type_ in self.parameters)
 
     @property
+    def takes(self) -> tuple[SqlType, ...]:
+        """Return the types of what a call takes: an aggregate the ARRAY of its group's values."""
+        if self.kind is not FunctionKind.AGGREGATE:
+            return self.types
+        if len(self.types) == 1:
+            return (list_of(self.types[0]),)
+        return (list_of(struct_of(*((f"f{i}", t) for i, t in enumerate(self.types, 1)))),)
+
+    @property
+    def gives(self) -> SqlType:
+        """Return the type of what a call gives: a table function the ARRAY of its rows."""
+        return list_of(self.result) if self.kind is FunctionKind.TABLE else self.result
+
+    @property
     def signature(self) -> str:
         """Return name and parameter types, e.g. `f(integer)`."""
         return f"{self.name}({', '.join(map(str, self.types))})"
@@ -71,21 +85,45 @@ class UserFunction:
     @cached_property
     def callable(self) -> Callable[..., Any]:
         """Return the Python object; E0280 for a module and E0281 for a text that has none."""
-        is_text = "\n" in self.body or self.body.lstrip().startswith(("def ", "from ", "import "))
+        is_text = "\n" in self.body or self.body.lstrip().startswith(
+            ("def ", "class ", "@", "from ", "import ")
+        )
         return _from_text(self) if is_text else _from_module(self)
 
     def compute(self, *args: Any) -> Any:
-        """Return the value for engine values of the parameters.
+        """Return what a call gives for what it takes.
 
         Raises `RowError`: FUNCTION_RAISED whatever it raises, WRONG_RESULT where the value is none
         of the declared type.
         """
-        given = (to_python(a, t) for a, t in zip(args, self.types, strict=True))
         try:
-            value = self.callable(*given)
+            value = self._called(*args)
         except Exception:
             raise RowError(RowErrorCode.FUNCTION_RAISED) from None
-        return from_python(value, self.result)
+        return from_python(value, self.gives)
+
+    def _called(self, *args: Any) -> Any:
+        match self.kind:
+            case FunctionKind.SCALAR:
+                return self.callable(*self._given(args))
+            case FunctionKind.TABLE:
+                rows = self.callable(*self._given(args))
+                return None if rows is None else _rows(rows, len(self.result.fields))
+            case _:
+                return self._over_group(args[0] or ())
+
+    def _given(self, args: Iterable[Any]) -> list[Any]:
+        return [to_python(a, t) for a, t in zip(args, self.types, strict=True)]
+
+    def _over_group(self, values: tuple[Any, ...]) -> Any:
+        """Return the value over a group's values in order: by a class, or a function of lists."""
+        rows = [self._given((v,) if len(self.types) == 1 else v) for v in values]
+        if not isinstance(self.callable, type):
+            return self.callable(*([row[i] for row in rows] for i in range(len(self.types))))
+        state = self.callable()
+        for row in rows:
+            state.accumulate(*row)
+        return state.finish()
 
     @cached_property
     def entry(self) -> Function:
@@ -97,8 +135,8 @@ class UserFunction:
 
         return Function(
             self.name,
-            tuple(t.kind for t in self.types),
-            self.result,
+            tuple(t.kind for t in self.takes),
+            self.gives,
             lambda o: f"{call(o)}.value",
             self.compute,
             strict=False,
@@ -106,6 +144,15 @@ class UserFunction:
             error=lambda o, _: f"{call(o)}.error",
             ingestion_stable=self.determinism is Determinism.DETERMINISTIC,
         )
+
+
+def _rows(rows: Iterable[Any], width: int) -> list[Any]:
+    """Return what a table function gave as rows: of one column, what is no tuple is its value."""
+    if isinstance(rows, (str, bytes, dict)):
+        raise TypeError
+    if width > 1:
+        return list(rows)
+    return [row if isinstance(row, tuple) else (row,) for row in rows]
 
 
 def _from_text(function: UserFunction) -> Callable[..., Any]:

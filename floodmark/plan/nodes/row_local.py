@@ -92,17 +92,28 @@ class TemporalFilter(Unary):
 
 @dataclass(frozen=True, slots=True)
 class ProjectSet(Unary):
-    """Repeats each row for every value of a set-returning call; `ordinal` counts them from 1."""
+    """Repeats each row for every element of an ARRAY; `ordinal` counts them from 1.
+
+    The element is the one column in `outputs`; with `spread` it is a STRUCT and its fields are.
+    NULL and an empty array give no row; with `outer` one, with NULL in `outputs` and ordinal 0.
+    """
 
     call: Expr
-    output: str
+    outputs: tuple[str, ...]
     ordinal: str
+    spread: bool = False
+    outer: bool = False
 
     def __post_init__(self) -> None:
+        assert self.call.type.element is not None, self.call.type
+        assert len(self.outputs) == (len(self.call.type.element.fields) if self.spread else 1)
         check_unique(self.schema)
         check_reads(self, columns_of(self.call), self.input.schema)
 
     @property
     def schema(self) -> Schema:
-        element = self.call.type.element or self.call.type
-        return (*self.input.schema, Field(self.output, element), Field(self.ordinal, BIGINT, False))
+        element = self.call.type.element
+        assert element is not None
+        types = [f.type for f in element.fields] if self.spread else [element]
+        made = (Field(name, type_) for name, type_ in zip(self.outputs, types, strict=True))
+        return (*self.input.schema, *made, Field(self.ordinal, BIGINT, False))

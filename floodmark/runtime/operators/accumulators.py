@@ -12,7 +12,7 @@ from enum import Enum
 
 from floodmark.catalog.functions import Aggregate, aggregate_for
 from floodmark.catalog.functions.model import Operand
-from floodmark.catalog.types import BIGINT, Field
+from floodmark.catalog.types import BIGINT, Field, Kind
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.plan.expressions import AggCall, Literal
 from floodmark.spark.expressions import Compiled
@@ -164,9 +164,54 @@ def _scoped(name: str, index: int, call: AggCall, now: int) -> Kept:
 
 def batch_text(call: AggCall, now: int) -> str:
     """Return the Spark text of an aggregate over a set without retractions."""
+    if aggregate_of(call).over_list is not None:
+        return ordered_text(call, now)
     return aggregate_of(call).print_batch(
         operands(call, now), distinct=call.distinct, condition=_condition(call, now)
     )
+
+
+def ordered_text(call: AggCall, now: int) -> str:
+    """Return the Spark text of an aggregate over the list of its first arguments in order.
+
+    Each entry is a struct of the keys, each after a flag that puts NULL where it belongs, and the
+    argument; ascending keys then sort by the order that structs have.
+    """
+    parts, upwards = [], True
+    for i, (expr, descending, nulls_first) in enumerate(call.order_by):
+        value = compile_expr(expr, now).value
+        flag = f"({value}) IS {'NOT ' if nulls_first else ''}NULL"
+        parts += [f"{flag} AS f{i}", f"{value} AS k{i}"]
+        if expr.type.kind in (Kind.REAL, Kind.DOUBLE):
+            # The two zeros are equal; their texts are not.
+            parts.append(f"CAST({value} AS STRING) AS z{i}")
+        upwards = upwards and not descending
+    entries = ", ".join([*parts, f"{operands(call, now)[0]} AS v"])
+    condition = _condition(call, now)
+    clause = "" if condition is None else f" FILTER (WHERE {condition})"
+    found = f"collect_list(struct({entries})){clause}"
+    if call.distinct:
+        found = f"array_distinct({found})"
+    order = "" if upwards else f", {_comparator(call)}"
+    sorted_ = f"array_sort({found}{order})" if parts else found
+    template = aggregate_of(call).over_list
+    assert template is not None
+    args = [o.sql for o in operands(call, now)]
+    return template.format(*args, list=f"transform({sorted_}, __e -> __e.v)")
+
+
+def _comparator(call: AggCall) -> str:
+    """Return the lambda that compares two entries key by key."""
+    tests = []
+    for i, (expr, descending, _) in enumerate(call.order_by):
+        down = (1, -1) if descending else (-1, 1)
+        tests.append(f"WHEN __l.f{i} < __r.f{i} THEN -1 WHEN __l.f{i} > __r.f{i} THEN 1")
+        names = [f"k{i}"] + ([f"z{i}"] if expr.type.kind in (Kind.REAL, Kind.DOUBLE) else [])
+        tests += [
+            f"WHEN __l.{c} < __r.{c} THEN {down[0]} WHEN __l.{c} > __r.{c} THEN {down[1]}"
+            for c in names
+        ]
+    return f"(__l, __r) -> CASE {' '.join(tests)} ELSE 0 END"
 
 
 def state_schema(group: tuple[Field, ...], parts: list[Kept]) -> tuple[Field, ...]:

@@ -11,6 +11,7 @@ from floodmark.runtime.operators import (
     filter,
     join,
     project,
+    project_set,
     set_operation,
     top_n,
     tumble,
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 
 BATCH = (
-    n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.UnionAll, n.Join, n.Aggregate,
-    n.CloseAggregate, n.TopN, n.SetOperation,
+    n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.UnionAll, n.Join, n.LookupJoin,
+    n.Aggregate, n.CloseAggregate, n.TopN, n.SetOperation, n.ProjectSet,
 )  # fmt: skip
 """The nodes that have a batch form."""
 
@@ -57,6 +58,8 @@ def row_local(node: n.Node, evaluation: RowLocal) -> Rows | None:
             return project.delta(node, rows, evaluation.now, evaluation.seed(node.input))
         case n.Filter():
             return filter.delta(node, rows, evaluation.now, evaluation.seed(node.input))
+        case n.ProjectSet():
+            return project_set.delta(node, rows, evaluation.now, evaluation.seed(node.input))
         case n.Tumble():
             return tumble.delta(node, rows)
         case _:
@@ -74,6 +77,8 @@ def batch(
             return project.batch(node, frames[0], now, strict=strict)
         case n.Filter():
             return filter.batch(node, frames[0], now, strict=strict)
+        case n.ProjectSet():
+            return project_set.batch(node, frames[0], now, strict=strict)
         case n.Tumble():
             return tumble.batch(node, frames[0])
         case n.UnionAll():
