@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets.checks import batch_equivalence_checks
+from assets.checks import on_demand_checks
 from assets.factory import pipeline_assets
 from jobs.epoch_job import EPOCH_JOB, make_epoch_job
 from jobs.maintenance_job import maintenance_job, maintenance_schedule
@@ -25,7 +25,7 @@ objects = warehouse.pipeline()
 pipeline = pipeline_assets(objects, root)
 defs = dg.Definitions(
     assets=[pipeline],
-    asset_checks=batch_equivalence_checks(objects),
+    asset_checks=on_demand_checks(objects),
     jobs=[make_epoch_job(pipeline), maintenance_job],
     schedules=[maintenance_schedule],
     sensors=[make_new_data_sensor(EPOCH_JOB), watermark_stall],

@@ -1,7 +1,8 @@
 """The checks of each asset: the engine's invariants and the columns' conditions, as Dagster's."""
 
 # No postponed annotations here: Dagster reads classes from the signatures.
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import dagster as dg
@@ -11,12 +12,16 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
 from floodmark.runtime.checks import NOT_SUSPENDED, Outcome, checks_of, run_checks
 from floodmark.runtime.equivalence import compares, difference
+from floodmark.runtime.replay import ReplayOutcome, replay_newest
 from floodmark.runtime.reporting import ObjectReport
 from floodmark.runtime.schemas import rules_of
 from floodmark.storage.report_book import Reported
 from resources.warehouse import Warehouse
 
 EQUIVALENCE = "batch_equivalence"
+REPLAY = "replay_digest"
+MOST_ROWS = 1_000_000
+"""An epoch that brought an object more rows is not replayed for a check."""
 _DESCRIPTIONS = {
     "not_suspended": "Nothing has stopped the object",
     "stream_key_unique": "No key is inserted twice",
@@ -74,39 +79,79 @@ def _result(key: dg.AssetKey, outcome: Outcome) -> dg.AssetCheckResult:
     )
 
 
-def batch_equivalence_checks(pipeline: Pipeline) -> list[dg.AssetChecksDefinition]:
-    """Return the on-demand check that compares each view with its query in batch."""
-    by_key = {asset_key(found): found.key for found in pipeline.objects.values() if compares(found)}
-    if not by_key:
-        return []
+@dataclass(frozen=True)
+class Answer:
+    """What a check on demand says of one object."""
+
+    passed: bool
+    metadata: Mapping[str, int | str] = field(default_factory=dict)
+    note: str = ""
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+
+
+def on_demand_checks(pipeline: Pipeline) -> list[dg.AssetChecksDefinition]:
+    """Return the checks that cost too much for every run, or look back: Checks, then Execute.
+
+    One compares each view with its query in batch; one replays an epoch of each object.
+    """
+    equal = [found for found in pipeline.objects.values() if compares(found)]
+    return [
+        check
+        for name, description, objects, answer in (
+            (EQUIVALENCE, "The query in batch gives the stored rows", equal, _compared),
+            (REPLAY, "An epoch done again gives what it gave", pipeline.stored, _replayed),
+        )
+        if objects
+        for check in [_on_demand(name, description, objects, answer)]
+    ]
+
+
+def _on_demand(
+    name: str,
+    description: str,
+    objects: Sequence[AnalysedObject],
+    answer: Callable[[Floodmark, str], Answer],
+) -> dg.AssetChecksDefinition:
+    by_key = {asset_key(found): found.key for found in objects}
 
     @dg.multi_asset_check(
-        name=EQUIVALENCE,
-        specs=[
-            dg.AssetCheckSpec(
-                EQUIVALENCE, asset=key, description="The query in batch gives the stored rows"
-            )
-            for key in by_key
-        ],
+        name=name,
+        specs=[dg.AssetCheckSpec(name, asset=key, description=description) for key in by_key],
         can_subset=True,
     )
-    def compare(
+    def check(
         context: dg.AssetCheckExecutionContext, warehouse: Warehouse
     ) -> Iterator[dg.AssetCheckResult]:
         if context.run.asset_selection:
-            # Dagster takes all checks of an asset along; this one costs as much as a rebuild.
+            # Dagster takes all checks of an asset along; these cost as much as an epoch, or more.
             context.log.info("compared on demand only: Checks, then Execute")
             return
         with warehouse.connect() as floodmark:
             for selected in context.selected_asset_check_keys:
-                found = difference(floodmark, by_key[selected.asset_key])
+                found = answer(floodmark, by_key[selected.asset_key])
                 yield dg.AssetCheckResult(
-                    passed=not (found.missing or found.surplus),
-                    check_name=EQUIVALENCE,
+                    passed=found.passed,
+                    check_name=name,
                     asset_key=selected.asset_key,
-                    metadata={
-                        "epoch": found.epoch, "missing": found.missing, "surplus": found.surplus
-                    },
-                )  # fmt: skip
+                    metadata=dict(found.metadata),
+                    severity=found.severity,
+                    description=found.note or None,
+                )
 
-    return [compare]
+    return check
+
+
+def _compared(floodmark: Floodmark, key: str) -> Answer:
+    found = difference(floodmark, key)
+    counts = {"epoch": found.epoch, "missing": found.missing, "surplus": found.surplus}
+    return Answer(not (found.missing or found.surplus), counts)
+
+
+def _replayed(floodmark: Floodmark, key: str) -> Answer:
+    found = replay_newest(floodmark.scheduler, key, MOST_ROWS)
+    if found is None:
+        return Answer(True, note=f"no epoch that is kept brought it 1 to {MOST_ROWS:,} rows")
+    told = {"epoch": found.epoch, "rows": found.rows, "digest": found.digest}
+    if found.outcome is ReplayOutcome.IMPOSSIBLE:
+        return Answer(False, told, found.cause, dg.AssetCheckSeverity.WARN)
+    return Answer(found.outcome is ReplayOutcome.SAME, told, found.cause)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from floodmark.cli.replay import exit_code, replayed_json, text_of
-from floodmark.runtime.replay import Outcome, Replayed, RowDifference
+from floodmark.runtime.replay import Replayed, ReplayOutcome, RowDifference
 
-SAME = Replayed(7, "public.s", Outcome.SAME, 1200, "a1b2c3d4e5f60718", "a1b2c3d4e5f60718")
+SAME = Replayed(7, "public.s", ReplayOutcome.SAME, 1200, "a1b2c3d4e5f60718", "a1b2c3d4e5f60718")
 ROW = RowDifference(
     "change",
     "stored",
@@ -17,14 +17,14 @@ ROW = RowDifference(
 DIFFERS = Replayed(
     7,
     "v",
-    Outcome.DIFFERS,
+    ReplayOutcome.DIFFERS,
     3,
     "00000000000000aa",
     "00000000000000bb",
     (ROW,),
     "noisy() is not IMMUTABLE",
 )
-GONE = Replayed(7, "w", Outcome.IMPOSSIBLE, cause="w began anew in epoch 9")
+GONE = Replayed(7, "w", ReplayOutcome.IMPOSSIBLE, cause="w began anew in epoch 9")
 
 SHOWN = """\
 epoch  object     rows  digest            replay

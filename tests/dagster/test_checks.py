@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from assets.checks import REPLAY, on_demand_checks
 from floodmark.runtime.checks import Rule, answered, run_checks
 from floodmark.runtime.equivalence import difference
 from floodmark.runtime.reporting import reports
 from floodmark.runtime.schemas import rules_of
 from floodmark.storage.table import DataFile
-from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
+from tests.dagster.pipeline_skin import QUIET, Skin, make_skin  # noqa: F401
 
 CHECKS = """
 import pandera.pyspark as pa
@@ -88,3 +89,30 @@ def test_statistics_answer_bounds() -> None:
 
 def test_no_checks_folder_means_no_rules(skin: Skin) -> None:
     assert rules_of(Path(skin.warehouse.checks), skin.warehouse.pipeline()) == {}
+
+
+@pytest.mark.spark
+def test_an_epoch_of_each_object_is_replayed_on_demand(skin: Skin) -> None:
+    skin.land(1, 1)
+    with skin.connect() as floodmark:
+        skin.warehouse.deploy(floodmark)
+        floodmark.advance()
+    checks = on_demand_checks(skin.warehouse.pipeline())
+    selected = dg.AssetSelection.checks(*(
+        dg.AssetCheckKey(dg.AssetKey(name), REPLAY) for name in ("readings", "stations")
+    ))  # fmt: skip
+    job = dg.define_asset_job("audit", selected)
+    defs = dg.Definitions(asset_checks=checks, jobs=[job], resources=skin.resources)
+
+    def found() -> dict[str, tuple[bool, str]]:
+        result = defs.resolve_job_def("audit").execute_in_process(run_config=QUIET)
+        return {
+            e.asset_key.to_user_string(): (e.passed, e.severity.value)
+            for e in result.get_asset_check_evaluations()
+        }
+
+    same = (True, "ERROR")
+    assert found() == {"readings": same, "stations": same}
+    (skin.landing / "readings" / "0001.parquet").unlink()
+    _double(Path(skin.warehouse.root) / "_changes/public/stations")
+    assert found() == {"readings": (False, "WARN"), "stations": (False, "ERROR")}

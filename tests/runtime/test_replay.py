@@ -26,7 +26,7 @@ from warehouses import (
 
 from floodmark.api import Floodmark
 from floodmark.errors import DataError
-from floodmark.runtime.replay import Outcome, Replayed
+from floodmark.runtime.replay import Replayed, ReplayOutcome
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +56,7 @@ def _replay_all(fm: Floodmark) -> list[Replayed]:
 
 
 def _different(found: Sequence[Replayed]) -> list[Replayed]:
-    return [r for r in found if r.outcome is not Outcome.SAME]
+    return [r for r in found if r.outcome is not ReplayOutcome.SAME]
 
 
 @pytest.mark.long
@@ -103,7 +103,7 @@ def test_what_differs_is_shown_with_its_cause(site: Site) -> None:
         assert len(noisy["y"].differences) == 5
         _double(site.root / "warehouse" / "public" / "p")
         (doctored,) = fm.replay(objects=["p"])
-        assert doctored.outcome is Outcome.DIFFERS and "stored files" in doctored.cause
+        assert doctored.outcome is ReplayOutcome.DIFFERS and "stored files" in doctored.cause
         assert {(d.side, d.count) for d in doctored.differences} == {("stored", 1)}
 
 
@@ -125,7 +125,7 @@ def test_a_source_that_cannot_be_read_again_is_told(site: Site) -> None:
 
         def source() -> Replayed:
             (found,) = fm.replay(objects=["s"])
-            assert found.outcome is Outcome.IMPOSSIBLE
+            assert found.outcome is ReplayOutcome.IMPOSSIBLE
             return found
 
         status = file.stat()
@@ -153,7 +153,7 @@ def test_what_is_not_kept_or_began_anew_cannot_be_replayed(site: Site) -> None:
         assert [r.cause for r in fm.replay(4, objects=["t"])] == [""]
         fm.execute("CREATE MATERIALIZED VIEW v AS SELECT k, a FROM t")
         (v,) = fm.replay(4, objects=["v"])
-        assert v.outcome is Outcome.IMPOSSIBLE and v.cause == "v began anew in epoch 6"
+        assert v.outcome is ReplayOutcome.IMPOSSIBLE and v.cause == "v began anew in epoch 6"
         assert _outcomes(fm.replay(6)) == {"v": "SAME"}
         fm.scheduler.kept.keep_from(3, fm.clock.now())
         with pytest.raises(DataError, match="E0414") as refused:

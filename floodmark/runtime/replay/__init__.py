@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodmark.runtime.replay.audit import Outcome, Replayed, replay, replay_newest
+from floodmark.runtime.replay.audit import Replayed, ReplayOutcome, replay, replay_newest
 from floodmark.runtime.replay.digests import RowDifference
 
-__all__ = ["Outcome", "Replayed", "RowDifference", "replay", "replay_newest"]
+__all__ = ["ReplayOutcome", "Replayed", "RowDifference", "replay", "replay_newest"]

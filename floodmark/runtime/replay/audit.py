@@ -40,7 +40,7 @@ _LOOKS = 50
 """Epochs that are looked at for each one of a sample, while they do not touch what is asked for."""
 
 
-class Outcome(StrEnum):
+class ReplayOutcome(StrEnum):
     """What came of one object's replay."""
 
     SAME = "same"
@@ -59,7 +59,7 @@ class Replayed:
 
     epoch: int
     object: str
-    outcome: Outcome
+    outcome: ReplayOutcome
     rows: int = 0
     digest: str = ""
     replayed: str = ""
@@ -166,7 +166,7 @@ class _Again:
         work = self._work(found)
         reason = self._hindrance(found, work)
         if reason is not None:
-            return Replayed(self.epoch, found.key, Outcome.IMPOSSIBLE, cause=reason)
+            return Replayed(self.epoch, found.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
         scratch = engine_folder(self.scheduler.root) / REPLAYS / secrets.token_hex(8)
         try:
             with self.scheduler.sessions().guarded():
@@ -174,10 +174,10 @@ class _Again:
         except TransientError:
             raise
         except DataError as error:
-            return Replayed(self.epoch, found.key, Outcome.IMPOSSIBLE, cause=error.message)
+            return Replayed(self.epoch, found.key, ReplayOutcome.IMPOSSIBLE, cause=error.message)
         except FloodmarkError as error:
             cause = f"the replay fails: [{error.code}] {error.message}"
-            return Replayed(self.epoch, found.key, Outcome.DIFFERS, cause=cause)
+            return Replayed(self.epoch, found.key, ReplayOutcome.DIFFERS, cause=cause)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -230,13 +230,13 @@ class _Again:
         ]
         stored, replayed = digests(parts)
         same = Replayed(
-            self.epoch, found.key, Outcome.SAME, stored.rows, stored.text, replayed.text
+            self.epoch, found.key, ReplayOutcome.SAME, stored.rows, stored.text, replayed.text
         )
         if stored == replayed:
             return same
         cause = likely_cause(found, self.pipeline)
         differing = differences(parts)
-        return replace(same, outcome=Outcome.DIFFERS, differences=differing, cause=cause)
+        return replace(same, outcome=ReplayOutcome.DIFFERS, differences=differing, cause=cause)
 
     def _rows(
         self, tables: Tables, record: ObjectRecord, table: str, columns: Schema
