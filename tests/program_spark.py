@@ -63,8 +63,10 @@ class Case:
     def _with_connector(self, found: re.Match[str]) -> str:
         if found[1] not in self.by_connector:
             return found[0]
-        options = f"WITH (connector = 'files', path = '{found[1]}') FORMAT PLAIN ENCODE PARQUET"
-        return f"{found[0].rstrip()} {options}"
+        own = f"connector = 'files', path = '{found[1]}'"
+        head, given, options = found[0].rstrip().partition("WITH (")
+        with_ = f"WITH ({own}, {options}" if given else f"{head} WITH ({own})"
+        return f"{head if given else ''}{with_} FORMAT PLAIN ENCODE PARQUET"
 
     def named(self, name: str) -> str:
         """Return the name that an object of the program has in the run."""

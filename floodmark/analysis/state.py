@@ -43,7 +43,8 @@ def derive(
             cleaned_by = watermarks[0].column if watermarks else None
             return (StateTable(f"{identifier}_stored", "stored values", key, cleaned_by),)
         case n.LookupJoin() if node.stored and updating:
-            return (StateTable(f"{identifier}_lookup", "looked-up rows", key),)
+            cleaned_by = watermarks[0].column if watermarks else None
+            return (StateTable(f"{identifier}_lookup", "looked-up rows", key, cleaned_by),)
         case n.Aggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
             return (own, *_arrangement(node, identifier, modes))

@@ -6,11 +6,12 @@ from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.determinism import determinism, is_deterministic, reads_now
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
+from floodmark.analysis.state import rereadable
 from floodmark.catalog.functions import aggregate_for
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Expr, UserCall, walk
+from floodmark.plan.expressions import AggCall, Call, Expr, Literal, UserCall, walk
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
 
@@ -114,6 +115,8 @@ def _reason(node: n.Node) -> str | None:
         case n.Join():
             running = (n.JoinKind.INNER, n.JoinKind.LEFT)
             return None if node.kind in running else f"a {node.kind.value} join"
+        case n.LookupJoin():
+            return None if rereadable(node.right) else "a lookup in a query that nothing stores"
         case n.TopN():
             return "ORDER BY … LIMIT"
         case n.SetOperation():

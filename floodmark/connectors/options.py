@@ -15,6 +15,7 @@ COMMON = frozenset(
         "format",
         "encode",
         "on_error",
+        "static",
         "max_rows_per_epoch",
         "watermark.idle_after",
         "watermark.advance",

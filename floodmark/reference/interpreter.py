@@ -86,8 +86,10 @@ class _Evaluation:
                 return filtered(node, children[0], moment)
             case n.UnionAll():
                 return union_all(node, children)
-            case n.Join() | n.LookupJoin():
+            case n.Join():
                 return joins.join(node, children[0], children[1], moment)
+            case n.LookupJoin():
+                return joins.lookup(node, children[0], children[1], key_of(node.left), moment)
             case n.SetOperation():
                 return joins.set_operation(node, children[0], children[1])
             case n.Aggregate():

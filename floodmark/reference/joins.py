@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from floodmark.changelog import is_hidden
@@ -11,10 +12,11 @@ from floodmark.plan import nodes as n
 from floodmark.reference.moment import Moment
 from floodmark.reference.rows import Row, freeze, key_of
 
+Partners = Mapping[Any, list[tuple[int, Row]]]
+"""Rows with their positions, by key."""
 
-def join(
-    node: n.Join | n.LookupJoin, left: Sequence[Row], right: Sequence[Row], moment: Moment
-) -> list[Row]:
+
+def join(node: n.Pairing, left: Sequence[Row], right: Sequence[Row], moment: Moment) -> list[Row]:
     """Return the pairs, padded or reduced as the kind says; NULL keys never meet.
 
     A pair whose residual condition fails goes to the dead letters and counts as a match.
@@ -34,9 +36,33 @@ def join(
     return out
 
 
-def _kept(
-    node: n.Join | n.LookupJoin, row: Row, pairs: list[Row], matched: bool, moment: Moment
+def lookup(
+    node: n.LookupJoin,
+    left: Sequence[Row],
+    right: Sequence[Row],
+    key: tuple[str, ...],
+    moment: Moment,
 ) -> list[Row]:
+    """Return each left row with what the right side had for it when it came, or last changed.
+
+    A right side that promises never to change is joined as it is.
+    """
+    if node.static:
+        return join(node, left, right, moment)
+    partners = _by_key(right, tuple(b for _, b in node.equi))
+    out: list[Row] = []
+    for row in left:
+        asked = key_of(row, tuple(a for a, _ in node.equi))
+        then = moment.once(node, row, key, partial(_found, partners, asked))
+        out += join(node, [row], [partner for _, partner in then], moment)
+    return out
+
+
+def _found(partners: Partners, key: Any) -> list[tuple[int, Row]]:
+    return partners.get(key, [])
+
+
+def _kept(node: n.Pairing, row: Row, pairs: list[Row], matched: bool, moment: Moment) -> list[Row]:
     match node.kind:
         case n.JoinKind.SEMI:
             return [row] if any(_holds(node, pair, moment) for pair in pairs) else []
@@ -49,7 +75,7 @@ def _kept(
             return [{**row, **_nulls(node.right)}]
 
 
-def _touches(node: n.Join | n.LookupJoin, pair: Row, moment: Moment) -> bool:
+def _touches(node: n.Pairing, pair: Row, moment: Moment) -> bool:
     """Tell whether the pair counts as a match: the condition is TRUE, or has no value."""
     if node.residual is None:
         return True
@@ -59,7 +85,7 @@ def _touches(node: n.Join | n.LookupJoin, pair: Row, moment: Moment) -> bool:
     return error is not None or value is True
 
 
-def _holds(node: n.Join | n.LookupJoin, pair: Row, moment: Moment) -> bool:
+def _holds(node: n.Pairing, pair: Row, moment: Moment) -> bool:
     return node.residual is None or moment.value(node.residual, pair) == (True, None)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan.expressions import Expr
@@ -34,8 +34,11 @@ class Closing:
     current: Watermarks
 
 
-Stored = Mapping[tuple[Node, tuple[Any, ...]], tuple[Any, int]]
-"""Per operator that stores values and stream key: the input row, and the epoch of its change."""
+Place = tuple[Node, tuple[Any, ...]]
+"""An operator that evaluates once, and the stream key of an input row."""
+Stored = Mapping[Place, tuple[Any, Any]]
+"""The input row, and what was evaluated for it: the epoch of its change, what was looked up."""
+T = TypeVar("T")
 CHANGED = "__changed_in"
 
 
@@ -47,7 +50,7 @@ class Remembered:
     object: str = ""
     epoch: int = 0
     before: Stored = field(default_factory=dict)
-    after: dict[tuple[Node, tuple[Any, ...]], tuple[Any, int]] = field(default_factory=dict)
+    after: dict[Place, tuple[Any, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,16 @@ class Moment:
 
     def changed_in(self, node: Node, row: Row, key: tuple[str, ...]) -> int:
         """Return the epoch in which a row of an operator that stores values has last changed."""
+        return self.once(node, row, key, lambda: self.memory.epoch)
+
+    def once(self, node: Node, row: Row, key: tuple[str, ...], fresh: Callable[[], T]) -> T:
+        """Return what an operator evaluated for a row when that came, or last changed."""
         place = (node, key_of(row, key))
         known = self.memory.before.get(place)
         unchanged = known is not None and known[0] == freeze(row)
-        epoch = known[1] if known is not None and unchanged else self.memory.epoch
-        self.memory.after[place] = (freeze(row), epoch)
-        return epoch
+        value: T = known[1] if known is not None and unchanged else fresh()
+        self.memory.after[place] = (freeze(row), value)
+        return value
 
     def bury(self, node: Node, code: int, row: Row) -> None:
         """Put a row aside."""

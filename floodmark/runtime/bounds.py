@@ -50,6 +50,8 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
         case n.Project() | n.Filter() | n.Tumble() | n.MaterializeProject():
             found = of_changes(node.input, scanned)
             return None if found is None else _row_local(node, found)
+        case n.LookupJoin():
+            return of_changes(node.left, scanned)
         case n.UnionAll():
             return _union(node, [of_changes(branch, scanned) for branch in node.branches])
         case n.Join():

@@ -20,10 +20,12 @@ from floodmark.runtime.operators import (
     close_aggregate,
     dispatch,
     join,
+    lookup_join,
     materialize_project,
     union_all,
 )
 from floodmark.runtime.operators.rows import Rows, weighted
+from floodmark.runtime.operators.stored_values import StoredValues
 from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
 
@@ -85,7 +87,7 @@ class Stages(Protocol):
     def arrangement(self, name: str, columns: Schema) -> Arrangement:
         """Return the input arrangement of an operator."""
 
-    def stored_values(self, name: str, schema: Schema) -> materialize_project.StoredValues:
+    def stored_values(self, name: str, schema: Schema) -> StoredValues:
         """Return the table in which an operator stores what it evaluates once."""
 
 
@@ -142,6 +144,8 @@ class Evaluation:
                 return close_aggregate.delta(node, self)
             case n.MaterializeProject():
                 return materialize_project.delta(node, self)
+            case n.LookupJoin():
+                return lookup_join.delta(node, self)
             case _:
                 return dispatch.row_local(node, self)
 
@@ -163,7 +167,7 @@ class Evaluation:
         rows = self.delta(node)
         if rows is None:
             return None
-        stateful = (n.Join, n.Aggregate, n.CloseAggregate, n.MaterializeProject)
+        stateful = (n.Join, n.LookupJoin, n.Aggregate, n.CloseAggregate, n.MaterializeProject)
         if not rows.failing and not any(isinstance(below, stateful) for below in n.walk(node)):
             return rows.frame
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.can_fail import can_fail
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr, UserCall, columns_of, walk
 
@@ -54,8 +55,10 @@ def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
                 node = node.input
             case n.LookupJoin() if not node.stored:
                 rights = tuple(node.right.names)
-                if _unique(plan, node) and _holds(rights, key, tested, root):
-                    found.append(node)
+                fits = _unique(plan, node) and _holds(rights, key, tested, root)
+                if not fits or (node.residual is not None and can_fail(node.residual)):
+                    return frozenset(found)
+                found.append(node)
                 key, tested = key & set(node.left.names), tested & set(node.left.names)
                 node = node.left
             case _:

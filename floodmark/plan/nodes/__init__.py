@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from floodmark.plan.nodes.aggregates import Aggregate, CloseAggregate
 from floodmark.plan.nodes.base import Node, walk
-from floodmark.plan.nodes.joins import Join, JoinKind, LookupJoin
+from floodmark.plan.nodes.joins import Join, JoinKind, LookupJoin, Pairing
 from floodmark.plan.nodes.ordered import OverWindow, SortBuffer, SortKey, TopN, WindowCall
 from floodmark.plan.nodes.row_local import (
     Filter,
@@ -30,7 +30,8 @@ NODE_CLASSES: tuple[type[Node], ...] = (
 
 __all__ = [
     "NODE_CLASSES", "Aggregate", "CloseAggregate", "Filter", "Hop", "Interval", "Join", "JoinKind",
-    "LookupJoin", "MaterializeProject", "Node", "OverWindow", "Project", "ProjectSet", "Scan",
-    "Session", "SetKind", "SetOperation", "SortBuffer", "SortKey", "TemporalFilter", "TopN",
-    "Tumble", "UnionAll", "Values", "WatermarkColumn", "WindowCall", "scans", "walk",
+    "LookupJoin", "MaterializeProject", "Node", "OverWindow", "Pairing", "Project",
+    "ProjectSet", "Scan", "Session", "SetKind", "SetOperation", "SortBuffer", "SortKey",
+    "TemporalFilter", "TopN", "Tumble", "UnionAll", "Values", "WatermarkColumn", "WindowCall",
+    "scans", "walk",
 ]  # fmt: skip

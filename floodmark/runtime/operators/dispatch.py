@@ -83,7 +83,7 @@ def batch(
             return tumble.batch(node, frames[0])
         case n.UnionAll():
             return union_all.batch(node, frames)
-        case n.Join():
+        case n.Join() | n.LookupJoin():
             return join.batch(node, frames[0], frames[1], now)
         case n.Aggregate() | n.CloseAggregate():
             return aggregate.batch(node, frames[0], now, strict=strict)

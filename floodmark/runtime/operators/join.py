@@ -54,20 +54,20 @@ def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
     left, right = (sides.delta(side, once=once) for side in (node.left, node.right))
     parts: list[DataFrame | None] = []
     if left is not None:
-        parts.append(_padded_or_joined(node, left, sides.old(node.right), now))
+        parts.append(padded_or_joined(node, left, sides.old(node.right), now))
     if right is not None:
         after = sides.new(node.left)
         if node.kind is n.JoinKind.INNER:
             parts.append(_join(node, after, right, now))
         elif after is not None:
             touched = weighted(_touching(node, after, right, few=sides.few))
-            parts.append(_padded_or_joined(node, touched, sides.new(node.right), now))
-            before = _padded_or_joined(node, touched, sides.old(node.right), now)
+            parts.append(padded_or_joined(node, touched, sides.new(node.right), now))
+            before = padded_or_joined(node, touched, sides.old(node.right), now)
             parts.append(None if before is None else flipped(before))
     present = [part for part in parts if part is not None]
     if not present:
         return None
-    failing = _failing(node, now) is not None
+    failing = failing_residual(node, now) is not None
     frame = reduce(lambda a, b: a.unionAll(b), present)
     return Rows(frame, failing=failing, inserts=_inserts(node, *changed))
 
@@ -78,7 +78,7 @@ def _inserts(node: n.Join, left: Rows | None, right: Rows | None) -> bool:
     return grows and (node.kind is n.JoinKind.INNER or right is None)
 
 
-def batch(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFrame:
+def batch(node: n.Pairing, left: DataFrame, right: DataFrame, now: int) -> DataFrame:
     """Return the joined rows, for any kind of join; pairs that ON refuses are left out."""
     how = {
         n.JoinKind.INNER: "inner",
@@ -92,7 +92,7 @@ def batch(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFram
     if condition is None:
         return left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
     names = [quoted(c) for c in node.names]
-    failing = _failing(node, now)
+    failing = failing_residual(node, now)
     if failing is None or how in ("left_semi", "left_anti"):
         return left.join(right, condition, how).selectExpr(*names)
     left, right = _flagged(left, _LEFT), _flagged(right, _RIGHT)
@@ -101,7 +101,7 @@ def batch(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFram
     return joined.where(f"NOT coalesce({refused}, false)").selectExpr(*names)
 
 
-def _condition(node: n.Join, now: int) -> Column | None:
+def _condition(node: n.Pairing, now: int) -> Column | None:
     from pyspark.sql import functions as F
 
     parts = [f"{quoted(a)} = {quoted(b)}" for a, b in node.equi]
@@ -112,7 +112,7 @@ def _condition(node: n.Join, now: int) -> Column | None:
     return F.expr(" AND ".join(parts)) if parts else None
 
 
-def _failing(node: n.Join, now: int) -> Compiled | None:
+def failing_residual(node: n.Pairing, now: int) -> Compiled | None:
     """Return the residual condition if it can refuse a pair."""
     if node.residual is None:
         return None
@@ -124,7 +124,7 @@ def _flagged(frame: DataFrame, name: str) -> DataFrame:
     return frame.selectExpr("*", f"true AS {name}")
 
 
-def _error(node: n.Join, failing: Compiled) -> str:
+def _error(node: n.Pairing, failing: Compiled) -> str:
     """Return the text of `__error` of a joined row; padding has no right row to refuse."""
     assert failing.error is not None and node.residual is not None
     label = node.residual.span.text if node.residual.span is not None else ""
@@ -138,17 +138,17 @@ def _always() -> Column:
     return F.lit(True)
 
 
-def _padded_or_joined(
-    node: n.Join, left: DataFrame, right: DataFrame | None, now: int
+def padded_or_joined(
+    node: n.Pairing, left: DataFrame, right: DataFrame | None, now: int
 ) -> DataFrame | None:
-    """Join left changes with right rows; `left` carries the weight."""
+    """Join left changes, which carry the weight, with right rows; None where there are no pairs."""
     if right is not None:
         how = "inner" if node.kind is n.JoinKind.INNER else "left"
         return _pairs(node, left, right, how, now)
     if node.kind is n.JoinKind.INNER:
         return None
     padding = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.right.schema]
-    failing = _failing(node, now) is not None
+    failing = failing_residual(node, now) is not None
     error = [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"] if failing else []
     return left.selectExpr(*map(quoted, node.left.names), *padding, WEIGHT, *error)
 
@@ -157,10 +157,10 @@ def _join(node: n.Join, left: DataFrame | None, right: DataFrame, now: int) -> D
     return None if left is None else _pairs(node, left, right, "inner", now)
 
 
-def _pairs(node: n.Join, left: DataFrame, right: DataFrame, how: str, now: int) -> DataFrame:
+def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: int) -> DataFrame:
     """Return the node's columns, the weight that one side carries, and `__error` if ON can fail."""
     condition = _condition(node, now)
-    failing = _failing(node, now)
+    failing = failing_residual(node, now)
     extra = [] if failing is None else [_error(node, failing)]
     if failing is not None:
         right = _flagged(right, _RIGHT)

@@ -38,6 +38,13 @@ def beside(
     return rows.join(others.selectExpr(*_renamed(key), *columns), _equal(key), "left")
 
 
+def with_each(
+    rows: DataFrame, others: DataFrame, key: Sequence[str], columns: Sequence[str]
+) -> DataFrame:
+    """Return each row once per other one of its key, with `columns` of that; named as `beside`."""
+    return rows.join(others.selectExpr(*_renamed(key), *columns), _equal(key), "inner")
+
+
 def hinted(frame: DataFrame, few: bool) -> DataFrame:
     """Return the rows to be sent whole to every task where there are few of them."""
     from pyspark.sql import functions as F

@@ -8,15 +8,13 @@ there is no state: old rows travel as their keys (`Rows.replacing`) up to the ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import BIGINT, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import keyed
-from floodmark.runtime.operators.materialize import cancelled
 from floodmark.runtime.operators.project import label
 from floodmark.runtime.operators.rows import (
     ERROR_FIELD,
@@ -25,61 +23,28 @@ from floodmark.runtime.operators.rows import (
     error_column,
     stamped,
 )
+from floodmark.runtime.operators.stored_values import consolidated, gone, live
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame
 
-    from floodmark.runtime.bounds import Bounds
     from floodmark.runtime.evaluation import Evaluation
 
 _STORED = "__stored_"
 _CHANGED = "__changed_in"
 
 
-class StoredValues(Protocol):
-    """The state table of one operator in one epoch: key, stored columns, error, epoch."""
-
-    @property
-    def epoch(self) -> int:
-        """Return the epoch that is being advanced."""
-
-    def before(self, within: Bounds) -> DataFrame | None:
-        """Return what was stored before, at least of the keys within bounds; None for nothing."""
-
-    def keep(self, fresh: Callable[[], DataFrame], gone: Gone, live: str) -> DataFrame | None:
-        """Store the fresh rows in place of those of the gone keys; return them read back.
-
-        `live` tells which of the others stay. An epoch that is recorded keeps what it recorded.
-        """
-
-
-@dataclass(frozen=True)
-class Gone:
-    """Rows whose keys are stored anew or not at all: few of them or not, all within bounds."""
-
-    rows: DataFrame
-    key: tuple[str, ...]
-    few: bool
-    within: Bounds
-
-
 def delta(node: n.MaterializeProject, around: Evaluation) -> Rows | None:
     """Return the changes of the projection."""
-    rows = around.delta(node.input)
-    settled = around.settled(node.input)
-    if rows is None or settled is None:
+    frame = consolidated(node.input, around)
+    if frame is None:
         return None
-    key = around.plan[node.input].stream_key
-    frame = settled if rows.consolidated else cancelled(settled, node.input.schema, key)
     if around.plan[node].own_table:
         return _keys_and_new_rows(node, frame, around)
-    return _from_state(node, frame, key, around)
+    return _from_state(node, frame, around.plan[node.input].stream_key, around)
 
 
 def _keys_and_new_rows(node: n.MaterializeProject, frame: DataFrame, around: Evaluation) -> Rows:
@@ -120,10 +85,9 @@ def _from_state(
         return rows.selectExpr(*carried, *(quoted(_STORED + c) for c in node.stored), ERROR,
                                stamped(state.epoch))  # fmt: skip
 
-    lie = around.bounds(node.input)
-    gone = Gone(frame, key, around.inputs.few, {c: lie[c] for c in key if c in lie})
-    before = None if around.inputs.fills else state.before(gone.within)
-    stored = state.keep(fresh, gone, _live(node, cleaned_by, around))
+    leaving = gone(node.input, frame, around)
+    before = None if around.inputs.fills else state.before(leaving.within)
+    stored = state.keep(fresh, leaving, live(node.input, cleaned_by, around))
     parts = [_joined(node, new, stored, key, around)]
     if before is not None:
         parts.append(_joined(node, old, before, key, around))
@@ -169,17 +133,6 @@ def _schema(node: n.MaterializeProject, key: tuple[str, ...], cleaned_by: str | 
     types = {name: expr.type for name, expr in node.columns}
     values = [Field(_STORED + name, types[name]) for name in node.stored]
     return (*carried, *values, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
-
-
-def _live(node: n.MaterializeProject, cleaned_by: str | None, around: Evaluation) -> str:
-    """Return the condition under which a stored row can still change."""
-    if cleaned_by is None:
-        return "TRUE"
-    reached = around.inputs.watermark(node.input, cleaned_by, before=False)
-    if reached is None:
-        return "TRUE"
-    bound = literal(reached, node.input.field(cleaned_by).type)
-    return f"coalesce({quoted(cleaned_by)} >= {bound}, TRUE)"
 
 
 def _seeded(
