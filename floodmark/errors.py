@@ -8,6 +8,7 @@ caret under the SQL it is about.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 
@@ -136,6 +137,27 @@ class DataError(UserError):
 
 class TransientError(FloodmarkError):
     """The world is in the way (codes E05xx): the same call can succeed later."""
+
+
+class IntakeCode(IntEnum):
+    """Why what a connector delivers cannot be taken in: the reason of its dead letter."""
+
+    CORRUPT = 651
+    NULL_VALUE = 652
+    NULL_TIME = 653
+    KEY_TWICE = 654
+    TRUNCATE = 655
+    NO_CHANGE = 656
+    NO_ROW = 657
+
+    @property
+    def text(self) -> str:
+        """Return the code as it is shown to people.
+
+        >>> IntakeCode.CORRUPT.text
+        'E0651'
+        """
+        return f"E{self.value:04d}"
 
 
 def _rebuild(

@@ -193,8 +193,6 @@ def _stored(
 def _stored_relation(declared: CatalogObject, columns: Declared) -> Relation:
     is_source = declared.kind is Kind.SOURCE
     append_only = columns.append_only
-    if is_source:
-        append_only = not columns.primary_key and columns.format == "PLAIN"
     key, hidden = columns.primary_key, tuple[Field, ...]()
     if not key:
         hidden = (Field(ROW_ID, BIGINT, nullable=False),)

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+METADATA = "__metadata_"
+"""How the names of metadata columns start."""
+OPERATION, BEFORE, FAULT = "__operation", "__before", "__fault"
+UPSERTS, DELETES, IGNORED = "upsert", "delete", "ignored"
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """A piece of a source partition that one epoch takes in; goes to the epoch log as JSON.
@@ -124,8 +130,13 @@ class Connector(Protocol):
         `__offset` BIGINT (unique and increasing within the partition), `__corrupt` STRING (the raw
         text of a row that does not parse, else NULL; its other columns hold what could be read),
         `__file` STRING and `__line` BIGINT (where a row stands, for dead letters; NULL where it
-        stands nowhere), plus one column per requested metadata name. Raises `DataError` for a
-        logged file that is gone or has changed.
+        stands nowhere), plus one column per requested metadata name, with `METADATA` before it.
+
+        Of FORMAT UPSERT and DEBEZIUM a row is a message. It has three more columns: `__operation`
+        STRING (UPSERTS: the row takes the place of the one of its key; DELETES: only the key
+        counts; IGNORED), `__before` STRUCT of the schema (the old row as delivered, else NULL) and
+        `__fault` INT (why the message cannot be applied where `__corrupt` is set; NULL: it does not
+        parse). Raises `DataError` for a logged file that is gone or has changed.
         """
 
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
@@ -137,11 +148,16 @@ class Connector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """What a connector needs to know of a source."""
+    """What a connector needs to know of a source.
+
+    `metadata` has the names of what it says of itself, with the types of the columns that take it;
+    `key` is the primary key.
+    """
 
     name: str
     schema: Schema
     format: str
     encode: str
     options: Mapping[str, str]
-    metadata: tuple[str, ...] = ()
+    metadata: Schema = ()
+    key: tuple[str, ...] = ()

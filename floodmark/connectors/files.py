@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, VARCHAR, SqlType
 from floodmark.connectors import files_text
-from floodmark.connectors.base import Discovery, SourceSpec, Split
+from floodmark.connectors.base import BEFORE, FAULT, OPERATION, Discovery, SourceSpec, Split
+from floodmark.connectors.debezium import DEBEZIUM
 from floodmark.connectors.files_discovery import (
     PARTITION,
     FileFacts,
@@ -29,7 +31,10 @@ from floodmark.connectors.files_discovery import (
     list_new,
     offer_files,
 )
-from floodmark.connectors.options import Options, nearest
+from floodmark.connectors.messages import Lines, MessageForm, message_columns, no_message
+from floodmark.connectors.metadata import check_metadata, metadata_column, names_of, no_metadata
+from floodmark.connectors.options import Options
+from floodmark.connectors.upsert import UPSERT
 from floodmark.errors import DataError, UserError
 from floodmark.spark.types import quoted, spark_type
 
@@ -46,12 +51,13 @@ OPTIONS = (
     "csv.null",
 )
 METADATA = {
-    "file_name": "STRING",
-    "file_path": "STRING",
-    "file_modified_at": "TIMESTAMP_LTZ",
-    "row_number": "BIGINT",
+    "file_name": VARCHAR,
+    "file_path": VARCHAR,
+    "file_modified_at": TIMESTAMPTZ,
+    "row_number": BIGINT,
 }
-"""Metadata columns and their Spark types; `row_number` is 1-based, in a text file the line."""
+"""What a file says of its rows; `row_number` is 1-based, in a text file the line."""
+_FORMS = {"PLAIN": None, "DEBEZIUM": DEBEZIUM, "UPSERT": UPSERT}
 _FORMATS = ("parquet", "csv", "json")
 _ROW_IN_PARTITION = 8_589_934_591
 """The low 33 bits of `monotonically_increasing_id`."""
@@ -74,6 +80,7 @@ class FilesConnector:
     encode: str
     dialect: files_text.CsvDialect | None
     dead_letters: bool
+    form: MessageForm | None = None
 
     @property
     def reads_text(self) -> bool:
@@ -102,7 +109,8 @@ class FilesConnector:
 
             facts = files_parquet.inspect_parquet(found, self.spec.schema)
         else:
-            facts = files_text.inspect_text(found, self.spec.schema, self.dialect)
+            rows = {} if self.form is None else {"rows_of": self.form.rows}
+            facts = files_text.inspect_text(found, self.spec.schema, self.dialect, **rows)
         if facts.bad is not None and not self.dead_letters:
             raise DataError(
                 "E0477",
@@ -128,8 +136,10 @@ class FilesConnector:
         """Read splits: one scan per form of file, plus one row for each file that is none."""
         for split in splits:
             check_pinned(self.folder, split)
-        good = sorted((s for s in splits if "bad" not in s.payload and s.start < s.end), key=_form)
-        parts = [self._scan(spark, list(group)) for _, group in groupby(good, key=_form)]
+        good = sorted(
+            (s for s in splits if "bad" not in s.payload and s.start < s.end), key=_read_alike
+        )
+        parts = [self._scan(spark, list(group)) for _, group in groupby(good, key=_read_alike)]
         bad = [s for s in splits if "bad" in s.payload]
         if bad or not parts:
             parts.append(self._bad_files(spark, bad))
@@ -143,12 +153,7 @@ class FilesConnector:
         else:
             rows = self._scan_text(spark, paths, splits[0].payload.get("columns"))
         with_offsets = _with_offsets(spark, rows, splits)
-        ranges = _cut_ranges(splits)
-        return (
-            with_offsets.selectExpr(*self._output()).where(ranges)
-            if ranges
-            else (with_offsets.selectExpr(*self._output()))
-        )
+        return _cut(with_offsets.selectExpr(*self._output()), splits)
 
     def _scan_parquet(
         self, spark: SparkSession, paths: list[str], types: Mapping[str, str | None]
@@ -180,6 +185,9 @@ class FilesConnector:
             *self._file_metadata(),
         )
         kept = lines.where("trim(value) <> ''")
+        carried = ("__file", "__row", *(f"__{m}" for m in self._wanted_file_metadata()))
+        if self.form is not None:
+            return self._messages(kept, Lines(schema, self.spec.key, columns or ()), carried)
         if dialect is None:
             parse = files_text.json_cells(schema, columns or ())
             cells = files_text.json_cell_names(schema, columns or ())
@@ -188,13 +196,20 @@ class FilesConnector:
             parse = files_text.csv_cells(header, dialect)
             cells = files_text.csv_cell_names(schema, header)
             kept = kept.where("__row > 0") if dialect.header else kept
-        carried = ("__file", "__row", *(f"__{m}" for m in self._wanted_file_metadata()))
         return kept.selectExpr("value", parse, *carried).selectExpr(
             *files_text.row_expressions(schema, cells, dialect), *carried
         )
 
+    def _messages(self, rows: DataFrame, lines: Lines, carried: Sequence[str]) -> DataFrame:
+        assert self.form is not None
+        for step in self.form.steps(lines):
+            rows = rows.selectExpr(*step, *carried)
+        known = self.form.metadata
+        told = [f"{known[m][1]} AS __{m}" for m in names_of(self.spec) if m in known]
+        return rows.selectExpr(*message_columns(lines), *told, *carried)
+
     def _wanted_file_metadata(self) -> list[str]:
-        return [m for m in self.spec.metadata if m in ("file_path", "file_modified_at")]
+        return [m for m in names_of(self.spec) if m in ("file_path", "file_modified_at")]
 
     def _file_metadata(self) -> list[str]:
         fields = {"file_path": "file_path", "file_modified_at": "file_modification_time"}
@@ -210,7 +225,8 @@ class FilesConnector:
             "__corrupt",
             "__file",
             "__row + 1 AS __line",
-            *(f"{sources.get(m, f'__{m}')} AS {m}" for m in self.spec.metadata),
+            *((FAULT, OPERATION, BEFORE) if self.form is not None else ()),
+            *(f"{sources.get(m, f'__{m}')} AS {metadata_column(m)}" for m in names_of(self.spec)),
         ]
 
     def _bad_files(self, spark: SparkSession, splits: list[Split]) -> DataFrame:
@@ -222,16 +238,14 @@ class FilesConnector:
         nulls = [
             f"CAST(NULL AS {spark_type(c.type)}) AS {quoted(c.name)}" for c in self.spec.schema
         ]
-        metadata = [
-            "__file AS file_name" if m == "file_name" else f"CAST(NULL AS {METADATA[m]}) AS {m}"
-            for m in self.spec.metadata
-        ]
         hidden = [f"{PARTITION} AS __partition", "__offset", "__corrupt", "__file"]
         hidden.append("CAST(NULL AS BIGINT) AS __line")
+        hidden += no_message(self.spec.schema) if self.form is not None else []
+        metadata = no_metadata(names_of(self.spec), _known(self.form))
         return frame.selectExpr(*nulls, *hidden, *metadata)
 
 
-def _form(split: Split) -> str:
+def _read_alike(split: Split) -> str:
     """Return what files must share to be read by one scan."""
     return dumps([split.payload.get("types"), split.payload.get("columns")])
 
@@ -255,17 +269,23 @@ def _with_offsets(spark: SparkSession, rows: DataFrame, splits: Sequence[Split])
     return rows.join(broadcast(table), "__file")
 
 
-def _cut_ranges(splits: Sequence[Split]) -> str:
-    """Return a condition on `__offset` where a split is a piece of its file, else an empty text."""
+def _cut(rows: DataFrame, splits: Sequence[Split]) -> DataFrame:
+    """Return the rows within the splits, where one is a piece of its file.
+
+    The bounds are data of an exploded array: plain numbers would stand in the code that Spark
+    generates, which would be compiled anew in each epoch.
+    """
     if not any(s.payload.get("row", 0) or s.payload.get("rest") for s in splits):
-        return ""
+        return rows
     merged: list[tuple[int, int]] = []
     for start, end in sorted((s.start, s.end) for s in splits):
         if merged and merged[-1][1] == start:
             merged[-1] = (merged[-1][0], end)
         else:
             merged.append((start, end))
-    return " OR ".join(f"(__offset >= {start} AND __offset < {end})" for start, end in merged)
+    ranges = ", ".join(f"struct({a}L AS __from, {b}L AS __to)" for a, b in merged)
+    marked = rows.selectExpr("*", f"inline(array({ranges}))")
+    return marked.where("__offset >= __from AND __offset < __to").drop("__from", "__to")
 
 
 def make_files(spec: SourceSpec) -> FilesConnector:
@@ -279,13 +299,8 @@ def make_files(spec: SourceSpec) -> FilesConnector:
             f"source {spec.name}: the files connector does not read format {encode!r}",
             hint=f"FORMAT PLAIN ENCODE {{{' | '.join(f.upper() for f in _FORMATS)}}}",
         )
-    for name in spec.metadata:
-        if name not in METADATA:
-            raise UserError(
-                "E0474",
-                f"source {spec.name}: the files connector has no metadata {name!r}",
-                hint=nearest(name, METADATA),
-            )
+    form = _form_of(spec, encode)
+    check_metadata(spec, _known(form), _what(spec))
     if encode != "parquet":
         files_text.check_text_types(spec.name, spec.schema)
     return FilesConnector(
@@ -296,7 +311,28 @@ def make_files(spec: SourceSpec) -> FilesConnector:
         dialect=_dialect(options) if encode == "csv" else None,
         dead_letters=options.choice("on_error", ("dead_letter", "fail", "null"), "dead_letter")
         != "fail",
+        form=form,
     )
+
+
+def _form_of(spec: SourceSpec, encode: str) -> MessageForm | None:
+    form = _FORMS.get(spec.format or "PLAIN")
+    if form is not None and encode != "json":
+        raise UserError(
+            "E0485",
+            f"source {spec.name}: messages of FORMAT {spec.format} are not read from {encode}",
+            hint=f"FORMAT {spec.format} ENCODE JSON, one message a line",
+        )
+    return form
+
+
+def _known(form: MessageForm | None) -> dict[str, SqlType]:
+    told = {} if form is None else {name: type_ for name, (type_, _) in form.metadata.items()}
+    return {**told, **METADATA}
+
+
+def _what(spec: SourceSpec) -> str:
+    return f"the files connector with FORMAT {spec.format or 'PLAIN'}"
 
 
 def _folder(options: Options) -> Path:

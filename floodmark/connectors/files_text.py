@@ -10,8 +10,9 @@ import csv
 import gzip
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
@@ -29,6 +30,9 @@ _COMPRESSED = (".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz", ".zip")
 _NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
 _PARSED = "__parsed"
 _UNPARSED = "__unparsed"
+
+RowsOf = Callable[[Mapping[str, Any]], Iterable[Any]]
+"""Finds the rows in a parsed line: the line itself, or what a message holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,17 @@ def check_text_types(source: str, schema: Schema) -> None:
             )
 
 
-def inspect_text(found: FoundFile, schema: Schema, dialect: CsvDialect | None) -> FileFacts:
+def _itself(line: Mapping[str, Any]) -> Iterable[Any]:
+    return (line,)
+
+
+def inspect_text(
+    found: FoundFile, schema: Schema, dialect: CsvDialect | None, rows_of: RowsOf = _itself
+) -> FileFacts:
     """Look at the first 64 KiB; a CSV header (`dialect` given) goes into `extra["columns"]`.
 
-    A `.gz` file is unpacked once, because only its unpacked length bounds its rows.
+    A `.gz` file is unpacked once, because only its unpacked length bounds its rows. `rows_of`
+    finds the rows in a line of JSON.
     """
     try:
         start, length = _unpacked(found) if found.path.suffix == ".gz" else _plain(found)
@@ -70,7 +81,7 @@ def inspect_text(found: FoundFile, schema: Schema, dialect: CsvDialect | None) -
     if bad is not None:
         return FileFacts(1, 1, bad=bad)
     if dialect is None:
-        variants = _key_variants(start, schema)
+        variants = _key_variants(start, schema, rows_of)
         return FileFacts(length, rows, extra={"columns": variants} if variants else {})
     if not dialect.header:
         return FileFacts(length, rows)
@@ -112,7 +123,7 @@ def _not_text(found: FoundFile, start: bytes) -> str | None:
 
 def _not_json_lines(start: bytes) -> str | None:
     lines = [line.strip() for line in start.removeprefix(b"\xef\xbb\xbf").splitlines()]
-    if any(line.startswith(b"{") for line in lines) or not any(lines):
+    if any(line.startswith(b"{") or line == b"null" for line in lines) or not any(lines):
         return None
     first = next(line for line in lines if line)
     if first.startswith(b"["):
@@ -120,18 +131,20 @@ def _not_json_lines(start: bytes) -> str | None:
     return "not JSON lines: no line starts with {"
 
 
-def _key_variants(start: bytes, schema: Schema) -> list[str]:
+def _key_variants(start: bytes, schema: Schema, rows_of: RowsOf) -> list[str]:
     """Return keys that are columns in other upper and lower case, as the first lines have them."""
     wanted = {column.name for column in schema}
     lower = {name.lower() for name in wanted}
     found: set[str] = set()
     for line in start.removeprefix(b"\xef\xbb\xbf").splitlines()[:_LOOKED_AT]:
         try:
-            row = json.loads(line)
+            parsed = json.loads(line)
         except ValueError:
             continue
-        if isinstance(row, dict):
-            found.update(k for k in row if k not in wanted and k.lower() in lower)
+        rows = rows_of(parsed) if isinstance(parsed, dict) else ()
+        for row in rows:
+            if isinstance(row, dict):
+                found.update(k for k in row if k not in wanted and k.lower() in lower)
     return sorted(found)
 
 
@@ -154,15 +167,34 @@ def _with_header(
     return FileFacts(length, rows, extra={} if names == wanted else {"columns": names})
 
 
+def cell_types(schema: Schema, variants: Sequence[str]) -> list[str]:
+    """Return the Spark types of the cells of a row: text, but for nested values."""
+    types = {c.name.lower(): spark_type(c.type) for c in schema if c.type.kind in _NESTED}
+    return [types.get(name.lower(), "STRING") for name in (*(c.name for c in schema), *variants)]
+
+
+def cell_places(schema: Schema, variants: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return for each column the places of the cells that can hold it.
+
+    >>> from floodmark.catalog.types import INT, Field
+    >>> cell_places((Field("a", INT), Field("b", INT)), ["B"])
+    [(0,), (1, 2)]
+    """
+    lower = [name.lower() for name in variants]
+    return [
+        (i, *(len(schema) + j for j, name in enumerate(lower) if name == column.name.lower()))
+        for i, column in enumerate(schema)
+    ]
+
+
 def json_cells(schema: Schema, variants: Sequence[str] = ()) -> str:
     """Return the Spark text that parses the column `value` into cells c0, c1, …
 
     `variants` are keys that stand for columns of the same name in other case: Spark can parse
     them, but not tell them apart by name.
     """
-    types = {c.name.lower(): spark_type(c.type) for c in schema if c.type.kind in _NESTED}
     names = [*(c.name for c in schema), *variants]
-    found = [types.get(name.lower(), "STRING") for name in names]
+    found = cell_types(schema, variants)
     cells = ", ".join(f"{quoted(c)} {t}" for c, t in zip(names, found, strict=True))
     ddl = quote(f"{cells}, {quoted(_UNPARSED)} STRING")
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}')"
@@ -196,11 +228,8 @@ def json_cell_names(schema: Schema, variants: Sequence[str] = ()) -> dict[str, s
     {'a': '__parsed.c0', 'b': 'coalesce(__parsed.c1, __parsed.c2)'}
     """
     out: dict[str, str | None] = {}
-    for i, column in enumerate(schema):
-        others = [
-            len(schema) + j for j, v in enumerate(variants) if v.lower() == column.name.lower()
-        ]
-        cells = [f"{_PARSED}.c{place}" for place in (i, *others)]
+    for column, places in zip(schema, cell_places(schema, variants), strict=True):
+        cells = [f"{_PARSED}.c{place}" for place in places]
         out[column.name] = cells[0] if len(cells) == 1 else f"coalesce({', '.join(cells)})"
     return out
 

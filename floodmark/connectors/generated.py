@@ -52,7 +52,7 @@ class GeneratedConnector:
             raise UserError(
                 "E0481",
                 f"source {self.spec.name}: generated rows have no metadata, "
-                f"not {self.spec.metadata[0]!r}",
+                f"not {self.spec.metadata[0].name!r}",
                 hint="remove METADATA FROM",
             )
 

@@ -34,4 +34,10 @@ def make_connector(spec: SourceSpec) -> Connector:
             f"source {spec.name}: unknown connector {name!r}",
             hint=nearest(name, CONNECTORS),
         )
+    if spec.format not in ("", "PLAIN") and name != "files":
+        raise UserError(
+            "E0485",
+            f"source {spec.name}: the connector {name} has no messages of FORMAT {spec.format}",
+            hint="FORMAT PLAIN, or connector = 'files'",
+        )
     return CONNECTORS[name](spec)

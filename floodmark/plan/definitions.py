@@ -8,17 +8,23 @@ from dataclasses import dataclass, field
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject
 from floodmark.catalog.types import Field, Schema, SqlType
-from floodmark.errors import BindError, NotSupported
+from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.bind import BindContext, bind_scalar, bind_type
 from floodmark.plan.build import cast_to
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
 from floodmark.sql import statements as s
 
+PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
+_TTL = ("ttl", "retention_seconds", "ttl_mode")
+
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """One declared column; `default` and `generated` are bound expressions of its type."""
+    """One declared column; `default` and `generated` are bound expressions of its type.
+
+    `metadata` names what of a message or its file the column takes.
+    """
 
     name: str
     type: SqlType
@@ -46,8 +52,18 @@ class Declared:
     append_only: bool = False
     options: tuple[tuple[str, str], ...] = field(default=())
     connector: str | None = None
-    format: str = "PLAIN"
+    format: str = PLAIN
     encode: str = "JSON"
+
+    @property
+    def is_messages(self) -> bool:
+        """Tell whether the connector delivers changes by key, not rows that are only added."""
+        return self.connector is not None and self.format in (UPSERT, DEBEZIUM)
+
+    @property
+    def metadata(self) -> Schema:
+        """Return what is asked of messages and files: its names, and the types of the columns."""
+        return tuple(Field(c.metadata, c.type) for c in self.columns if c.metadata is not None)
 
     @property
     def physical(self) -> Schema:
@@ -79,16 +95,41 @@ def declare_columns(
     key = _primary_key(st)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
     options = tuple((o.name.lower(), o.value) for o in st.options)
-    return Declared(
+    format_ = st.format.format if st.format is not None else PLAIN
+    declared = Declared(
         columns=columns,
         primary_key=key,
         watermarks=tuple(_watermark(w, scope, context) for w in st.watermarks),
-        append_only=st.append_only or isinstance(st, s.CreateSource),
+        append_only=st.append_only or (isinstance(st, s.CreateSource) and format_ == PLAIN),
         options=options,
         connector=dict(options).get("connector"),
-        format=st.format.format if st.format is not None else "PLAIN",
+        format=format_,
         encode=(st.format.encode if st.format is not None else None) or "JSON",
     )
+    if declared.is_messages:
+        _check_key(declared, st.name.span if st.format is None else st.format.span)
+    return declared
+
+
+def _check_key(declared: Declared, span: Span | None) -> None:
+    """Refuse messages that nothing tells the row of."""
+    if not declared.primary_key:
+        raise BindError(
+            "E0240",
+            f"FORMAT {declared.format} needs a primary key: "
+            "a message says which row it changes by its key",
+            span=span,
+            hint="add PRIMARY KEY (…) with the key columns of the table that the messages are of",
+        )
+    delivered = {f.name for f in declared.physical}
+    for column in declared.primary_key:
+        if column not in delivered:
+            raise BindError(
+                "E0241",
+                f'the key column "{column}" is not in the messages of FORMAT {declared.format}',
+                span=span,
+                hint="a key column is neither generated nor METADATA",
+            )
 
 
 def _refuse_options(st: s.CreateSource | s.CreateTable) -> None:
@@ -112,13 +153,12 @@ def check_available(found: CatalogObject) -> None:
     st = found.statement
     assert isinstance(st, s.CreateSource | s.CreateTable)
     _refuse_options(st)
-    span = st.format.span if st.format is not None else st.name.span
-    if st.format is not None and st.format.format != "PLAIN":
+    if st.format is not None and st.format.format not in (PLAIN, UPSERT, DEBEZIUM):
         raise NotSupported(
             "E0344",
             f"FORMAT {st.format.format} is not available yet",
-            span=span,
-            hint="FORMAT PLAIN takes rows that are only added",
+            span=st.format.span,
+            hint=f"FORMAT {PLAIN}, {UPSERT} or {DEBEZIUM}",
         )
     if isinstance(st, s.CreateSource) and (st.transforms or st.includes):
         raise NotSupported(
@@ -127,15 +167,25 @@ def check_available(found: CatalogObject) -> None:
             span=st.name.span,
             hint="write the transformation as a materialized view over the source",
         )
-    if isinstance(st, s.CreateSource) and _primary_key(st):
-        raise NotSupported(
-            "E0344",
-            "a source with a primary key is not available yet",
-            span=st.name.span,
-            hint="leave the key out, or use a table",
-        )
-    if isinstance(st, s.CreateTable):
+    if isinstance(st, s.CreateSource):
+        _refuse_source(st)
+    else:
         _refuse_table(st)
+
+
+def _refuse_source(st: s.CreateSource) -> None:
+    late = [o for o in st.options if o.name.lower() in _TTL]
+    if late or any(w.with_ttl for w in st.watermarks):
+        span = late[0].span if late else st.watermarks[0].span
+        raise NotSupported("E0349", "TTL is not available yet", span=span, hint="leave it out")
+    if st.watermarks and st.format is not None and st.format.format in (UPSERT, DEBEZIUM):
+        raise NotSupported(
+            "E0347",
+            f"a watermark needs rows that are only added, and those of FORMAT {st.format.format} "
+            "change: an update would take back a row that is below it",
+            span=st.watermarks[0].span,
+            hint="leave the watermark out; WITH TTL, which would allow it, is not available yet",
+        )
 
 
 def _refuse_table(st: s.CreateTable) -> None:
@@ -170,7 +220,7 @@ def _refuse_table(st: s.CreateTable) -> None:
             span=st.name.span,
             hint="leave the key out",
         )
-    late = [o for o in st.options if o.name.lower() in ("ttl", "retention_seconds", "ttl_mode")]
+    late = [o for o in st.options if o.name.lower() in _TTL]
     if late:
         raise NotSupported(
             "E0349", "TTL is not available yet", span=late[0].span, hint="leave it out"

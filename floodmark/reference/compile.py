@@ -33,7 +33,8 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         schema=relation.columns,
         stream_key=relation.stream_key,
         plan=None if found.plan is None else found.plan.root,
-        merge=_rules(declared),
+        merge=_rules(found),
+        promised=_promised(found),
         watermarks=_watermarks(declared),
         defaults=_defaults(declared),
         generated=_generated(declared),
@@ -44,10 +45,15 @@ def _object(found: AnalysedObject) -> ReferenceObject:
     )
 
 
-def _rules(declared: Declared | None) -> MergeRules | None:
-    if declared is None or not declared.primary_key:
+def _rules(found: AnalysedObject) -> MergeRules | None:
+    declared = found.declared
+    if declared is None or not declared.primary_key or found.append_only:
         return None
     return MergeRules(declared.primary_key)
+
+
+def _promised(found: AnalysedObject) -> tuple[str, ...]:
+    return found.relation.primary_key if found.append_only else ()
 
 
 def _watermarks(declared: Declared | None) -> tuple[Watermark, ...]:

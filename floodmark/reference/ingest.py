@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.types import Field
 from floodmark.changelog import ROW_ID, RowKind, is_hidden
+from floodmark.errors import IntakeCode
 from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.pipeline import (
@@ -33,11 +34,15 @@ Brought = Sequence[tuple[ReferenceObject, Sequence[Change]]]
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Rows of one partition that count as one row for the watermark."""
+    """Rows of one partition that count as one row for the watermark.
+
+    Of a `whole` one all rows are taken, or, where one of them goes aside, none.
+    """
 
     partition: str
     ordinal: int
     changes: Sequence[Change]
+    whole: bool = False
 
 
 @dataclass
@@ -54,11 +59,13 @@ class _Intake:
     def take(self, batch: _Batch) -> None:
         """Judge the rows of a batch by the watermarks before it, then raise these by its rows."""
         judged, marks = self.state.marks, self.item.watermarks
-        for kind, partial in batch.changes:
-            completed = self._completed(kind, partial)
-            if completed is None:
+        completed = [(kind, self._completed(kind, partial)) for kind, partial in batch.changes]
+        if batch.whole and any(row is None for _, row in completed):
+            return
+        for kind, complete in completed:
+            if complete is None:
                 continue
-            row = self._identified(completed, batch)
+            row = self._identified(complete, batch)
             if late_column(marks, judged, batch.partition, row) is None:
                 self.accepted.append((kind, row))
             else:
@@ -72,21 +79,23 @@ class _Intake:
         computed = [(n, e) for n, e in self.item.defaults if n not in row]
         for name, expr in [*computed, *self.item.generated]:
             value, error = evaluate(expr, row, self.epoch.now)
-            if error is not None:
+            if error is not None and kind is not RowKind.DELETE:
                 self.dead.append(Aside(RowKind.INSERT, f"E{int(error):04d}", row))
                 return None
             row[name] = value
         for column in self.item.schema:
             if not is_hidden(column.name):
                 row.setdefault(column.name, None)
-        reason = self._reason(row)
+        reason = self._reason(kind, row)
         if reason is not None:
             self.dead.append(Aside(RowKind.INSERT, reason, row))
         return row if reason is None else None
 
-    def _reason(self, row: Row) -> str | None:
+    def _reason(self, kind: RowKind, row: Row) -> str | None:
         times = {mark.column for mark in self.item.watermarks}
         for column in self.item.schema:
+            if kind is RowKind.DELETE and column.name not in self.item.stream_key:
+                continue
             if is_hidden(column.name) or row[column.name] is not None:
                 continue
             if column.name in times:
@@ -125,11 +134,24 @@ def _stored(intake: _Intake) -> tuple[list[Row], int]:
     rules, old = intake.item.merge, intake.state.rows
     if rules is None:
         assert all(kind is RowKind.INSERT for kind, _ in intake.accepted), intake.item.name
-        return [*old, *(row for _, row in intake.accepted)], 0
+        return [*old, *_promised(intake)], 0
     keyed = {key_of(row, rules.primary_key): row for row in old}
     rows, ignored, refused = merge(keyed, intake.accepted, rules, intake.epoch.now)
     intake.dead += [Aside(RowKind.INSERT, f"E{r.code:04d}", r.row) for r in refused]
     return list(rows.values()), ignored
+
+
+def _promised(intake: _Intake) -> Iterator[Row]:
+    """Yield the accepted rows, of those with a promised key the first; the others are dead."""
+    key = intake.item.promised
+    seen = {key_of(row, key) for row in intake.state.rows} if key else set()
+    for _, row in intake.accepted:
+        if key and key_of(row, key) in seen:
+            intake.dead.append(Aside(RowKind.INSERT, IntakeCode.KEY_TWICE.text, row))
+            continue
+        if key:
+            seen.add(key_of(row, key))
+        yield row
 
 
 def _holding(intake: _Intake) -> list[str]:
@@ -144,8 +166,10 @@ def _batches(item: ReferenceObject, epoch: EpochInput, brought: Brought) -> Iter
     partitions = dict.fromkeys(delivery.partition for delivery in delivered)
     for partition in partitions:
         given = [(d.kind, d.row) for d in delivered if d.partition == partition]
-        for change in given if item.merge is None else rekey(given, item.stream_key):
-            yield _Batch(partition, int(partition), [change])
+        for message in _messages(given):
+            if item.merge is not None:
+                message = rekey(message, item.stream_key)
+            yield _Batch(partition, int(partition), message, whole=True)
     for index, (sink, emitted) in enumerate(brought):
         rows = list(_renamed(item, sink, emitted))
         if item.merge is not None:
@@ -154,6 +178,16 @@ def _batches(item: ReferenceObject, epoch: EpochInput, brought: Brought) -> Iter
     for table, changes in epoch.dml:
         if table == item.name:
             yield _Batch(DML, _DML_ORDINAL, changes)
+
+
+def _messages(changes: Iterable[Change]) -> Iterator[list[Change]]:
+    """Yield the changes one by one, an old row together with its new one."""
+    message: list[Change] = []
+    for kind, row in changes:
+        message.append((kind, row))
+        if kind is not RowKind.UPDATE_BEFORE:
+            yield message
+            message = []
 
 
 def _renamed(

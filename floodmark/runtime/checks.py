@@ -119,7 +119,7 @@ class _Audit:
             NOT_SUSPENDED: dict,
             STREAM_KEY: lambda: {"duplicates": counted.get("duplicates", 0)},
             WELL_FORMED: lambda: self._well_formed(counted),
-            ACCOUNTED: self._unaccounted,
+            ACCOUNTED: lambda: self._unaccounted(counted),
             MONOTONIC: self._went_back,
             FINAL: self._after_close,
             COLUMNS: lambda: self._columns(counted),
@@ -155,9 +155,13 @@ class _Audit:
         version = self.report.steps[-1].after.versions.get(table)
         return () if version is None else files_at(self.scheduler, table, version) or ()
 
-    def _unaccounted(self) -> dict[str, int]:
-        """Rows that came in and are neither stored, late nor dead letters."""
+    def _unaccounted(self, counted: Mapping[str, int]) -> dict[str, int]:
+        """Rows that came in and are neither stored, ignored by rule, late nor dead letters."""
         done = [step.after for step in self.report.steps]
+        if not self.found.append_only:
+            applied = sum(r.rows_in - r.ignored_rows - r.dead_rows for r in done)
+            changed = sum(counted.get(name, 0) for name in ("inserts", "updates", "deletes"))
+            return {"rows": abs(applied - changed)}
         lost = sum(abs(r.rows_in - r.rows_out - r.late_rows - r.dead_rows) for r in done)
         grown = self._grown()
         kept = sum(r.rows_out for r in done)
@@ -226,6 +230,7 @@ class _Audit:
             "duplicates": "count_if(i > 1 OR a > 1)",
             "malformed": malformed,
             "inserts": "coalesce(sum(i), 0)",
+            "updates": "coalesce(sum(a), 0)",
             "deletes": "coalesce(sum(d), 0)",
             **rules,
         }

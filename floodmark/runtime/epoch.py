@@ -31,10 +31,10 @@ def advance(
     writer = Writer(tables, found.key, work.epoch, work.metadata, pinned)
     task = Task(found, work, tables, writer)
     match found.kind:
-        case Kind.SOURCE:
+        case Kind.SOURCE if found.append_only:
             assert connector is not None
             record = source.advance(task, sessions, connector)
-        case Kind.TABLE:
+        case Kind.SOURCE | Kind.TABLE:
             record = table.advance(task, sessions, connector)
         case _:
             record = view.advance(task)

@@ -61,7 +61,8 @@ class Offers:
                 declared.format,
                 declared.encode,
                 dict(declared.options),
-                tuple(c.metadata for c in declared.columns if c.metadata is not None),
+                declared.metadata,
+                declared.primary_key,
             )
         )
         self._connectors[found.key] = (found, connector)

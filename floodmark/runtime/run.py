@@ -104,10 +104,21 @@ class Run:
             case ObjectRecord() as record:
                 self.progress.add(replace(record, position=self.record.epoch))
                 failpoints.reach("first_object_done")
+                self._warn(record)
                 if self.scheduler.on_progress is not None and record.touched:
                     self.scheduler.on_progress(self.record.epoch, record)
             case _:
                 assert_never(outcome)
+
+    def _warn(self, record: ObjectRecord) -> None:
+        """Log that messages had other old rows in mind than are stored."""
+        if record.before_differs:
+            text = (
+                f"{record.before_differs} rows were not as the `before` of a message says: "
+                "messages are missing, or came twice or in another order"
+            )
+            now = self.scheduler.clock.now()
+            self.scheduler.log.record("warning", now, text, object=record.object)
 
     def _suspend(self, key: str, error: Exception) -> None:
         """Log a suspension; a defect of the engine stops one object, like a fault of its user."""
@@ -186,6 +197,8 @@ class Run:
             rows_out=0,
             late_rows=0,
             dead_rows=0,
+            ignored_rows=0,
+            before_differs=0,
             duration_s=0.0,
             touched=False,
             watermarks=marks,

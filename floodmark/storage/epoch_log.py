@@ -57,6 +57,9 @@ class ObjectRecord:
     """What an epoch did to one object; `versions` pins each of its tables.
 
     `position` is the last epoch that the object has taken in: behind the log while it is suspended.
+    Of what a source by key took in, `ignored_rows` changed nothing: a later operation of the epoch
+    took its place, the row is so already, there is none to delete. `before_differs` counts keys of
+    which the first message delivered another old row than the stored one.
     """
 
     object: str
@@ -69,6 +72,8 @@ class ObjectRecord:
     duration_s: float = 0.0
     touched: bool = True
     position: int = 0
+    ignored_rows: int = 0
+    before_differs: int = 0
 
     @property
     def watermark(self) -> Scalar:

@@ -17,6 +17,7 @@ from floodmark.plan.definitions import Declared
 from floodmark.reference.expressions import evaluate
 from floodmark.runtime.dml import PARTITION
 from floodmark.runtime.operators.merge import DML_ORDINAL
+from floodmark.testing.messages import deliver_messages
 from floodmark.testing.text import Line, Shown, decoded
 
 _ARROW: Mapping[Kind, pa.DataType] = {
@@ -29,9 +30,15 @@ _ARROW: Mapping[Kind, pa.DataType] = {
 
 
 def deliver(target: AnalysedObject, lines: Sequence[Line], number: int) -> None:
-    """Write rows as a file into the folder that a source or table reads; `number` orders files."""
+    """Write rows as a file into the folder that a source or table reads; `number` orders files.
+
+    Where messages are read, rows of every kind become messages; else only inserts can be delivered.
+    """
     declared = target.declared
     assert declared is not None and declared.connector is not None
+    if declared.is_messages:
+        deliver_messages(declared, _decoded(declared, lines), number)
+        return
     other = next((line.kind.value for line in lines if line.kind is not RowKind.INSERT), None)
     if other is not None:
         raise ValueError(f"{target.name} has a connector: it takes +I rows, not {other}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.types import VARCHAR
+from floodmark.plan.definitions import DEBEZIUM, UPSERT
 from floodmark.runtime.dml import PARTITION
 from floodmark.spark.confs import SparkConfig
 from floodmark.sql import statements as s
@@ -183,5 +184,7 @@ def _with_landing(statement: s.Statement, landing: Path) -> str:
     folder = landing / statement.name.name
     folder.mkdir(parents=True, exist_ok=True)
     options = (s.Option("connector", "files"), s.Option("path", str(folder)))
-    encoded = replace(statement.format, format="PLAIN", encode="PARQUET", options=())
+    messages = statement.format.format in (UPSERT, DEBEZIUM)
+    encode = "JSON" if messages else "PARQUET"
+    encoded = replace(statement.format, encode=encode, options=())
     return to_sql(replace(statement, options=options, format=encoded))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.catalog.types import BIGINT, INT, INTERVAL, TIMESTAMP, VARCHAR, Field
+from floodmark.catalog.types import BIGINT, INT, INTERVAL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Field
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError, UserError
@@ -175,8 +176,31 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
         source(tmp_path, "CSV", (Field("i", INTERVAL),))
     with pytest.raises(DataError, match="E0475"):
         source(tmp_path / "missing", "CSV").offer({}, 10)
-    with pytest.raises(UserError, match="did you mean file_name"):
-        spec = SourceSpec(
-            "s", SCHEMA, "PLAIN", "CSV", {"connector": "files", "path": "x"}, ("fname",)
-        )
-        make_connector(spec)
+
+
+@pytest.mark.parametrize(
+    ("form", "encode", "metadata", "message"),
+    [
+        ("PLAIN", "CSV", Field("fname", VARCHAR), "did you mean file_name"),
+        ("PLAIN", "CSV", Field("op", VARCHAR), "FORMAT PLAIN has no metadata 'op'"),
+        ("UPSERT", "JSON", Field("ts", TIMESTAMPTZ), "FORMAT UPSERT has no metadata 'ts'"),
+        ("DEBEZIUM", "JSON", Field("tabel", VARCHAR), "did you mean table"),
+        ("DEBEZIUM", "JSON", Field("ts", BIGINT), "E0484.*timestamp with time zone"),
+        ("PLAIN", "CSV", Field("row_number", INT), "E0484.*declare the column BIGINT"),
+        ("DEBEZIUM", "CSV", None, "E0485.*ENCODE JSON"),
+    ],
+)
+def test_metadata_is_what_the_format_has(
+    tmp_path: Path, form: str, encode: str, metadata: Field | None, message: str
+) -> None:
+    options = {"connector": "files", "path": str(tmp_path)}
+    asked = () if metadata is None else (metadata,)
+    with pytest.raises(UserError) as raised:
+        make_connector(SourceSpec("s", SCHEMA, form, encode, options, asked, ("id",)))
+    told = f"{raised.value.code} {raised.value.message} {raised.value.hint}"
+    assert re.search(message, told), told
+
+
+def test_only_files_have_messages() -> None:
+    with pytest.raises(UserError, match="E0485"):
+        make_connector(SourceSpec("s", SCHEMA, "UPSERT", "JSON", {"connector": "datagen"}))

@@ -42,7 +42,10 @@ pytestmark = pytest.mark.spark
 SCHEMA = (Field("id", BIGINT), Field("name", VARCHAR))
 
 
-def source(folder: Path, encode: str, schema=SCHEMA, *metadata: str, **options: str) -> Connector:
+NAME, NUMBER = Field("file_name", VARCHAR), Field("row_number", BIGINT)
+
+
+def source(folder: Path, encode: str, schema=SCHEMA, *metadata: Field, **options: str) -> Connector:
     options = {"connector": "files", "path": str(folder), **options}
     return make_connector(SourceSpec("s", schema, "PLAIN", encode, options, metadata))
 
@@ -72,17 +75,17 @@ def test_rows_keep_their_order_and_offsets_whatever_is_read_together(
         # Names with characters that a URI or a glob would take for something else.
         ids = list(range(number * 10, number * 10 + 1 + number % 3))
         write_rows(tmp_path / f"f {number:02d} [ü+%20].x", encode, ids)
-    connector = source(tmp_path, encode, SCHEMA, "file_name", "row_number")
+    connector = source(tmp_path, encode, SCHEMA, NAME, NUMBER)
     splits = connector.offer({}, 10**6)
     together = rows(sessions, connector, splits)
     assert [r["id"] for r in together] == sorted(r["id"] for r in together)
     assert len(together) == 24
     assert len({r["__offset"] for r in together}) == 24
-    assert {r["file_name"] for r in together} == {s.payload["file"] for s in splits}
+    assert {r["__metadata_file_name"] for r in together} == {s.payload["file"] for s in splits}
     assert all(s.start <= r["__offset"] < s.end for s in splits for r in together
-               if r["file_name"] == s.payload["file"])  # fmt: skip
+               if r["__metadata_file_name"] == s.payload["file"])  # fmt: skip
     assert rows(sessions, connector, splits[5:6]) == [
-        r for r in together if r["file_name"] == splits[5].payload["file"]
+        r for r in together if r["__metadata_file_name"] == splits[5].payload["file"]
     ]
 
 
@@ -91,7 +94,7 @@ def test_many_rows_find_their_file_by_a_join(
 ) -> None:
     for number in range(3):
         write_rows(tmp_path / f"{number}.json", "JSON", [number, number + 10])
-    connector = source(tmp_path, "JSON", SCHEMA, "file_name")
+    connector = source(tmp_path, "JSON", SCHEMA, NAME)
     small = rows(sessions, connector)
     monkeypatch.setattr(files, "_MAP_WORK", 0)
     assert rows(sessions, connector) == small

@@ -133,4 +133,4 @@ def test_what_cannot_be_generated_is_refused() -> None:
         make_connector(SourceSpec("g", schema, "", "", options))
     with pytest.raises(UserError, match="E0481"):
         options = {"connector": "datagen", "datagen.rows": "1"}
-        make_connector(SourceSpec("g", (), "", "", options, ("file_name",)))
+        make_connector(SourceSpec("g", (), "", "", options, (Field("file_name", VARCHAR),)))

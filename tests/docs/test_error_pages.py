@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from floodmark.catalog.functions import RowErrorCode
+from floodmark.errors import IntakeCode
 
 ROOT = Path(__file__).parents[2]
 _CODE = re.compile(r"E\d{4}|A\d{3}")
@@ -60,7 +61,7 @@ def _raised() -> Iterator[str]:
     """Yield the codes of all modules, and the reasons of dead letters."""
     for path in _modules():
         yield from _codes_of(path)
-    yield from (code.text for code in RowErrorCode)
+    yield from (code.text for code in (*RowErrorCode, *IntakeCode))
 
 
 def _codes_of(path: Path) -> Iterator[str]:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from floodmark.catalog.types import BIGINT, VARCHAR, Field
+from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.connectors.base import Connector, Split
 from floodmark.plan.definitions import WatermarkInfo
 from floodmark.reference.expressions import evaluate
 from floodmark.runtime import failpoints, layout
+from floodmark.runtime.bounds import of_files
 from floodmark.runtime.objects.task import Task
-from floodmark.runtime.operators import source
-from floodmark.runtime.operators.source import LateFilter
+from floodmark.runtime.operators import keyed, source
+from floodmark.runtime.operators.promised_key import once_per_key
+from floodmark.runtime.operators.source import PLACE, LateFilter
 from floodmark.runtime.tables import rows_of
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def advance(task: Task, sessions: Sessions, connector: Connector) -> ObjectRecord:
@@ -46,20 +53,54 @@ class _Intake:
         session = sessions.ingest if self.connector.reads_text else sessions.main
         rows = self.connector.read(session, splits)
         frame = source.typed(rows, declared, task.work.epoch, task.now)
+        if declared.primary_key:
+            return self._taken_once(frame, splits)
         routed = source.routed(frame, self._late_filter(splits), schema, task.now)
         files = task.writer.write_routed(table, routed)
+        aside = ((table, files.get(source.DEAD, ())),)
+        return self._committed(table, files, files.get(source.GOOD, ()), aside)
+
+    def _taken_once(self, frame: DataFrame, splits: Sequence[Split]) -> ObjectRecord:
+        """Store the rows whose key is not there yet; the source has promised that for all."""
+        task, found, declared = self.task, self.task.found, self.task.found.declared
+        assert declared is not None
+        scratch, table = layout.state_table(found, "connector"), layout.current_table(found)
+        fields = tuple(Field(c.name, c.type) for c in declared.columns)
+        epoch, order, place = Field(EPOCH, BIGINT), Field(ROW_ID, BIGINT), Field(PLACE, VARCHAR)
+        columns = (*fields, epoch, order, place)
+        routed = source.routed(frame, self._late_filter(splits), columns, task.now)
+        files = task.writer.write_routed(scratch, routed)
+        accepted = files.get(source.GOOD, ())
+        once: dict[int, tuple[DataFile, ...]] = {}
+        if accepted:
+            rows = task.tables.read_paths(task.writer.paths(scratch, accepted), columns)
+            stored, _ = task.stored_rows(of_files(accepted, declared.primary_key) or {})
+            few = rows_of(accepted) <= keyed.FEW
+            once = task.writer.write_routed(table, once_per_key(rows, stored, declared, few=few))
+        aside = ((scratch, files.get(source.DEAD, ())), (table, once.get(source.DEAD, ())))
+        return self._committed(scratch, files, once.get(source.GOOD, ()), aside)
+
+    def _committed(
+        self,
+        written: str,
+        files: Mapping[int, tuple[DataFile, ...]],
+        good: tuple[DataFile, ...],
+        dead: Sequence[tuple[str, tuple[DataFile, ...]]],
+    ) -> ObjectRecord:
+        """Commit what the routes of the table `written` hold; `good` are the files to store."""
+        task, found = self.task, self.task.found
         failpoints.reach("files_written")
-        versions = self._put_aside(table, files)
-        handle = task.writer.commit(table, schema, files.get(source.GOOD, ()))
-        counts = {route: rows_of(f) for route, f in files.items()}
+        versions = self._put_aside(written, files.get(source.LATE, ()), dead)
+        table = layout.current_table(found)
+        handle = task.writer.commit(table, layout.current_schema(found), good)
         failpoints.reach("view_committed")
         return ObjectRecord(
             found.key,
             {**versions, table: handle.version},
-            rows_in=sum(counts.values()),
-            rows_out=counts.get(source.GOOD, 0),
-            late_rows=counts.get(source.LATE, 0),
-            dead_rows=counts.get(source.DEAD, 0),
+            rows_in=sum(rows_of(f) for f in files.values()),
+            rows_out=rows_of(good),
+            late_rows=rows_of(files.get(source.LATE, ())),
+            dead_rows=sum(rows_of(f) for _, f in dead),
             watermarks=self._watermarks(files),
         )
 
@@ -76,7 +117,10 @@ class _Intake:
         return LateFilter(tuple(kept), before)
 
     def _watermarks(self, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, Any]:
-        """Return the watermarks after the epoch: raised by stored and late rows."""
+        """Return the watermarks after the epoch: raised by all rows but dead ones.
+
+        One whose key came twice has a time as good as any.
+        """
         declared = self.task.found.declared
         assert declared is not None
         marks = dict(self.task.work.before.watermarks(self.task.found.key))
@@ -90,18 +134,20 @@ class _Intake:
                 marks[mark.column] = value
         return marks
 
-    def _put_aside(self, table: str, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, int]:
+    def _put_aside(
+        self,
+        written: str,
+        late: tuple[DataFile, ...],
+        dead: Sequence[tuple[str, tuple[DataFile, ...]]],
+    ) -> dict[str, int]:
         """Commit late rows and dead letters to their tables."""
         versions: dict[str, int] = self.task.kept_versions()
-        late = files.get(source.LATE, ())
         if late:
             target = layout.late_table(self.task.found)
-            moved = self.task.writer.move(table, late, target)
+            moved = self.task.writer.move(written, late, target)
             handle = self.task.writer.commit(target, layout.late_schema(self.task.found), moved)
             versions[target] = handle.version
-        dead = files.get(source.DEAD, ())
-        if dead:
-            versions.update(self.task.dead_letters([(table, dead)]))
+        versions.update(self.task.dead_letters([(t, files) for t, files in dead if files]))
         return versions
 
     def _surely_on_time(self, mark: WatermarkInfo, before: Any, splits: Sequence[Split]) -> bool:

@@ -1,4 +1,7 @@
-"""A table in an epoch: what its connector, sinks and DML bring, merged by its key."""
+"""A table, or a source by key, in an epoch: what its connector, sinks and DML bring, merged.
+
+A source whose rows change (FORMAT UPSERT, DEBEZIUM) is a table that only its connector writes.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import ORIGIN, AnalysedObject
+from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT
-from floodmark.connectors.base import Connector
+from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
+from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
-from floodmark.runtime.operators import keyed, materialize, merge, source
+from floodmark.runtime.operators import keyed, materialize, merge, messages, source
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.source import LateFilter
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import rows_of
 from floodmark.spark.literals import literal
 from floodmark.spark.session import Sessions
-from floodmark.spark.types import quoted
+from floodmark.spark.types import quoted, spark_type
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
-_OFFSET_FIELD = Field("__offset", BIGINT)
 _ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
 
 
@@ -54,6 +58,7 @@ class _Gathering:
     task: Task
     stages: ObjectStages
     rows_in: int = 0
+    counted: Observation | None = None
 
     @property
     def found(self) -> AnalysedObject:
@@ -65,6 +70,12 @@ class _Gathering:
         """Return the table's columns, hidden ones included."""
         return self.found.relation.columns
 
+    @property
+    def declared(self) -> Declared:
+        """Return what CREATE says."""
+        assert self.found.declared is not None
+        return self.found.declared
+
     def merged(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
         """Write and commit what the epoch changes in the table."""
         operations = list(self._operations(sessions, connector))
@@ -74,12 +85,18 @@ class _Gathering:
             out, written = self.task.append(self._inserted(operations), self.stages)
         else:
             out, written = self.task.apply(self._changes(operations), self.stages)
+        dead = sum(rows_of(files) for _, files in self.stages.dead)
+        counts = {} if self.counted is None else self.counted.get
+        taken_in = self._rows_in()
+        by_connector_alone = self.found.kind is Kind.SOURCE
         return ObjectRecord(
             self.found.key,
             {**self.task.kept_versions(), **self.stages.versions, **written},
-            rows_in=self._rows_in(),
+            rows_in=taken_in,
             rows_out=out,
-            dead_rows=sum(rows_of(files) for _, files in self.stages.dead),
+            dead_rows=dead,
+            ignored_rows=taken_in - counts.get("applied", 0) - dead if by_connector_alone else 0,
+            before_differs=counts.get("differs", 0),
         )
 
     def _rows_in(self) -> int:
@@ -104,20 +121,21 @@ class _Gathering:
             item["paths"], (*self.columns, WEIGHT_FIELD, _ORDINAL_FIELD)
         )
         files = [read_footer(Path(path), path) for path in item["paths"]]
-        return _Operations(merge.dml_operations(frame, self.columns), self._within(files))
+        operations = merge.dml_operations(frame, self.columns)
+        return _Operations(self._completed(operations), self._within(files))
 
     def _within(self, files: Sequence[DataFile]) -> Bounds:
         return of_files(files, self.found.relation.stream_key) or {}
 
     def _connected(self, sessions: Sessions, connector: Connector) -> _Operations | None:
-        """Return the operations of the table's own connector."""
-        task, declared = self.task, self.found.declared
-        assert declared is not None
+        """Return the operations of the object's own connector."""
+        task, declared = self.task, self.declared
         splits = task.work.splits[self.found.key]
         session = sessions.ingest if connector.reads_text else sessions.main
         frame = source.typed(connector.read(session, splits), declared, task.work.epoch, task.now)
-        names = [quoted(c.name) for c in declared.columns]
-        columns = (*self._declared_fields(), _OFFSET_FIELD)
+        columns = self._delivered_fields()
+        if declared.is_messages:
+            frame = messages.operations(frame, declared)
         routed = source.routed(frame, LateFilter((), {}), columns, task.now)
         scratch = layout.state_table(self.found, "connector")
         files = task.writer.write_routed(scratch, routed)
@@ -127,18 +145,27 @@ class _Gathering:
         self.rows_in += sum(rows_of(f) for f in files.values())
         if good is None:
             return None
-        hidden = []
-        if not self.found.relation.primary_key:
-            hidden = [ROW_ID, f"CAST(NULL AS STRING) AS {ORIGIN}"]
-        typed = good.selectExpr(*names, *hidden, "__offset")
-        return _Operations(merge.connector_operations(typed, self.columns), self._within(accepted))
+        if declared.is_messages:
+            weight = f"CASE WHEN {OPERATION} = '{DELETES}' THEN -1 ELSE 1 END"
+            operations = merge.connector_operations(good, self.columns, weight, [BEFORE])
+        else:
+            hidden = (
+                [] if self.found.relation.primary_key else [f"CAST(NULL AS STRING) AS {ORIGIN}"]
+            )
+            operations = merge.connector_operations(good.selectExpr("*", *hidden), self.columns)
+        return _Operations(operations, self._within(accepted))
 
-    def _declared_fields(self) -> Schema:
-        declared = self.found.declared
-        assert declared is not None
-        fields = tuple(Field(c.name, c.type) for c in declared.columns)
-        hidden = () if self.found.relation.primary_key else (Field(ROW_ID, BIGINT),)
-        return (*fields, *hidden, Field(EPOCH, BIGINT))
+    def _delivered_fields(self) -> Schema:
+        fields = tuple(Field(c.name, c.type) for c in self.declared.columns)
+        extra = messages.message_fields(self.declared) if self.declared.is_messages else ()
+        return (*fields, Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), *extra)
+
+    def _completed(self, operations: DataFrame) -> DataFrame:
+        """Add the old row that messages deliver, and others do not, where one is looked at."""
+        if not self.declared.is_messages:
+            return operations
+        type_ = spark_type(messages.before_field(self.declared).type)
+        return operations.selectExpr("*", f"CAST(NULL AS {type_}) AS {BEFORE}")
 
     def _fed(self, name: str, ordinal: int) -> _Operations | None:
         """Return the operations of one sink."""
@@ -157,6 +184,7 @@ class _Gathering:
             return None
         frame = self._with_origin(frame, sink)
         operations = merge.sink_operations(frame, self.columns, self._tie(sink), ordinal)
+        operations = self._completed(operations)
         key = self.found.relation.primary_key
         within = {c: ends for c, ends in evaluation.bounds(root).items() if c in key}
         return _Operations(operations, within)
@@ -186,8 +214,23 @@ class _Gathering:
         """Return the changes of the stored rows."""
         key = self.found.relation.stream_key
         gathered = merge.gathered([o.frame for o in operations])
-        chosen = merge.last_per_key(gathered, self.columns, key)
+        firsts = (BEFORE,) if self.declared.is_messages else ()
+        chosen = merge.last_per_key(gathered, self.columns, key, firsts)
         stored, small = self.task.stored_rows(hull([o.within for o in operations]))
         few = self._rows_in() <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
-        pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few)
+        pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=firsts)
+        if self.declared.is_messages:
+            pairs = self._counting(pairs)
         return materialize.as_changes(pairs, self.columns, self.task.work.epoch)
+
+    def _counting(self, pairs: DataFrame) -> DataFrame:
+        """Count on the way which rows change, and where messages had another old row in mind."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        self.counted = Observation()
+        applied = f"count_if(NOT ({materialize.OLD_ROW} <=> {materialize.NEW_ROW}))"
+        differs = f"count_if({messages.differs(BEFORE, self.declared)})"
+        return pairs.observe(
+            self.counted, F.expr(applied).alias("applied"), F.expr(differs).alias("differs")
+        )

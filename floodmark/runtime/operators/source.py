@@ -12,21 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import VARCHAR, Schema
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
+from floodmark.connectors.base import BEFORE, FAULT, IGNORED, OPERATION, UPSERTS
+from floodmark.connectors.metadata import metadata_column
+from floodmark.errors import IntakeCode
 from floodmark.plan.definitions import ColumnInfo, Declared, WatermarkInfo
 from floodmark.runtime.layout import WATERMARK
-from floodmark.runtime.operators.rows import ERROR_TYPE, stamped
+from floodmark.runtime.operators.rows import ERROR_TYPE, constants, stamped
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.literals import literal
-from floodmark.spark.types import quoted
+from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-GOOD, DEAD, LATE = 0, 1, 2
-CORRUPT, NULL_VALUE, NULL_TIME = 651, 652, 653
+GOOD, DEAD, LATE, NOTHING = 0, 1, 2, 3
+"""Where a row goes: `NOTHING` is a message that changes no row."""
+PLACE = "__place"
+"""VARCHAR: the file and line of a row."""
 _BLOCK_BITS = 47
 _WHY = "__why"
+_FAULTS = (
+    (IntakeCode.TRUNCATE, "op t"),
+    (IntakeCode.NO_CHANGE, "op"),
+    (IntakeCode.NO_ROW, "before"),
+)
 
 
 @dataclass(frozen=True)
@@ -39,15 +49,27 @@ class LateFilter:
 
 def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFrame:
     """Return the declared columns, the row id, the epoch, and `__error` for rows that are dead."""
-    frame = _generated(frame, declared, now)
+    frame = _generated(_with_metadata(frame, declared), declared, now)
     names = [quoted(c.name) for c in declared.columns]
     row_id = f"shiftleft(CAST(__partition AS BIGINT), {_BLOCK_BITS}) | __offset AS {ROW_ID}"
-    stamp = stamped(epoch)
-    passed = ["__partition", "__offset"]
+    place = f"nullif(concat_ws(':', __file, CAST(__line AS STRING)), '') AS {PLACE}"
+    passed = ["__partition", "__offset", *([OPERATION, BEFORE] if declared.is_messages else [])]
     why = f"{_dead(declared)} AS {_WHY}"
-    marked = frame.selectExpr(*names, row_id, stamp, *passed, "__file", "__line", why)
-    kept = [*names, ROW_ID, EPOCH, *passed]
-    return marked.selectExpr(*kept, _placed())
+    marked = frame.selectExpr(*names, row_id, stamped(epoch), *passed, place, why)
+    return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, PLACE, _placed())
+
+
+def _with_metadata(frame: DataFrame, declared: Declared) -> DataFrame:
+    """Add what messages and files say of themselves under the names of the columns."""
+    told = [c for c in declared.columns if c.metadata is not None]
+    if not told:
+        return frame
+    texts = [
+        f"CAST({metadata_column(c.metadata)} AS {spark_type(c.type)}) AS {quoted(c.name)}"
+        for c in told
+        if c.metadata is not None
+    ]
+    return frame.selectExpr("*", *texts)
 
 
 def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
@@ -66,28 +88,45 @@ def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
 def _placed() -> str:
     """Return the text of `__error`: why, and where the row stands; worked out for dead rows."""
     fields = ", ".join(f"'{name}', {_WHY}.{name}" for name in ("code", "expression", "row"))
-    place = "nullif(concat_ws(':', __file, CAST(__line AS STRING)), '')"
-    struct = f"CAST(named_struct({fields}, 'place', {place}) AS {ERROR_TYPE})"
+    struct = f"CAST(named_struct({fields}, 'place', {PLACE}) AS {ERROR_TYPE})"
     return f"CASE WHEN {_WHY} IS NOT NULL THEN {struct} END AS {ERROR}"
 
 
 def _dead(declared: Declared) -> str:
     """Return the text of what sends a row to the dead letters, without its place."""
-    whens = [f"WHEN __corrupt IS NOT NULL THEN {_error(CORRUPT, 'parse', '__corrupt')}"]
-    physical = ", ".join(quoted(f.name) for f in declared.physical)
-    row = f"to_json(struct({physical}), map('ignoreNullFields', 'false'))"
+    whens = _faults(declared)
+    row = as_json(declared)
+    puts = f"{OPERATION} = '{UPSERTS}' AND " if declared.is_messages else ""
     computed = [c for c in declared.columns if c.generated is not None]
     for i, column in enumerate(computed):
         error = _error(f"__generated_{i}", _text(column), row)
-        whens.append(f"WHEN __generated_{i} IS NOT NULL THEN {error}")
+        whens.append(f"WHEN {puts}__generated_{i} IS NOT NULL THEN {error}")
     for column in declared.columns:
         if column.not_null:
-            error = _error(NULL_VALUE, f"{column.name} NOT NULL", row)
-            whens.append(f"WHEN {quoted(column.name)} IS NULL THEN {error}")
+            error = _error(IntakeCode.NULL_VALUE, f"{column.name} NOT NULL", row)
+            when = "" if column.name in declared.primary_key else puts
+            whens.append(f"WHEN {when}{quoted(column.name)} IS NULL THEN {error}")
     for mark in declared.watermarks:
-        error = _error(NULL_TIME, f"WATERMARK FOR {mark.column}", row)
+        error = _error(IntakeCode.NULL_TIME, f"WATERMARK FOR {mark.column}", row)
         whens.append(f"WHEN {quoted(mark.column)} IS NULL THEN {error}")
     return f"CASE {' '.join(whens)} END"
+
+
+def _faults(declared: Declared) -> list[str]:
+    """Return the cases of what does not parse, or is no message that can be applied."""
+    corrupt = f"WHEN __corrupt IS NOT NULL THEN {_error(IntakeCode.CORRUPT, 'parse', '__corrupt')}"
+    if not declared.is_messages:
+        return [corrupt]
+    faults = [
+        f"WHEN {FAULT} = {code} THEN {_error(code, part, '__corrupt')}" for code, part in _FAULTS
+    ]
+    return [*faults, corrupt, f"WHEN {OPERATION} = '{IGNORED}' THEN NULL"]
+
+
+def as_json(declared: Declared) -> str:
+    """Return the text of a delivered row as a dead letter shows it."""
+    physical = ", ".join(quoted(f.name) for f in declared.physical)
+    return f"to_json(struct({physical}), map('ignoreNullFields', 'false'))"
 
 
 def _text(column: ColumnInfo) -> str:
@@ -107,11 +146,21 @@ def routed(frame: DataFrame, late: LateFilter, columns: Schema, now: int) -> Dat
     """
     names = [quoted(f.name) for f in columns]
     if not late.watermarks:
-        route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} ELSE {GOOD} END"
+        nothing = any(f.name == OPERATION for f in columns)
+        ignored = f"WHEN {OPERATION} = '{IGNORED}' THEN {NOTHING}" if nothing else ""
+        route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} {ignored} ELSE {GOOD} END"
         watermark = f"CAST(NULL AS STRING) AS {WATERMARK}"
         return frame.selectExpr(*names, *_tail(route), watermark)
-    marks = [_running(mark, late.before.get(mark.column), now) for mark in late.watermarks]
-    wide = frame.selectExpr("*", *(f"{text} AS __bound_{i}" for i, text in enumerate(marks)))
+    before = {
+        f"__before_{i}": literal(late.before.get(mark.column), mark.expr.type)
+        for i, mark in enumerate(late.watermarks)
+    }
+    known = frame.selectExpr("*", constants(before))
+    marks = [
+        f"greatest({_running(mark, now)}, {name})"
+        for mark, name in zip(late.watermarks, before, strict=True)
+    ]
+    wide = known.selectExpr("*", *(f"{text} AS __bound_{i}" for i, text in enumerate(marks)))
     tests = [f"{quoted(m.column)} < __bound_{i}" for i, m in enumerate(late.watermarks)]
     is_late = " OR ".join(f"coalesce({t}, FALSE)" for t in tests)
     route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} WHEN {is_late} THEN {LATE} ELSE {GOOD} END"
@@ -124,12 +173,9 @@ def _tail(route: str) -> list[str]:
     return [f"CAST(1 AS INT) AS {WEIGHT}", ERROR, f"{route} AS {ROUTE}"]
 
 
-def _running(mark: WatermarkInfo, before: Any, now: int) -> str:
-    """Return the watermark before each row: over the rows before it, and of the last epoch."""
+def _running(mark: WatermarkInfo, now: int) -> str:
+    """Return the watermark before each row, over the rows before it."""
     delayed = compile_expr(mark.expr, now).value
     frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
     window = f"PARTITION BY __partition ORDER BY __offset {frame}"
-    running = f"max(CASE WHEN {ERROR} IS NULL THEN {delayed} END) OVER ({window})"
-    if before is None:
-        return running
-    return f"greatest({running}, {literal(before, mark.expr.type)})"
+    return f"max(CASE WHEN {ERROR} IS NULL THEN {delayed} END) OVER ({window})"

@@ -1,0 +1,91 @@
+"""FORMAT DEBEZIUM: the messages of a change data capture, one JSON object a line.
+
+`op` is c (create), r (read by a snapshot), u (update) or d (delete), with the row in `before` and
+`after`; the envelope may lie within `{"schema": …, "payload": …}`. A line `null`, or one with a
+payload of null, is a tombstone: it repeats the delete before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from floodmark.catalog.types import TIMESTAMPTZ, VARCHAR
+from floodmark.connectors.messages import (
+    NEW,
+    OLD,
+    PARSED,
+    UNPARSED,
+    WHY,
+    Lines,
+    MessageForm,
+    Select,
+    kind,
+    parsed,
+)
+from floodmark.errors import IntakeCode
+
+_ENVELOPE = "__envelope"
+_TOMBSTONE = (
+    r"""coalesce(value RLIKE '^\\s*(null|\\{.*"payload"\\s*:\\s*null\\s*\\})\\s*$', FALSE)"""
+)
+_SOURCE = "struct<ts_ms: STRING, db: STRING, schema: STRING, table: STRING>"
+_FIELDS = ("before", "after", "op", "source")
+
+
+def _steps(lines: Lines) -> Sequence[Select]:
+    names, places = (
+        f"before struct<{row}>, after struct<{row}>, op STRING, source {_SOURCE}"
+        for row in (lines.named, lines.placed)
+    )
+    whole = parsed(f"payload struct<{names}>, {names}", f"payload: struct<{places}>, {places}")
+    bare = ", ".join(f"'{name}', {PARSED}.{name}" for name in _FIELDS)
+    payload = f"{PARSED}.payload"
+    envelope = f"CASE WHEN {payload} IS NULL THEN named_struct({bare}) ELSE {payload} END"
+    broken = f"{PARSED} IS NULL OR {PARSED}.{UNPARSED} IS NOT NULL"
+    return (
+        ("value", f"{whole} AS {PARSED}", f"{_TOMBSTONE} AS __tombstone"),
+        ("value", "__tombstone", f"{envelope} AS {_ENVELOPE}", f"{broken} AS __broken"),
+        (
+            "value",
+            kind("__tombstone", f"{_ENVELOPE}.op = 'd'"),
+            f"CASE WHEN {_ENVELOPE}.op = 'd' THEN {_ENVELOPE}.before ELSE {_ENVELOPE}.after END "
+            f"AS {NEW}",
+            f"CASE WHEN {_ENVELOPE}.op IN ('u', 'd') THEN {_ENVELOPE}.before END AS {OLD}",
+            f"{_why(_ENVELOPE)} AS {WHY}",
+            f"{_ENVELOPE}.op AS __op",
+            f"{_ENVELOPE}.source AS __source",
+        ),
+    )
+
+
+def _why(envelope: str) -> str:
+    """Return the text of the code of what is wrong with a message."""
+    return (
+        f"CASE WHEN __tombstone THEN NULL WHEN __broken THEN {IntakeCode.CORRUPT} "
+        f"WHEN {envelope}.op = 't' THEN {IntakeCode.TRUNCATE} "
+        f"WHEN {envelope}.op = 'd' AND {envelope}.before IS NULL THEN {IntakeCode.NO_ROW} "
+        f"WHEN {envelope}.op = 'd' THEN NULL "
+        f"WHEN {envelope}.op IN ('c', 'r', 'u') AND {envelope}.after IS NOT NULL THEN NULL "
+        f"ELSE {IntakeCode.NO_CHANGE} END"
+    )
+
+
+def _rows(line: Mapping[str, Any]) -> Sequence[Any]:
+    payload = line.get("payload")
+    envelope = payload if isinstance(payload, dict) else line
+    return (envelope.get("before"), envelope.get("after"))
+
+
+DEBEZIUM = MessageForm(
+    steps=_steps,
+    rows=_rows,
+    metadata={
+        "op": (VARCHAR, "__op"),
+        "ts": (TIMESTAMPTZ, "timestamp_millis(try_cast(__source.ts_ms AS BIGINT))"),
+        "db": (VARCHAR, "__source.db"),
+        "schema": (VARCHAR, "__source.schema"),
+        "table": (VARCHAR, "__source.table"),
+    },
+)
+"""Messages as Debezium's connectors write them."""

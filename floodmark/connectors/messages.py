@@ -1,0 +1,145 @@
+"""Messages in JSON lines: what FORMAT DEBEZIUM and FORMAT UPSERT have in common.
+
+A line is parsed into text cells; what they say is settled per message, and every cell is converted
+on its own, so that a value that does not fit makes its message corrupt and nothing raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.types import Kind, Schema, SqlType
+from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, UPSERTS
+from floodmark.connectors.files_text import cell_places, cell_types, convert
+from floodmark.spark.types import quoted, spark_type
+
+PARSED, UNPARSED = "__parsed", "__unparsed"
+KIND, NEW, OLD, WHY = "__kind", "__new", "__old", "__why"
+_OPTIONS = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{UNPARSED}')"
+_WHOLE = "'^-?[0-9]{1,19}$'"
+
+Select = Sequence[str]
+"""Spark texts of columns."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What of the lines is wanted: the columns, the key, and how keys of JSON write them too."""
+
+    schema: Schema
+    key: tuple[str, ...]
+    variants: Sequence[str]
+
+    @property
+    def named(self) -> str:
+        """Return the fields of a row as JSON names them, as Spark DDL."""
+        names = [*(c.name for c in self.schema), *self.variants]
+        types = cell_types(self.schema, self.variants)
+        return ", ".join(f"{quoted(c)} {t}" for c, t in zip(names, types, strict=True))
+
+    @property
+    def placed(self) -> str:
+        """Return the fields of a row by place: Spark cannot tell names in other case."""
+        types = cell_types(self.schema, self.variants)
+        return ", ".join(f"c{i}: {t}" for i, t in enumerate(types))
+
+
+@dataclass(frozen=True)
+class MessageForm:
+    """How the lines of a format look.
+
+    `steps` are selections, each over the one before and the first over `value`, that end with
+    `__kind` (the operation), `__new` and `__old` (rows of cells c0, c1 …), `__why` (the code of
+    what is wrong) and what the texts of `metadata` read. `rows` finds the rows in a parsed line.
+    """
+
+    steps: Callable[[Lines], Sequence[Select]]
+    rows: Callable[[Mapping[str, Any]], Sequence[Any]]
+    metadata: Mapping[str, tuple[SqlType, str]] = field(default_factory=dict)
+
+
+def parsed(names: str, places: str) -> str:
+    """Return the text that parses `value` by its names, and calls what it finds by other ones."""
+    ddl = quote(f"{names}, {UNPARSED} STRING")
+    return f"CAST(from_json(value, {ddl}, {_OPTIONS}) AS struct<{places}, {UNPARSED}: STRING>)"
+
+
+def message_columns(lines: Lines) -> list[str]:
+    """Return the texts of the contract's columns of messages, over the last of the steps."""
+    texts, old = [], []
+    bad = ["NOT is_valid_utf8(value)"]
+    for column, places in zip(lines.schema, cell_places(lines.schema, lines.variants), strict=True):
+        name, in_key = quoted(column.name), column.name in lines.key
+        raw = cell(NEW, places)
+        value = _value(raw, column.type)
+        texts.append(f"{value} AS {name}")
+        counts = "" if in_key else f"{KIND} = '{UPSERTS}' AND "
+        bad.append(f"({counts}{raw} IS NOT NULL AND {value} IS NULL)")
+        raw = cell(OLD, places)
+        value = _value(raw, column.type)
+        old.append(f"{value} AS {name}")
+        if in_key:
+            bad.append(f"({raw} IS NOT NULL AND {value} IS NULL)")
+    wrong = f"{WHY} IS NOT NULL OR ({KIND} <> '{IGNORED}' AND ({' OR '.join(bad)}))"
+    return [
+        *texts,
+        f"CASE WHEN {wrong} THEN make_valid_utf8(value) END AS __corrupt",
+        f"CAST({WHY} AS INT) AS {FAULT}",
+        f"{KIND} AS {OPERATION}",
+        f"CASE WHEN {OLD} IS NOT NULL THEN struct({', '.join(old)}) END AS {BEFORE}",
+    ]
+
+
+def no_message(schema: Schema) -> list[str]:
+    """Return the texts of the columns of messages for what is none: a file that is not read."""
+    before = ",".join(f"{quoted(c.name)}:{spark_type(c.type)}" for c in schema)
+    return [
+        f"CAST(NULL AS INT) AS {FAULT}",
+        f"'{UPSERTS}' AS {OPERATION}",
+        f"CAST(NULL AS struct<{before}>) AS {BEFORE}",
+    ]
+
+
+def kind(ignored: str, deletes: str) -> str:
+    """Return the text of the operation: conditions that are neither make it an upsert."""
+    return (
+        f"CASE WHEN {ignored} THEN '{IGNORED}' WHEN {deletes} THEN '{DELETES}' "
+        f"ELSE '{UPSERTS}' END AS {KIND}"
+    )
+
+
+def cell(row: str, places: Sequence[int]) -> str:
+    """Return the text of a cell: of the first of its places that has one."""
+    cells = [f"{row}.c{place}" for place in places]
+    return cells[0] if len(cells) == 1 else f"coalesce({', '.join(cells)})"
+
+
+def _value(raw: str, type_: SqlType) -> str:
+    """Return the text of a cell's value; times are also numbers, as change capture writes them.
+
+    Whole numbers count days for a DATE, microseconds for a TIME; for timestamps their size tells
+    whether they are seconds (below 10^11), milli-, micro- or nanoseconds since 1970.
+    """
+    value = convert(raw, type_, nested_as_text=False)
+    number = f"try_cast({raw} AS BIGINT)"
+    match type_.kind:
+        case Kind.DATE:
+            counted = f"date_add(DATE '1970-01-01', try_cast({raw} AS INT))"
+        case Kind.TIME:
+            counted = number
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            counted = f"CAST(timestamp_micros({_micros(number)}) AS {spark_type(type_)})"
+        case _:
+            return value
+    return f"CASE WHEN {raw} RLIKE {_WHOLE} THEN {counted} ELSE {value} END"
+
+
+def _micros(number: str) -> str:
+    steps = (f"WHEN abs({number}) < 1{'0' * n} THEN {number} {by}" for n, by in _UNITS)
+    return f"CASE {' '.join(steps)} ELSE {number} DIV 1000 END"
+
+
+_UNITS = ((11, "* 1000000"), (14, "* 1000"), (17, ""))

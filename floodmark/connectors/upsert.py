@@ -1,0 +1,95 @@
+"""FORMAT UPSERT: a row takes the place of the one of its key; one JSON object a line.
+
+A line is a row, or a message `{"key": {…}, "value": {…}}` that has these two members and no other;
+with a value of null it deletes the row of the key. What the value says of the key's columns gives
+way to the key. A line `null` names no row and is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from floodmark.connectors.files_text import cell_places, cell_types
+from floodmark.connectors.messages import (
+    NEW,
+    OLD,
+    PARSED,
+    UNPARSED,
+    WHY,
+    Lines,
+    MessageForm,
+    Select,
+    kind,
+    parsed,
+)
+from floodmark.errors import IntakeCode
+
+_MESSAGE = "__message"
+
+
+def _steps(lines: Lines) -> Sequence[Select]:
+    named, placed = lines.named, lines.placed
+    message = parsed(
+        f"key struct<{named}>, value struct<{named}>",
+        f"key: struct<{placed}>, value: struct<{placed}>",
+    )
+    of_message = (
+        f"{_MESSAGE}.key IS NOT NULL AND {_MESSAGE}.{UNPARSED} IS NULL "
+        "AND array_sort(json_object_keys(value)) = array('key', 'value')"
+    )
+    broken = f"{PARSED} IS NULL OR {PARSED}.{UNPARSED} IS NOT NULL"
+    corrupt = "__broken AND NOT __keyed AND NOT __nothing"
+    return (
+        (
+            "value",
+            f"{message} AS {_MESSAGE}",
+            f"{parsed(named, placed)} AS {PARSED}",
+            "trim(value) = 'null' AS __nothing",
+        ),
+        (
+            *("value", _MESSAGE, PARSED, "__nothing"),
+            f"coalesce({of_message}, FALSE) AS __keyed",
+            f"{broken} AS __broken",
+        ),
+        (
+            "value",
+            kind("__nothing", f"__keyed AND {_MESSAGE}.value IS NULL"),
+            f"CASE WHEN __keyed THEN {_merged(lines)} ELSE {_bare(lines)} END AS {NEW}",
+            f"CAST(NULL AS struct<{placed}>) AS {OLD}",
+            f"CASE WHEN {corrupt} THEN {IntakeCode.CORRUPT} END AS {WHY}",
+        ),
+    )
+
+
+def _merged(lines: Lines) -> str:
+    """Return the text of a message's row: the key's columns from the key, the rest as its value."""
+    of_key = {
+        place
+        for column, places in zip(
+            lines.schema, cell_places(lines.schema, lines.variants), strict=True
+        )
+        if column.name in lines.key
+        for place in places
+    }
+    cells = []
+    for i, _ in enumerate(cell_types(lines.schema, lines.variants)):
+        value = f"{_MESSAGE}.value.c{i}"
+        found = f"coalesce({_MESSAGE}.key.c{i}, {value})" if i in of_key else value
+        cells.append(f"'c{i}', {found}")
+    return f"named_struct({', '.join(cells)})"
+
+
+def _bare(lines: Lines) -> str:
+    cells = [
+        f"'c{i}', {PARSED}.c{i}" for i, _ in enumerate(cell_types(lines.schema, lines.variants))
+    ]
+    return f"named_struct({', '.join(cells)})"
+
+
+def _rows(line: Mapping[str, Any]) -> Sequence[Any]:
+    return (line, line.get("key"), line.get("value"))
+
+
+UPSERT = MessageForm(steps=_steps, rows=_rows)
+"""Rows and messages by key."""

@@ -1,0 +1,130 @@
+"""Messages of FORMAT DEBEZIUM and FORMAT UPSERT to the changes that they deliver, line by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from floodmark.catalog.types import Kind, Schema, SqlType
+from floodmark.changelog import RowKind
+from floodmark.errors import IntakeCode
+from floodmark.reference.changes import Change
+from floodmark.reference.rows import Row
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DATE = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A message that cannot be applied, by the code of its dead letter."""
+
+    code: IntakeCode
+
+
+Delivered = tuple[Change, ...] | Refused
+"""What a message changes, in order; nothing where it is ignored."""
+
+
+def read_message(text: str, format_: str, schema: Schema, key: tuple[str, ...]) -> Delivered:
+    """Return what one line says about rows of the schema."""
+    try:
+        line = json.loads(text)
+        if line is None:
+            return ()
+        if not isinstance(line, dict):
+            return Refused(IntakeCode.CORRUPT)
+        reads = _debezium if format_ == "DEBEZIUM" else _upsert
+        return reads(line, schema, key)
+    except (ValueError, InvalidOperation, OverflowError, KeyError):
+        return Refused(IntakeCode.CORRUPT)
+
+
+def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> Delivered:
+    if "payload" in line and line["payload"] is None:
+        return ()
+    envelope = line.get("payload", line)
+    before, after = envelope.get("before"), envelope.get("after")
+    for row in (before, after):
+        if row is not None and not isinstance(row, dict):
+            return Refused(IntakeCode.CORRUPT)
+    match envelope.get("op"):
+        case "t":
+            return Refused(IntakeCode.TRUNCATE)
+        case "d":
+            if before is None:
+                return Refused(IntakeCode.NO_ROW)
+            return ((RowKind.DELETE, _row(before, schema, key)),)
+        case "c" | "r" if after is not None:
+            return ((RowKind.INSERT, _row(after, schema)),)
+        case "u" if after is not None:
+            new = _row(after, schema)
+            old = {} if before is None else _row(before, schema, key)
+            if any(old.get(name) is None for name in key):
+                return ((RowKind.UPDATE_AFTER, new),)
+            return ((RowKind.UPDATE_BEFORE, old), (RowKind.UPDATE_AFTER, new))
+        case _:
+            return Refused(IntakeCode.NO_CHANGE)
+
+
+def _upsert(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> Delivered:
+    of_key = line.get("key")
+    if set(line) != {"key", "value"} or not isinstance(of_key, dict):
+        return ((RowKind.INSERT, _row(line, schema)),)
+    value = line["value"]
+    if value is None:
+        return ((RowKind.DELETE, _row(of_key, schema, key)),)
+    told = {name: of_key[name] for name in key if of_key.get(name) is not None}
+    return ((RowKind.INSERT, _row({**value, **told}, schema)),)
+
+
+def _row(cells: Mapping[str, Any], schema: Schema, only: tuple[str, ...] | None = None) -> Row:
+    """Return the columns; of a row that is known by its key, the others are as good as unknown."""
+    return {
+        column.name: _value(cells.get(column.name), column.type)
+        if only is None or column.name in only
+        else None
+        for column in schema
+    }
+
+
+def _value(cell: Any, type_: SqlType) -> Any:
+    """Return a cell as a value; raises ValueError where it is none of the type."""
+    if cell is None:
+        return None
+    text = json.dumps(cell) if isinstance(cell, dict | list | bool) else str(cell)
+    number = int(text) if re.fullmatch(r"-?[0-9]{1,19}", text) else None
+    match type_.kind:
+        case Kind.VARCHAR:
+            return text
+        case Kind.BOOLEAN:
+            return {"true": True, "false": False}[text.lower()]
+        case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
+            return int(text)
+        case Kind.NUMERIC:
+            assert type_.scale is not None
+            return Decimal(text).quantize(Decimal(1).scaleb(-type_.scale))
+        case Kind.DOUBLE:
+            return float(text)
+        case Kind.DATE:
+            days = None if number is None else _DATE + timedelta(days=number)
+            return date.fromisoformat(text) if days is None else days
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            moment = datetime.fromisoformat(text) if number is None else _moment(number)
+            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+            zoned = type_.kind is Kind.TIMESTAMPTZ
+            return moment if zoned else moment.astimezone(UTC).replace(tzinfo=None)
+        case _:
+            raise ValueError(f"messages of {type_} are not read by the reference")
+
+
+def _moment(number: int) -> datetime:
+    for digits, micros in ((11, 1_000_000), (14, 1000), (17, 1)):
+        if abs(number) < 10**digits:
+            return _EPOCH + timedelta(microseconds=number * micros)
+    return _EPOCH + timedelta(microseconds=int(number / 1000))

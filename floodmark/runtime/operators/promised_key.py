@@ -1,0 +1,56 @@
+"""The key that a source of rows has promised: of several rows with one key the first is stored.
+
+The others are dead letters: taking the stored one back would make the source no longer one of rows
+that are only added.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.types import VARCHAR
+from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
+from floodmark.errors import IntakeCode
+from floodmark.plan.definitions import Declared
+from floodmark.runtime.operators import keyed
+from floodmark.runtime.operators.rows import ERROR_TYPE
+from floodmark.runtime.operators.source import DEAD, GOOD, PLACE, as_json
+from floodmark.runtime.tables import ROUTE
+from floodmark.spark.literals import literal
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NTH, _STORED = "__nth", "__stored"
+
+
+def once_per_key(
+    frame: DataFrame, stored: DataFrame | None, declared: Declared, *, few: bool
+) -> DataFrame:
+    """Return the rows with `__route`; theirs is the order of the row id they bring along.
+
+    `few` tells that there are few rows.
+    """
+    key = declared.primary_key
+    keys = ", ".join(map(quoted, key))
+    ranked = frame.selectExpr(
+        "*", f"row_number() OVER (PARTITION BY {keys} ORDER BY {ROW_ID}) AS {_NTH}"
+    )
+    twice = f"{_NTH} > 1"
+    if stored is not None:
+        there = keyed.among(stored.selectExpr(*map(quoted, key)), frame, key, few=few)
+        ranked = keyed.beside(ranked, there, key, [f"TRUE AS {_STORED}"])
+        twice = f"({_NTH} > 1 OR {_STORED} IS NOT NULL)"
+    promise = literal(f"PRIMARY KEY ({', '.join(key)})", VARCHAR)
+    error = (
+        f"named_struct('code', {IntakeCode.KEY_TWICE}, 'expression', {promise}, "
+        f"'row', {as_json(declared)}, 'place', {PLACE})"
+    )
+    return ranked.selectExpr(
+        *(quoted(c.name) for c in declared.columns),
+        EPOCH,
+        f"CAST(1 AS INT) AS {WEIGHT}",
+        f"CASE WHEN {twice} THEN CAST({error} AS {ERROR_TYPE}) END AS {ERROR}",
+        f"CASE WHEN {twice} THEN {DEAD} ELSE {GOOD} END AS {ROUTE}",
+    )

@@ -1,0 +1,221 @@
+"""Sources by key: messages of FORMAT DEBEZIUM and UPSERT as files hold them; on Spark."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from program_reference import compile_sql
+from warehouses import NOW, Site
+
+from floodmark.api import Floodmark
+from floodmark.catalog.types import Schema
+from floodmark.changelog import is_hidden
+from floodmark.reference.compile import reference_objects
+from floodmark.reference.engine import advance
+from floodmark.reference.messages import Refused, read_message
+from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
+from floodmark.runtime.checks import run_checks
+from floodmark.runtime.reporting import reports
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.testing.emitted import Emitted, emitted
+
+pytestmark = pytest.mark.spark
+
+METADATA = """
+op VARCHAR METADATA FROM 'op', changed TIMESTAMP METADATA FROM 'ts',
+tab VARCHAR METADATA FROM 'table', file VARCHAR METADATA FROM 'file_name',
+line BIGINT METADATA FROM 'row_number',
+"""
+COLUMNS = "id INT, name VARCHAR, n NUMERIC(10, 2), at TIMESTAMP, day DATE"
+SOURCE = """
+CREATE SOURCE c ({columns}, {more} PRIMARY KEY (id))
+WITH (connector = 'files', path = '{{landing}}') FORMAT {form} ENCODE JSON;
+"""
+
+
+def define(site: Site, form: str, columns: str = COLUMNS, more: str = "") -> None:
+    site.define(SOURCE.format(columns=columns, more=more, form=form))
+    site.landing.mkdir(parents=True, exist_ok=True)
+
+
+def land(site: Site, name: int, lines: Iterable[Any]) -> None:
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    (site.landing / f"{name:03}.json").write_text("".join(f"{text}\n" for text in texts))
+
+
+def step(fm: Floodmark) -> ObjectRecord:
+    (epoch,) = fm.advance(now=NOW)
+    return epoch.objects["c"]
+
+
+def result(fm: Floodmark) -> Emitted:
+    return emitted(fm.store, fm.deployed.pipeline["c"])
+
+
+def row(id_: int, name: str = "a", n: Any = "1.50", **more: Any) -> dict[str, Any]:
+    return {"id": id_, "name": name, "n": n, "at": "2024-01-01T10:00:00", **more}
+
+
+BAD = [
+    ({"before": None, "after": None, "source": {"table": "t"}, "op": "t"}, "E0655"),
+    ({"before": None, "after": None, "op": "u"}, "E0656"),
+    ({"before": None, "after": row(1), "op": "x"}, "E0656"),
+    (row(1), "E0656"),
+    ({"before": None, "after": None, "op": "d"}, "E0657"),
+    ({"before": {"id": None, "name": "a"}, "after": None, "op": "d"}, "E0652"),
+    ({"before": None, "after": {**row(1), "id": None}, "op": "c"}, "E0652"),
+    ({"before": None, "after": {**row(1), "n": "many"}, "op": "c"}, "E0651"),
+    ({"before": {"id": "one"}, "after": row(1), "op": "u"}, "E0651"),
+    ({"before": None, "after": "row", "op": "c"}, "E0651"),
+    ('{"before": null, "after": {"id": 1', "E0651"),
+    ("[1]", "E0651"),
+]
+
+
+def test_messages_that_cannot_be_applied_are_dead_letters(site: Site) -> None:
+    define(site, "DEBEZIUM")
+    land(site, 0, [{"before": None, "after": row(1), "op": "r"}, *(bad for bad, _ in BAD)])
+    with site.connect() as fm:
+        record = step(fm)
+        found = result(fm)
+        letters = fm.sql("SELECT reason, expression, place FROM c__dead_letter").toArrow().to_pylist()
+    assert [r[0] for r in found.rows] == [1]
+    by_line = {int(x["place"].rsplit(":", 1)[1]): x["reason"] for x in letters}
+    assert by_line == {i: code for i, (_, code) in enumerate(BAD, 2)}
+    assert (record.rows_in, record.dead_rows, record.ignored_rows) == (len(BAD) + 1, len(BAD), 0)
+
+
+def test_envelopes_tombstones_and_times(site: Site) -> None:
+    define(site, "DEBEZIUM", more=METADATA)
+    moment = datetime(2024, 1, 1, 10)
+    seconds = int(moment.replace(tzinfo=UTC).timestamp())
+    source = {"ts_ms": 1704103200500, "db": "shop", "schema": "public", "table": "orders"}
+    times = [seconds * scale for scale in (1, 10**3, 10**6, 10**9)]
+    bare = [
+        {"before": None, "after": row(i, at=at, day=19723), "source": source, "op": "c"}
+        for i, at in enumerate(times)
+    ]
+    wrapped = {"schema": {"type": "struct"}, "payload": {**bare[0], "after": row(9, ID=9)}}
+    land(site, 0, [*bare, wrapped, "null", {"schema": None, "payload": None}])
+    with site.connect() as fm:
+        record = step(fm)
+        rows = sorted(result(fm).rows)
+    told = ("c", datetime(2024, 1, 1, 10, 0, 0, 500000), "orders", "000.json")
+    assert [r[3:5] for r in rows[:4]] == [(moment, moment.date())] * 4
+    assert [r[5:9] for r in rows] == [told] * 5 and [r[9] for r in rows] == [1, 2, 3, 4, 5]
+    assert rows[4][:5] == (9, "a", Decimal("1.50"), moment, None)
+    assert (record.rows_in, record.rows_out, record.ignored_rows) == (7, 5, 2)
+
+
+def test_an_old_row_that_is_not_the_stored_one_is_told_and_not_believed(site: Site) -> None:
+    define(site, "DEBEZIUM")
+    land(site, 0, [{"before": None, "after": row(i), "op": "c"} for i in (1, 2, 3, 4)])
+    with site.connect() as fm:
+        assert step(fm).before_differs == 0
+        land(site, 1, [
+            {"before": row(1), "after": row(1, "b"), "op": "u"},
+            {"before": {"id": 2, "name": None}, "after": row(2, "b"), "op": "u"},
+            {"before": row(3, "z"), "after": row(3, "b"), "op": "u"},
+            {"before": row(4, n="7"), "after": None, "op": "d"},
+            {"before": row(5), "after": row(5, "b"), "op": "u"},
+        ])  # fmt: skip
+        record = step(fm)
+        epoch = fm.scheduler.log.head().sealed
+        found = result(fm)
+        (event,) = fm.scheduler.log.events(epoch)
+        assert "3 rows" in event.message and event.object == "c"
+    assert record.before_differs == 3
+    old = {values[0]: values[1:3] for kind, values in found.changes[epoch] if kind.value[0] == "-"}
+    assert old == {i: ("a", Decimal("1.50")) for i in (1, 2, 3, 4)}
+
+
+def test_upserts_in_both_forms(site: Site) -> None:
+    define(site, "UPSERT", "key VARCHAR, id INT, value INT")
+    land(site, 0, [
+        {"key": "a", "id": 1, "value": 1},
+        {"key": {"id": 2}, "value": {"key": "b", "id": 7, "value": 2}},
+        {"key": {"ID": 3}, "value": {"key": "c", "Value": 3}},
+        {"key": "a", "value": 1},
+        {"key": {"name": "x"}, "value": None},
+        "null",
+    ])  # fmt: skip
+    with site.connect() as fm:
+        record = step(fm)
+        found = result(fm)
+        assert sorted(found.rows) == [("a", 1, 1), ("b", 2, 2), ("c", 3, 3)]
+        assert [code for dead in found.dead.values() for _, (code,) in dead] == ["E0652"] * 2
+        assert (record.rows_in, record.dead_rows, record.ignored_rows) == (6, 2, 1)
+        land(site, 1, [{"key": {"id": 2}, "value": None}, {"key": "z", "id": 1, "value": 9}])
+        step(fm)
+        assert sorted(result(fm).rows) == [("c", 3, 3), ("z", 1, 9)]
+
+
+def _random_lines(random_: random.Random, count: int) -> list[Any]:
+    """Return messages about few keys, some of them nonsense."""
+    lines: list[Any] = []
+    for _ in range(count):
+        old, new = (_random_row(random_) for _ in range(2))
+        before = random_.choice([None, old, old, {"id": old["id"]}])
+        op = random_.choice("ccrrruuuuuuudddddtx")
+        after = None if op == "d" or random_.random() < 0.05 else new
+        if random_.random() < 0.6 and before is not None and after is not None:
+            after = {**after, "id": before["id"]}
+        lines.append({"before": before, "after": after, "op": op})
+        if random_.random() < 0.05:
+            lines.append("null")
+        if random_.random() < 0.3:
+            lines[-1] = {"payload": None if lines[-1] == "null" else lines[-1]}
+    return lines
+
+
+def _random_row(random_: random.Random) -> dict[str, Any]:
+    return {
+        "id": random_.choice([1, 2, 3, 4, "5", 6, 7, None, "x"]) if random_.random() < 0.2
+        else random_.randrange(1, 8),
+        "name": random_.choice(["a", "b", None]),
+        "n": random_.choice([1, "2.50", 0.1, None, "?"]) if random_.random() < 0.2 else 3,
+        "at": random_.choice(["2024-01-01T10:00:00", 1704103200000, None]),
+        "day": random_.choice(["2024-01-01", 19723, None]),
+    }  # fmt: skip
+
+
+def test_random_messages_come_out_as_the_reference_says(site: Site) -> None:
+    define(site, "DEBEZIUM")
+    sql = (site.pipelines / "all.sql").read_text()
+    (item,) = reference_objects(compile_sql(sql))
+    schema: Schema = tuple(c for c in item.schema if not is_hidden(c.name))
+    random_ = random.Random(7)
+    states: dict[str, ObjectState] = {}
+    with site.connect() as fm:
+        for number in range(4):
+            lines = _random_lines(random_, 25)
+            land(site, number, lines)
+            record = step(fm)
+            texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+            read = [read_message(t, "DEBEZIUM", schema, ("id",)) for t in texts]
+            changes = [Delivery(*c) for m in read if not isinstance(m, Refused) for c in m]
+            states, results = advance([item], states, EpochInput(NOW, {"c": changes}))
+            found = result(fm)
+            epoch = fm.scheduler.log.head().sealed
+            mine = Counter((kind, values) for kind, values in found.changes.get(epoch, []))
+            theirs = _counted(results["c"].changes, schema)
+            assert mine == theirs, number
+            dead = Counter(code for _, (code,) in found.dead.get(epoch, []))
+            refused = Counter(f"E{m.code:04}" for m in read if isinstance(m, Refused))
+            refused.update({"E0652": len(results["c"].dead)})
+            assert dead == +refused, number
+            changed = len({values[0] for _, values in mine})
+            assert record.rows_in == changed + record.ignored_rows + record.dead_rows
+        outcomes = run_checks(fm.scheduler, reports(fm.scheduler, {}), {})["c"]
+        assert all(o.passed for o in outcomes), outcomes
+
+
+def _counted(changes: Sequence[Any], schema: Schema) -> Counter[Any]:
+    return Counter((kind, tuple(row[c.name] for c in schema)) for kind, row in changes)
