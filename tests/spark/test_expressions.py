@@ -48,9 +48,11 @@ def from_arrow(value: Any, type_: SqlType) -> Any:
         case Kind.INTERVAL:
             return value["months"], value["days"], value["micros"]
         case Kind.LIST:
-            return tuple(value)
+            assert type_.element is not None
+            return tuple(from_arrow(v, type_.element) for v in value)
         case Kind.STRUCT:
-            return tuple(value.values())
+            pairs = zip(value.values(), type_.fields, strict=True)
+            return tuple(from_arrow(v, f.type) for v, f in pairs)
         case Kind.MAP:
             return tuple(value)
         case Kind.TIMESTAMPTZ:

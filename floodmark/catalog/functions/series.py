@@ -83,6 +83,9 @@ def _numbers(low: str, high: str, step: str, type_: str) -> str:
         f"WHEN {far} <> 0 AND ({far} > 0) <> ({step} > 0) THEN slice(array({low}), 1, 0) "
         f"WHEN abs({far}) >= {LONGEST} * abs({by}) THEN NULL "
         f"WHEN abs({far}) < abs({by}) THEN array({low}) "
+        # Spark's own sequence fails where stop less start is no BIGINT.
+        f"WHEN abs({far}) > {2**63 - 1} THEN transform(sequence(0, CAST(abs({far}) div abs({by}) "
+        f"AS INT)), __i -> CAST({low} + __i * {by} AS {type_})) "
         f"ELSE sequence({low}, {high}, try_cast({step} AS {type_})) END"
     )
 

@@ -220,7 +220,8 @@ def _pieces() -> list[Function]:
             (_S, _S),
             list_of(VARCHAR),
             lambda o: (
-                f"CASE WHEN {o[0]} = '' THEN array() WHEN {o[1]} = '' THEN array({o[0]}) "
+                f"CASE WHEN {o[0]} IS NULL THEN NULL WHEN {o[0]} = '' THEN array() "
+                f"WHEN {o[1]} = '' THEN array({o[0]}) "
                 f"ELSE split({o[0]}, concat('\\\\Q', {o[1]}, '\\\\E'), -1) END"
             ),
             lambda s, d: () if not s else (s,) if not d else tuple(s.split(d)),

@@ -1,0 +1,122 @@
+"""Set-returning functions and aggregates over ordered values: on Spark as in the reference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from floodmark.catalog.functions import SETS
+from floodmark.catalog.functions.intervals import micros_of
+from floodmark.errors import Span
+from floodmark.plan.bind import AggregateCollector, BindContext, SchemaScope, bind_scalar
+from floodmark.plan.expressions import AggCall, Expr
+from floodmark.plan.set_calls import SetCollector
+from floodmark.reference.expressions import aggregate
+from floodmark.runtime.operators.accumulators import batch_text
+from floodmark.sql.parse import parse_expression
+from tests.spark.expression_cases import ROWS, SCHEMA
+from tests.spark.test_expressions import NOW, differences, frame, from_arrow, same
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETS_OF_ROWS = r"""
+unnest(array[i, j, null])
+unnest(array[s, t], array[i], array[b, c, null])
+unnest(string_to_array(s, ','), string_to_array('', ','))
+generate_series(i % 9, j % 9)
+generate_series(j, i)
+generate_series(sm, sm + 3)
+generate_series(b, b + 2, 1)
+generate_series(c, c + 30, 7)
+generate_series(b, 9223372036854775807, 4611686018427387904)
+generate_series(b, c, -5)
+generate_series(i, j, 0)
+generate_series(i, j, k)
+generate_series(-2147483648, 2147483647, 2147483647)
+generate_series(1, 1000001)
+generate_series(ts, ts + interval '3 days', '36 hours')
+generate_series(ts, us, iv)
+generate_series(us, ts, iw)
+generate_series(ts, us, interval '1 month')
+generate_series(ts, us, interval '-2 months')
+generate_series(ts, ts + interval '1 year', interval '1 month 1 day')
+generate_series(ts, us, interval '1 month -1 day')
+generate_series(ts, us, interval '0')
+generate_series(timestamp '2024-01-31', timestamp '2025-06-30', '1 month')
+generate_series(tz, tz + interval '2 hours', interval '50 minutes')
+generate_series(tz, tz - interval '70 days', interval '-1 month')
+generate_series(date '2024-02-27', date '2024-03-02', interval '1 day')
+generate_series(timestamp '9999-11-30', timestamp '9999-12-31', interval '1 month')
+generate_series(timestamp '0001-01-01', timestamp '9999-12-31', interval '1 month')
+jsonb_array_elements('[1, null, "x", {"b": 1, "a": [2.50]}, []]'::jsonb)
+jsonb_array_elements_text('[1, null, "x", {"b": 1, "a": [2.50]}, []]'::jsonb)
+jsonb_array_elements(jsonb_build_array(s, i, t))
+jsonb_array_elements(to_jsonb(i))
+jsonb_each('{"bb": null, "a": {"x": 1}, "c": "t", "ä": 1}'::jsonb)
+jsonb_each_text('{"bb": null, "a": {"x": 1}, "c": "t", "ä": 1}'::jsonb)
+jsonb_each(jsonb_build_object('k', i, 's', s))
+jsonb_object_keys('{"bb": null, "a": {"x": 1}, "c": "t", "ä": 1, "A": 2}'::jsonb)
+jsonb_object_keys(to_jsonb(s))
+string_to_table(s, ',')
+string_to_table(s, '')
+regexp_split_to_table(s, ',+')
+regexp_matches(s, '[a-z]')
+regexp_matches(s, '([a-z])(.)', 'g')
+regexp_matches(s, '[A-Z]+', 'gi')
+regexp_matches(t, 'no such')
+""".strip().splitlines()
+
+
+def bound(text: str) -> Expr:
+    sets = SetCollector()
+    context = BindContext(Span.at(text, 0, 0))
+    bind_scalar(parse_expression(text), SchemaScope(SCHEMA), context, sets=sets)
+    ((_, call),) = sets.calls
+    return call.call
+
+
+@pytest.mark.spark
+def test_every_set_means_on_spark_what_it_means(spark: SparkSession) -> None:
+    texts = SETS_OF_ROWS
+    assert {text.split("(")[0] for text in texts} == set(SETS)
+    assert differences(spark, [(text, bound(text)) for text in texts]) == []
+
+
+ORDERED = """
+array_agg(i order by i)
+array_agg(i order by i desc)
+array_agg(i order by i nulls first)
+array_agg(i order by i desc nulls last)
+array_agg(s order by k, s)
+array_agg(t order by s desc, t, k) filter (where k > 3)
+array_agg(distinct j order by j)
+array_agg(d order by d)
+array_agg(e order by e desc)
+array_agg(w order by w)
+array_agg(p order by p)
+array_agg(ts order by ts)
+array_agg(row(i, s) order by i, s)
+array_agg(k order by k) filter (where false)
+""".strip().splitlines()
+
+
+def called(text: str) -> AggCall:
+    collector = AggregateCollector()
+    context = BindContext(Span.at(text, 0, 0))
+    bind_scalar(parse_expression(text), SchemaScope(SCHEMA), context, aggregates=collector)
+    return collector.calls[0][1]
+
+
+@pytest.mark.spark
+def test_lists_in_order_are_on_spark_what_they_are(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F
+
+    calls = [called(text) for text in ORDERED]
+    columns = [F.expr(batch_text(c, micros_of(NOW))).alias(f"v{i}") for i, c in enumerate(calls)]
+    got = frame(spark).agg(*columns).toArrow().to_pylist()[0]
+    for index, (text, call) in enumerate(zip(ORDERED, calls, strict=True)):
+        value, error = aggregate(call, ROWS, NOW)
+        mine = from_arrow(got[f"v{index}"], call.type)
+        assert error is None and same(mine, value, call.type), (text, mine, value)
