@@ -124,6 +124,13 @@ def _reads_now(plan: AnalysedPlan) -> Notes:
     return ()
 
 
+def _ingested(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if found.declared is None or not found.declared.ingested:
+        return ()
+    text = "depends on where epochs are cut: INGESTION TIMESTAMP is the epoch's time"
+    return (Note("A111", text),)
+
+
 def _any_expression(plan: AnalysedPlan, kind: type) -> bool:
     exprs = (e for node in plan.nodes for e in expressions_of(node))
     return any(isinstance(part, kind) for e in exprs for part in walk(e))
@@ -193,7 +200,8 @@ def _is_on(found: AnalysedObject, option: str) -> bool:
 
 
 _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
-    _late_rows, _upstream, _several_writers, _clock_options, _filtered_changes, _no_snapshot,
+    _late_rows, _upstream, _ingested, _several_writers, _clock_options, _filtered_changes,
+    _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[AnalysedPlan], Notes], ...] = (
     _growing_state, _arrangements, _one_group, _cross_joins, _reads_now, _volatile, _lookups,

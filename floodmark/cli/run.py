@@ -226,6 +226,7 @@ def record_json(record: ObjectRecord) -> dict[str, Any]:
         "rows_out": record.rows_out,
         "late_rows": record.late_rows,
         "dead_rows": record.dead_rows,
+        "ignored_rows": record.ignored_rows,
         "watermarks": {k: v and cell(v) for k, v in record.watermarks.items()},
         "duration_s": record.duration_s,
         "position": record.position,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.types import Field, Schema, SqlType
+from floodmark.catalog.types import TIMESTAMPTZ, Field, Schema, SqlType
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.bind import BindContext, bind_scalar, bind_type
 from floodmark.plan.build import cast_to
@@ -16,6 +16,8 @@ from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
 from floodmark.sql import statements as s
 
 PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
+INGESTION_TIMESTAMP = "INGESTION TIMESTAMP"
+"""The metadata of INCLUDE INGESTION TIMESTAMP: the time of the epoch that took the row in."""
 _TTL = ("ttl", "retention_seconds", "ttl_mode")
 
 
@@ -63,7 +65,13 @@ class Declared:
     @property
     def metadata(self) -> Schema:
         """Return what is asked of messages and files: its names, and the types of the columns."""
-        return tuple(Field(c.metadata, c.type) for c in self.columns if c.metadata is not None)
+        asked = ((c.metadata, c.type) for c in self.columns)
+        return tuple(Field(m, t) for m, t in asked if m is not None and m != INGESTION_TIMESTAMP)
+
+    @property
+    def ingested(self) -> tuple[str, ...]:
+        """Return the columns that take the time of the epoch."""
+        return tuple(c.name for c in self.columns if c.metadata == INGESTION_TIMESTAMP)
 
     @property
     def physical(self) -> Schema:
@@ -94,6 +102,7 @@ def declare_columns(
     scope = QueryScope((Source(found.base_name, plain),))
     key = _primary_key(st)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
+    columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)
     options = tuple((o.name.lower(), o.value) for o in st.options)
     format_ = st.format.format if st.format is not None else PLAIN
     declared = Declared(
@@ -149,7 +158,7 @@ def _refuse_options(st: s.CreateSource | s.CreateTable) -> None:
 
 
 def check_available(found: CatalogObject) -> None:
-    """Raise E0344 to E0353 for a source or table that is understood and does not run yet."""
+    """Raise E0344 to E0356 for a source or table that is understood and does not run yet."""
     st = found.statement
     assert isinstance(st, s.CreateSource | s.CreateTable)
     _refuse_options(st)
@@ -160,17 +169,31 @@ def check_available(found: CatalogObject) -> None:
             span=st.format.span,
             hint=f"FORMAT {PLAIN}, {UPSERT} or {DEBEZIUM}",
         )
-    if isinstance(st, s.CreateSource) and (st.transforms or st.includes):
+    if isinstance(st, s.CreateSource) and st.transforms:
         raise NotSupported(
             "E0345",
-            "TRANSFORM USING and INCLUDE are not available yet",
+            "TRANSFORM USING is not available yet",
             span=st.name.span,
             hint="write the transformation as a materialized view over the source",
         )
+    _refuse_includes(st)
     if isinstance(st, s.CreateSource):
         _refuse_source(st)
     else:
         _refuse_table(st)
+
+
+def _refuse_includes(st: s.CreateSource | s.CreateTable) -> None:
+    for included in st.includes:
+        if included.kind != INGESTION_TIMESTAMP or isinstance(st, s.CreateTable):
+            where = " of a table" if isinstance(st, s.CreateTable) else ""
+            raise NotSupported(
+                "E0356",
+                f"INCLUDE {included.kind}{where} is not available",
+                span=included.span,
+                hint=f"sources INCLUDE {INGESTION_TIMESTAMP}; what the connector knows of a row "
+                "is a column with METADATA FROM '…'",
+            )
 
 
 def _refuse_source(st: s.CreateSource) -> None:

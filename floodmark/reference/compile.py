@@ -34,6 +34,7 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         stream_key=relation.stream_key,
         plan=None if found.plan is None else found.plan.root,
         merge=_rules(found),
+        ingested=() if declared is None else declared.ingested,
         promised=_promised(found),
         watermarks=_watermarks(declared),
         defaults=_defaults(declared),

@@ -75,7 +75,7 @@ class _Intake:
 
     def _completed(self, kind: RowKind, partial: Row) -> Row | None:
         """Return the row with defaults and generated columns, or None when it goes aside."""
-        row = dict(partial)
+        row = {**partial, **dict.fromkeys(self.item.ingested, self.epoch.now)}
         computed = [(n, e) for n, e in self.item.defaults if n not in row]
         for name, expr in [*computed, *self.item.generated]:
             value, error = evaluate(expr, row, self.epoch.now)

@@ -34,10 +34,11 @@ class ReferenceObject:
     """An object as the reference runs it; `schema` has the hidden key columns too.
 
     Sources and tables: `merge` is set where rows replace each other by key, `promised` where no key
-    comes twice; `defaults` fill columns that a row does not bring; `generated` are computed over
-    the row, in order. Views and sinks: `plan` keeps its stream key. A sink writes its plan's
-    visible columns, by position, to `target_columns` of `target`. `partitions` are those of the
-    connector that are known before they have rows: they hold the watermark back.
+    comes twice; `defaults` fill columns that a row does not bring; `ingested` take the epoch's
+    time; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
+    key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`.
+    `partitions` are those of the connector that are known before they have rows: they hold the
+    watermark back.
     """
 
     name: str
@@ -46,6 +47,7 @@ class ReferenceObject:
     stream_key: tuple[str, ...]
     plan: Node | None = None
     merge: MergeRules | None = None
+    ingested: tuple[str, ...] = ()
     promised: tuple[str, ...] = ()
     watermarks: tuple[Watermark, ...] = ()
     defaults: tuple[tuple[str, Expr], ...] = ()

@@ -63,6 +63,10 @@ def _definition(statement: Definition) -> None:
                 _known(key.columns, statement.columns, key.span)
             for watermark in statement.watermarks:
                 _known((watermark.column,), statement.columns, watermark.span)
+            for included in statement.includes:
+                _column_name(included.name, included.span)
+            named = [*(c.name for c in statement.columns), *(i.name for i in statement.includes)]
+            _distinct(named, statement.includes[-1].span if statement.includes else None)
             watermarked = [w.column for w in statement.watermarks]
             _distinct(watermarked, statement.watermarks[-1].span if watermarked else None)
             if isinstance(statement, CreateTable):

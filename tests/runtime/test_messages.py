@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from program_reference import compile_sql
-from warehouses import NOW, Site
+from warehouses import NOW, Site, digests
 
 from floodmark.api import Floodmark
 from floodmark.catalog.types import Schema
 from floodmark.changelog import is_hidden
+from floodmark.errors import TransientError
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
 from floodmark.reference.messages import Refused, read_message
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
+from floodmark.runtime import failpoints
 from floodmark.runtime.checks import run_checks
 from floodmark.runtime.reporting import reports
 from floodmark.storage.epoch_log import ObjectRecord
@@ -45,9 +49,9 @@ def define(site: Site, form: str, columns: str = COLUMNS, more: str = "") -> Non
     site.landing.mkdir(parents=True, exist_ok=True)
 
 
-def land(site: Site, name: int, lines: Iterable[Any]) -> None:
+def land(site: Site, name: int, lines: Iterable[Any], folder: str = ".") -> None:
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
-    (site.landing / f"{name:03}.json").write_text("".join(f"{text}\n" for text in texts))
+    (site.landing / folder / f"{name:03}.json").write_text("".join(f"{text}\n" for text in texts))
 
 
 def step(fm: Floodmark) -> ObjectRecord:
@@ -85,7 +89,9 @@ def test_messages_that_cannot_be_applied_are_dead_letters(site: Site) -> None:
     with site.connect() as fm:
         record = step(fm)
         found = result(fm)
-        letters = fm.sql("SELECT reason, expression, place FROM c__dead_letter").toArrow().to_pylist()
+        letters = (
+            fm.sql("SELECT reason, expression, place FROM c__dead_letter").toArrow().to_pylist()
+        )
     assert [r[0] for r in found.rows] == [1]
     by_line = {int(x["place"].rsplit(":", 1)[1]): x["reason"] for x in letters}
     assert by_line == {i: code for i, (_, code) in enumerate(BAD, 2)}
@@ -219,3 +225,85 @@ def test_random_messages_come_out_as_the_reference_says(site: Site) -> None:
 
 def _counted(changes: Sequence[Any], schema: Schema) -> Counter[Any]:
     return Counter((kind, tuple(row[c.name] for c in schema)) for kind, row in changes)
+
+
+PROMISED = """
+CREATE SOURCE p (id INT, v INT, PRIMARY KEY (id))
+WITH (connector = 'files', path = '{landing}/p') FORMAT PLAIN ENCODE JSON;
+CREATE MATERIALIZED VIEW joined AS SELECT c.id, name, v FROM c JOIN p ON c.id = p.id;
+"""
+POINTS = ("files_written", "dead_letter_committed", "view_committed")
+
+
+@pytest.mark.parametrize(
+    "points", [("first_table_committed",), pytest.param(POINTS, marks=pytest.mark.long)]
+)
+def test_what_is_cut_short_is_done_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch, points: tuple[str, ...]
+) -> None:
+    """Wherever an epoch stops, the next run ends it as if it had not; and so does a replay."""
+    define(site, "DEBEZIUM")
+    site.define((site.pipelines / "all.sql").read_text(), PROMISED)
+    (site.landing / "p").mkdir()
+    land(site, 0, [{"before": None, "after": row(i), "op": "c"} for i in range(4)])
+    land(site, 1, [{"id": i, "v": i} for i in range(3)], "p")
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+    moved = {"before": row(1), "after": row(7), "op": "u"}
+    land(site, 2, [moved, {"before": row(2), "after": None, "op": "d"}, *(b for b, _ in BAD[:2])])
+    land(site, 3, [{"id": 3, "v": 3}, {"id": 1, "v": 9}], "p")
+    for point in points:
+        site.copy("warehouse", point)
+    with site.connect() as fm:
+        (epoch,) = fm.advance(now=NOW)
+        assert (epoch.objects["c"].dead_rows, epoch.objects["p"].dead_rows) == (2, 1)
+        replayed = fm.replay()
+        assert {r.object: r.outcome for r in replayed} == dict.fromkeys(
+            ["c", "p", "joined"], "same"
+        )
+    expected = digests(site.root / "warehouse")
+    for point in points:
+        with site.connect(point) as fm:
+            with monkeypatch.context() as patch, pytest.raises(TransientError):
+                patch.setattr(failpoints, "reach", _stopping_at(point))
+                fm.advance(now=NOW)
+            fm.advance(now=NOW)
+        assert digests(site.root / point) == expected, point
+
+
+def _stopping_at(point: str) -> Callable[[str], None]:
+    def reach(name: str) -> None:
+        if name == point:
+            raise TransientError("E0599", f"stopped at {point}")
+
+    return reach
+
+
+@pytest.mark.parametrize("encode", ["CSV", "PARQUET"])
+def test_rows_of_files_know_their_place(site: Site, encode: str) -> None:
+    site.define(f"""
+    CREATE SOURCE c (a INT, place VARCHAR METADATA FROM 'file_name',
+                     line BIGINT METADATA FROM 'row_number', doubled BIGINT AS line * 2)
+    WITH (connector = 'files', path = '{{landing}}') FORMAT PLAIN ENCODE {encode};
+    CREATE MATERIALIZED VIEW v AS SELECT place, count(*) AS n, max(doubled) AS most
+    FROM c GROUP BY place;
+    """)  # fmt: skip
+    site.landing.mkdir(parents=True)
+    for name, numbers in (("x", [5, 6]), ("y", [7])):
+        if encode == "CSV":
+            text = "a\n" + "".join(f"{n}\n" for n in numbers)
+            (site.landing / name).write_text(text)
+        else:
+            pq.write_table(pa.table({"a": pa.array(numbers, pa.int32())}), site.landing / name)
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        head = 1 if encode == "CSV" else 0
+        assert sorted(result(fm).rows) == [
+            (5, "x", 1 + head, 2 + 2 * head),
+            (6, "x", 2 + head, 4 + 2 * head),
+            (7, "y", 1 + head, 2 + 2 * head),
+        ]
+        assert sorted(emitted(fm.store, fm.deployed.pipeline["v"]).rows) == [
+            ("x", 2, 4 + 2 * head),
+            ("y", 1, 2 + 2 * head),
+        ]

@@ -151,7 +151,9 @@ class _Intake:
         return versions
 
     def _surely_on_time(self, mark: WatermarkInfo, before: Any, splits: Sequence[Split]) -> bool:
-        found = self.connector.bounds(splits, mark.column)
+        declared = self.task.found.declared
+        delivered = declared is not None and any(f.name == mark.column for f in declared.physical)
+        found = self.connector.bounds(splits, mark.column) if delivered else None
         if found is None:
             return False
         low, high = found

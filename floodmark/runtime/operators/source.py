@@ -49,7 +49,7 @@ class LateFilter:
 
 def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFrame:
     """Return the declared columns, the row id, the epoch, and `__error` for rows that are dead."""
-    frame = _generated(_with_metadata(frame, declared), declared, now)
+    frame = _generated(_with_metadata(frame, declared, now), declared, now)
     names = [quoted(c.name) for c in declared.columns]
     row_id = f"shiftleft(CAST(__partition AS BIGINT), {_BLOCK_BITS}) | __offset AS {ROW_ID}"
     place = f"nullif(concat_ws(':', __file, CAST(__line AS STRING)), '') AS {PLACE}"
@@ -59,17 +59,17 @@ def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFra
     return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, PLACE, _placed())
 
 
-def _with_metadata(frame: DataFrame, declared: Declared) -> DataFrame:
+def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
     """Add what messages and files say of themselves under the names of the columns."""
-    told = [c for c in declared.columns if c.metadata is not None]
-    if not told:
-        return frame
-    texts = [
-        f"CAST({metadata_column(c.metadata)} AS {spark_type(c.type)}) AS {quoted(c.name)}"
-        for c in told
-        if c.metadata is not None
-    ]
-    return frame.selectExpr("*", *texts)
+    texts = []
+    for column in declared.columns:
+        if column.metadata is None:
+            continue
+        told = metadata_column(column.metadata)
+        if column.name in declared.ingested:
+            told = f"timestamp_micros({now})"
+        texts.append(f"CAST({told} AS {spark_type(column.type)}) AS {quoted(column.name)}")
+    return frame.selectExpr("*", *texts) if texts else frame
 
 
 def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
