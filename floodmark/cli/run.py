@@ -189,6 +189,7 @@ def object_line(epoch: int, record: ObjectRecord, width: int = 20) -> str:
         f"out {record.rows_out:<8,}",
         f"late {record.late_rows:<5,}",
         f"dead {record.dead_rows:<4,}",
+        *([f"ignored {record.ignored_rows:,}"] if record.ignored_rows else []),
         f"{record.duration_s:>6.2f} s",
     ]
     mark = record.watermark

@@ -73,10 +73,11 @@ def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> 
 
 
 def _upsert(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> Delivered:
-    of_key = line.get("key")
-    if set(line) != {"key", "value"} or not isinstance(of_key, dict):
+    of_key, value = line.get("key"), line.get("value")
+    forms = isinstance(of_key, dict) and (value is None or isinstance(value, dict))
+    if set(line) != {"key", "value"} or not forms:
         return ((RowKind.INSERT, _row(line, schema)),)
-    value = line["value"]
+    assert isinstance(of_key, dict)
     if value is None:
         return ((RowKind.DELETE, _row(of_key, schema, key)),)
     told = {name: of_key[name] for name in key if of_key.get(name) is not None}

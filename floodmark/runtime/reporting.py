@@ -188,7 +188,9 @@ def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float
     if report.found.kind not in STORED:
         return out
     done = [step.after for step in report.steps]
-    for name in ("rows_in", "rows_out", "late_rows", "dead_rows"):
+    by_key = report.found.kind is Kind.SOURCE and not report.found.append_only
+    ignored = ("ignored_rows",) if by_key else ()
+    for name in ("rows_in", "rows_out", "late_rows", "dead_rows", *ignored):
         out[name] = sum(getattr(record, name) for record in done)
     lag = None if not report.steps else watermark_lag(report.steps[-1])
     if lag is not None:

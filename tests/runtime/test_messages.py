@@ -163,7 +163,7 @@ def test_upserts_in_both_forms(site: Site) -> None:
         assert sorted(result(fm).rows) == [("c", 3, 3), ("z", 1, 9)]
 
 
-def _random_lines(random_: random.Random, count: int) -> list[Any]:
+def _random_changes(random_: random.Random, count: int) -> list[Any]:
     """Return messages about few keys, some of them nonsense."""
     lines: list[Any] = []
     for _ in range(count):
@@ -181,6 +181,20 @@ def _random_lines(random_: random.Random, count: int) -> list[Any]:
     return lines
 
 
+def _random_upserts(random_: random.Random, count: int) -> list[Any]:
+    """Return rows and messages with them about few keys, some of them nonsense."""
+    lines: list[Any] = []
+    for _ in range(count):
+        row_, other = (_random_row(random_) for _ in range(2))
+        value = random_.choice([row_, row_, None, {"n": 1}, "text"])
+        message = {"key": {"id": other["id"]}, "value": value}
+        odd = random_.choice(
+            [{"key": 1, "value": None}, {**message, "more": 1}, "null", "{}", "[]"]
+        )
+        lines.append(random_.choice([row_, row_, message, message, message, odd]))
+    return lines
+
+
 def _random_row(random_: random.Random) -> dict[str, Any]:
     return {
         "id": random_.choice([1, 2, 3, 4, "5", 6, 7, None, "x"]) if random_.random() < 0.2
@@ -192,20 +206,21 @@ def _random_row(random_: random.Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_random_messages_come_out_as_the_reference_says(site: Site) -> None:
-    define(site, "DEBEZIUM")
+@pytest.mark.parametrize(("form", "epochs"), [("DEBEZIUM", 3), ("UPSERT", 2)])
+def test_random_messages_come_out_as_the_reference_says(site: Site, form: str, epochs: int) -> None:
+    define(site, form)
     sql = (site.pipelines / "all.sql").read_text()
     (item,) = reference_objects(compile_sql(sql))
     schema: Schema = tuple(c for c in item.schema if not is_hidden(c.name))
     random_ = random.Random(7)
     states: dict[str, ObjectState] = {}
     with site.connect() as fm:
-        for number in range(4):
-            lines = _random_lines(random_, 25)
+        for number in range(epochs):
+            lines = (_random_changes if form == "DEBEZIUM" else _random_upserts)(random_, 30)
             land(site, number, lines)
             record = step(fm)
             texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-            read = [read_message(t, "DEBEZIUM", schema, ("id",)) for t in texts]
+            read = [read_message(t, form, schema, ("id",)) for t in texts]
             changes = [Delivery(*c) for m in read if not isinstance(m, Refused) for c in m]
             states, results = advance([item], states, EpochInput(NOW, {"c": changes}))
             found = result(fm)
