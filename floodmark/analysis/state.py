@@ -6,11 +6,12 @@ arrangement; every other input that must be read again gets a table of its conso
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.analysis import strategy
 from floodmark.analysis.determinism import is_deterministic
-from floodmark.changelog import ChangelogMode
+from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef
 
@@ -42,6 +43,8 @@ def derive(
         case n.MaterializeProject() if updating:
             cleaned_by = watermarks[0].column if watermarks else None
             return (StateTable(f"{identifier}_stored", "stored values", key, cleaned_by),)
+        case n.MaterializeProject():
+            return (StateTable(f"{identifier}_evaluated", "this epoch's rows", key),)
         case n.LookupJoin() if node.stored and updating:
             cleaned_by = watermarks[0].column if watermarks else None
             return (StateTable(f"{identifier}_lookup", "looked-up rows", key, cleaned_by),)
@@ -56,16 +59,33 @@ def derive(
         case n.SortBuffer():
             return (StateTable(f"{identifier}_sort", "rows", (node.column,), node.column),)
         case n.Join():
-            sides = (("left", node.left, 0), ("right", node.right, 1))
-            return tuple(
-                StateTable(
-                    f"{identifier}_{side}", "input arrangement", tuple(p[i] for p in node.equi)
-                )
-                for side, child, i in sides
-                if not rereadable(child)
-            )
+            return _arrangements(node, identifier, [tuple(p[i] for p in node.equi) for i in (0, 1)])
+        case n.SetOperation():
+            compared = [[c for c in side.names if not is_hidden(c)] for side in node.inputs]
+            return _arrangements(node, identifier, [tuple(names) for names in compared])
+        case n.TopN():
+            return _arrangements(node, identifier, [node.group])
+        case n.OverWindow() | n.Session():
+            return _arrangements(node, identifier, [node.partition])
         case _:
             return ()
+
+
+def arrangement_name(node: n.Node, i: int, identifier: str) -> str:
+    """Return the name of the table that holds the rows of a node's input."""
+    side = ("left", "right")[i] if len(node.inputs) == 2 else "input"
+    return f"{identifier}_{side}"
+
+
+def _arrangements(
+    node: n.Node, identifier: str, keys: Sequence[tuple[str, ...]]
+) -> tuple[StateTable, ...]:
+    """Return the rows of inputs that cannot be read again as tables, with their scope columns."""
+    return tuple(
+        StateTable(arrangement_name(node, i, identifier), "input arrangement", key)
+        for i, (child, key) in enumerate(zip(node.inputs, keys, strict=True))
+        if not rereadable(child)
+    )
 
 
 def _arrangement(

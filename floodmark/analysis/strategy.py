@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from floodmark.catalog.functions import aggregate_for
-from floodmark.changelog import ChangelogMode
+from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall
 
@@ -71,6 +71,10 @@ def derive(node: n.Node, modes: Modes) -> Strategy:
             return Strategy(
                 Computed.SCOPE, _recomputed("partitions", node.partition, why), node.partition
             )
+        case n.SetOperation():
+            names = tuple(c for c in node.left.names if not is_hidden(c))
+            why = "copies of a row on both sides decide"
+            return Strategy(Computed.SCOPE, _recomputed("rows", names, why), names)
         case n.Session():
             why = "a row can merge or split sessions"
             return Strategy(Computed.SCOPE, f"touched sessions recomputed because {why}")

@@ -120,6 +120,6 @@ def _reason(node: n.Node) -> str | None:
         case n.TopN():
             return "ORDER BY … LIMIT"
         case n.SetOperation():
-            return node.kind.value.upper()
+            return f"{node.kind.value.upper()} ALL" if node.all else None
         case _:
             return type(node).__name__

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.expressions_of import expressions_of
-from floodmark.analysis.state import rereadable
+from floodmark.analysis.state import arrangement_name, rereadable
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import WEIGHT
@@ -22,6 +22,7 @@ from floodmark.runtime.operators import (
     join,
     lookup_join,
     materialize_project,
+    set_operation,
     union_all,
 )
 from floodmark.runtime.operators.rows import Rows, weighted
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 
 Keeps = Callable[[DataFile], bool]
 """Tells whether a file can hold rows that matter."""
+
+
+_CHEAP = (n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.Hop, n.ProjectSet, n.UnionAll)
+"""Nodes whose changes can as well be computed twice as written and read back."""
 
 
 class Inputs(Protocol):
@@ -144,6 +149,8 @@ class Evaluation:
                 return close_aggregate.delta(node, self)
             case n.MaterializeProject():
                 return materialize_project.delta(node, self)
+            case n.SetOperation():
+                return set_operation.delta(node, self)
             case n.LookupJoin():
                 return lookup_join.delta(node, self)
             case _:
@@ -167,8 +174,7 @@ class Evaluation:
         rows = self.delta(node)
         if rows is None:
             return None
-        stateful = (n.Join, n.LookupJoin, n.Aggregate, n.CloseAggregate, n.MaterializeProject)
-        if not rows.failing and not any(isinstance(below, stateful) for below in n.walk(node)):
+        if not rows.failing and all(isinstance(below, _CHEAP) for below in n.walk(node)):
             return rows.frame
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         return self.stages.settle(f"{self.name(node)}_changes", rows, columns)
@@ -195,6 +201,20 @@ class Evaluation:
     def after(self, node: n.Node, within: Bounds = _EVERYWHERE) -> DataFrame | None:
         """Return the rows of a re-readable node after the epoch, at least those within bounds."""
         return self._rows(node, self.inputs.after, within)
+
+    def before_and_after(
+        self, node: n.Node, i: int, within: Bounds
+    ) -> tuple[DataFrame | None, DataFrame | None]:
+        """Return the rows of a node's input before and after the epoch, at least those in bounds.
+
+        They are read again where they are persisted; otherwise the node has an arrangement of them.
+        """
+        child = node.inputs[i]
+        if rereadable(child):
+            return self.before(child, within), self.after(child, within)
+        name = arrangement_name(node, i, self.name(node))
+        held = self.stages.arrangement(name, child.schema)
+        return held.before(), held.after(self.settled(child))
 
     def _rows(self, node: n.Node, read: Read, within: Bounds) -> DataFrame | None:
         match node:

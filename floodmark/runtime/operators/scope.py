@@ -1,0 +1,104 @@
+"""Touched scope: an operator's rows before and after the epoch, and their difference.
+
+Every input is restricted to the values of its scope columns that occur among the changes of any
+input, once as it was before the epoch and once as it is after it. Both go through the operator's
+batch form in one pass, kept apart by `__after`; what only one of them has is a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import WEIGHT
+from floodmark.plan import nodes as n
+from floodmark.runtime.bounds import Bounds, hull
+from floodmark.runtime.operators import keyed
+from floodmark.runtime.operators.rows import Rows
+from floodmark.spark.types import quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.runtime.evaluation import Evaluation
+
+AFTER = "__after"
+"""BOOLEAN: the row is of the input after the epoch, not before it."""
+_KEY = "__scope_"
+Scopes = Sequence[tuple[str, ...]]
+"""The scope columns of each input; they meet by position. Without any, everything is touched."""
+Batch = Callable[[list["DataFrame"]], "DataFrame"]
+"""The operator over inputs that all have `__after`: rows that differ in it never meet."""
+
+
+def delta(node: n.Node, scopes: Scopes, batch: Batch, around: Evaluation) -> Rows | None:
+    """Return the changes of a node: of the scopes that the changes of its inputs touch."""
+    changes = [around.settled(child) for child in node.inputs]
+    if all(frame is None for frame in changes):
+        return None
+    keys = None if around.inputs.fills else _touched(changes, scopes)
+    within = _within(node, scopes, changes, around)
+    inputs = [
+        _tagged(node, i, scope, keys, bounds, around)
+        for i, (scope, bounds) in enumerate(zip(scopes, within, strict=True))
+    ]
+    rows = batch(inputs)
+    names = [quoted(c) for c in node.names]
+    weight = f"CASE WHEN {AFTER} THEN 1 ELSE -1 END AS {WEIGHT}"
+    return Rows(rows.selectExpr(*names, weight))
+
+
+def _touched(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame | None:
+    """Return the values of the scope columns that changed, `__scope_0`, …; None for no columns."""
+    parts = [
+        frame.selectExpr(*(f"{quoted(c)} AS {_KEY}{p}" for p, c in enumerate(scope)))
+        for frame, scope in zip(changes, scopes, strict=True)
+        if frame is not None and scope
+    ]
+    return reduce(lambda a, b: a.unionAll(b), parts) if parts else None
+
+
+def _within(
+    node: n.Node, scopes: Scopes, changes: Sequence[DataFrame | None], around: Evaluation
+) -> list[Bounds]:
+    """Return for each input where the touched values of its scope columns lie."""
+    if around.inputs.fills:
+        return [{} for _ in scopes]
+    found = []
+    for child, scope, frame in zip(node.inputs, scopes, changes, strict=True):
+        if frame is not None:
+            lie = around.bounds(child)
+            found.append({f"{p}": lie[c] for p, c in enumerate(scope) if c in lie})
+    everywhere = hull(found)
+    return [
+        {c: everywhere[f"{p}"] for p, c in enumerate(scope) if f"{p}" in everywhere}
+        for scope in scopes
+    ]
+
+
+def _tagged(
+    node: n.Node,
+    i: int,
+    scope: tuple[str, ...],
+    keys: DataFrame | None,
+    within: Bounds,
+    around: Evaluation,
+) -> DataFrame:
+    """Return an input's rows of the touched scopes, before and after, told apart by `__after`."""
+    child = node.inputs[i]
+    names = [quoted(c) for c in child.names]
+    sides = around.before_and_after(node, i, within)
+    parts = [
+        frame.selectExpr(*names, f"{after} AS {AFTER}")
+        for frame, after in zip(sides, ("FALSE", "TRUE"), strict=True)
+        if frame is not None
+    ]
+    if not parts:
+        nulls = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in child.schema]
+        return around.inputs.spark.range(0).selectExpr(*nulls, f"TRUE AS {AFTER}")
+    rows = reduce(lambda a, b: a.unionAll(b), parts)
+    if keys is None or not scope:
+        return rows
+    named = keys.selectExpr(*(f"{_KEY}{p} AS {quoted(c)}" for p, c in enumerate(scope)))
+    return keyed.among(rows, named, scope, few=around.inputs.few)
