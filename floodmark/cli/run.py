@@ -192,6 +192,8 @@ def object_line(epoch: int, record: ObjectRecord, width: int = 20) -> str:
         *([f"ignored {record.ignored_rows:,}"] if record.ignored_rows else []),
         f"{record.duration_s:>6.2f} s",
     ]
+    if record.before_differs:
+        parts.append(f"{record.before_differs:,} unlike their before")
     mark = record.watermark
     if mark is not None:
         parts.append(f"watermark {cell(mark)}")
@@ -228,6 +230,7 @@ def record_json(record: ObjectRecord) -> dict[str, Any]:
         "late_rows": record.late_rows,
         "dead_rows": record.dead_rows,
         "ignored_rows": record.ignored_rows,
+        "before_differs": record.before_differs,
         "watermarks": {k: v and cell(v) for k, v in record.watermarks.items()},
         "duration_s": record.duration_s,
         "position": record.position,

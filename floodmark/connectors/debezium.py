@@ -26,9 +26,6 @@ from floodmark.connectors.messages import (
 from floodmark.errors import IntakeCode
 
 _ENVELOPE = "__envelope"
-_TOMBSTONE = (
-    r"""coalesce(value RLIKE '^\\s*(null|\\{.*"payload"\\s*:\\s*null\\s*\\})\\s*$', FALSE)"""
-)
 _SOURCE = "struct<ts_ms: STRING, db: STRING, schema: STRING, table: STRING>"
 _FIELDS = ("before", "after", "op", "source")
 
@@ -43,9 +40,18 @@ def _steps(lines: Lines) -> Sequence[Select]:
     payload = f"{PARSED}.payload"
     envelope = f"CASE WHEN {payload} IS NULL THEN named_struct({bare}) ELSE {payload} END"
     broken = f"{PARSED} IS NULL OR {PARSED}.{UNPARSED} IS NOT NULL"
+    hollow = (
+        f"{PARSED}.{UNPARSED} IS NULL AND {payload} IS NULL AND {PARSED}.op IS NULL "
+        "AND array_contains(json_object_keys(value), 'payload')"
+    )
     return (
-        ("value", f"{whole} AS {PARSED}", f"{_TOMBSTONE} AS __tombstone"),
-        ("value", "__tombstone", f"{envelope} AS {_ENVELOPE}", f"{broken} AS __broken"),
+        ("value", f"{whole} AS {PARSED}", "trim(value) = 'null' AS __nothing"),
+        (
+            "value",
+            f"__nothing OR coalesce({hollow}, FALSE) AS __tombstone",
+            f"{envelope} AS {_ENVELOPE}",
+            f"{broken} AS __broken",
+        ),
         (
             "value",
             kind("__tombstone", f"{_ENVELOPE}.op = 'd'"),

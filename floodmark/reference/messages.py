@@ -46,9 +46,12 @@ def read_message(text: str, format_: str, schema: Schema, key: tuple[str, ...]) 
 
 
 def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> Delivered:
-    if "payload" in line and line["payload"] is None:
+    payload = line.get("payload")
+    if "payload" in line and payload is None and line.get("op") is None:
         return ()
-    envelope = line.get("payload", line)
+    envelope = line if payload is None else payload
+    if not isinstance(envelope, dict):
+        return Refused(IntakeCode.CORRUPT)
     before, after = envelope.get("before"), envelope.get("after")
     for row in (before, after):
         if row is not None and not isinstance(row, dict):

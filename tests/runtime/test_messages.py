@@ -78,6 +78,8 @@ BAD = [
     ({"before": None, "after": {**row(1), "n": "many"}, "op": "c"}, "E0651"),
     ({"before": {"id": "one"}, "after": row(1), "op": "u"}, "E0651"),
     ({"before": None, "after": "row", "op": "c"}, "E0651"),
+    ({"payload": "text"}, "E0651"),
+    ({"payload": {"before": None, "after": None, "op": "c"}}, "E0656"),
     ('{"before": null, "after": {"id": 1', "E0651"),
     ("[1]", "E0651"),
 ]
@@ -109,7 +111,7 @@ def test_envelopes_tombstones_and_times(site: Site) -> None:
         for i, at in enumerate(times)
     ]
     wrapped = {"schema": {"type": "struct"}, "payload": {**bare[0], "after": row(9, ID=9)}}
-    land(site, 0, [*bare, wrapped, "null", {"schema": None, "payload": None}])
+    land(site, 0, [*bare, wrapped, "null", {"payload": None, "schema": None}])
     with site.connect() as fm:
         record = step(fm)
         rows = sorted(result(fm).rows)
@@ -177,7 +179,8 @@ def _random_changes(random_: random.Random, count: int) -> list[Any]:
         if random_.random() < 0.05:
             lines.append("null")
         if random_.random() < 0.3:
-            lines[-1] = {"payload": None if lines[-1] == "null" else lines[-1]}
+            payload = None if lines[-1] == "null" else lines[-1]
+            lines[-1] = {"payload": payload, "schema": random_.choice([None, {"type": "struct"}])}
     return lines
 
 
