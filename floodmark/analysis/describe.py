@@ -158,6 +158,9 @@ def _materialized(
     return Description("MaterializeProject", ", ".join(passed), (*made, stored))
 
 
+_EVALUATED = ("stored values", "looked-up rows", "an epoch's fetched rows")
+
+
 def _where(node: n.Node, place: Place) -> tuple[str, ...]:
     """Return where an operator's stored values are."""
     known = place.plan[node]
@@ -165,7 +168,7 @@ def _where(node: n.Node, place: Place) -> tuple[str, ...]:
         return ()
     if known.own_table:
         return ("state: own table" if place.stores else "state: target table",)
-    tables = [t for t in known.state if t.role in ("stored values", "looked-up rows")]
+    tables = [t for t in known.state if t.role in _EVALUATED]
     return tuple(
         f"state: {place.owner}.{t.name}{', cleaned by watermark' if t.cleaned_by else ''}"
         for t in tables
@@ -194,7 +197,8 @@ def _join(node: n.Join | n.LookupJoin, names: Mapping[str, str], place: Place) -
         arguments = f"{node.kind.value} on {' AND '.join([*pairs, *where])}"
     details = _sides(node, place) if isinstance(node, n.Join) and place.owner is not None else ()
     if isinstance(node, n.LookupJoin) and (place_of := _where(node, place)):
-        details = (("stored: what was looked up" if node.stored else "not stored", *place_of),)
+        unstored = "not stored" if node.external is None else "asked elsewhere, by key"
+        details = (("stored: what was looked up" if node.stored else unstored, *place_of),)
     fitted = _fitted(type(node).__name__, arguments)
     return Description(fitted.operator, fitted.arguments, (*fitted.details, *details))
 

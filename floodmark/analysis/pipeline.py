@@ -20,6 +20,7 @@ from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
 from floodmark.errors import BindError
 from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import ColumnInfo, Declared, check_available, declare_columns
+from floodmark.plan.lookups import LOOKUP, check_external
 from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
 from floodmark.plan.user_functions import Functions, functions_of
@@ -184,6 +185,7 @@ def _stored(
     columns = declare_columns(declared, functions)
     if runs:
         check_available(declared)
+    check_external(declared, columns)
     feeders = tuple(o.key for o in catalog.feeders(declared.key))
     return AnalysedObject(
         declared, _stored_relation(declared, columns), declared=columns, feeders=feeders
@@ -209,6 +211,7 @@ def _stored_relation(declared: CatalogObject, columns: Declared) -> Relation:
         primary_key=columns.primary_key,
         metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
         static=(declared.option("static") or "").lower() in ("true", "on", "1", "t"),
+        external=columns.connector == LOOKUP,
     )
 
 

@@ -13,6 +13,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.build import cast_to
 from floodmark.plan.definitions import ColumnInfo, Declared
 from floodmark.plan.expressions import ColumnRef, Expr, Literal
+from floodmark.plan.lookups import check_written
 from floodmark.plan.scope import unknown_column
 from floodmark.sql import statements as s
 
@@ -31,6 +32,7 @@ def fit_to_target(
             span=_into(statement),
             hint="a sink writes into a table: CREATE TABLE … first",
         )
+    check_written(target.name, external=target.external, span=_into(statement))
     _check_modes(source, statement, target, declared)
     columns = _columns(source, statement, declared)
     return analyse(keep_keys(n.Project(source.root, tuple(columns), span=statement.span)))

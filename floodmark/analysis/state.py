@@ -48,6 +48,9 @@ def derive(
         case n.LookupJoin() if node.stored and updating:
             cleaned_by = watermarks[0].column if watermarks else None
             return (StateTable(f"{identifier}_lookup", "looked-up rows", key, cleaned_by),)
+        case n.LookupJoin() if node.external is not None:
+            asked = tuple(b for _, b in node.equi)
+            return (StateTable(f"{identifier}_fetched", "an epoch's fetched rows", asked),)
         case n.Aggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
             return (own, *_arrangement(node, identifier, modes))

@@ -122,6 +122,7 @@ class Relation:
     `columns` has the visible columns first, then hidden key columns. `watermarks` maps a column to
     the group of its origin. `primary_key` is set where the user declared one. `metadata` are
     columns that each message brings about itself; `static` promises that the rows never change.
+    Rows of an `external` one are kept elsewhere, and asked for by key.
     """
 
     name: str
@@ -133,6 +134,7 @@ class Relation:
     primary_key: tuple[str, ...] = ()
     metadata: tuple[str, ...] = field(default=(), repr=False)
     static: bool = field(default=False, repr=False)
+    external: bool = field(default=False, repr=False)
 
     @property
     def visible(self) -> Schema:

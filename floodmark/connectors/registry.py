@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from floodmark.connectors.base import Connector, SourceSpec
 from floodmark.connectors.datagen import make_datagen
 from floodmark.connectors.files import make_files
+from floodmark.connectors.lookup import make_lookup
 from floodmark.connectors.nexmark import make_nexmark
 from floodmark.connectors.options import Options, nearest
 from floodmark.errors import UserError
@@ -14,6 +15,7 @@ from floodmark.errors import UserError
 CONNECTORS: Mapping[str, Callable[[SourceSpec], Connector]] = {
     "files": make_files,
     "datagen": make_datagen,
+    "lookup": make_lookup,
     "nexmark": make_nexmark,
 }
 """What `connector = '…'` can say."""

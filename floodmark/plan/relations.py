@@ -14,7 +14,8 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import bind_interval, bind_scalar
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Now, columns_of
+from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, columns_of
+from floodmark.plan.lookups import looked_up_table, lookup_join, only_looked_up, refuse_version
 from floodmark.plan.scope import Bound, Column, QueryScope, Source, fresh_name
 from floodmark.plan.table_functions import alone, beside, function_of
 from floodmark.sql.nodes import WindowTable
@@ -69,8 +70,8 @@ def _relation(builder: Builder, item: exp.Expression) -> Bound:
             return alone(builder, item)
 
 
-def _table(builder: Builder, item: exp.Table) -> Bound:
-    _refuse_version(builder, item)
+def _table(builder: Builder, item: exp.Table, *, looked_up: bool = False) -> Bound:
+    refuse_version(builder, item)
     name = table_name(item)
     cte = None if item.db else builder.cte(item.name)
     if cte is not None:
@@ -78,6 +79,8 @@ def _table(builder: Builder, item: exp.Table) -> Bound:
     if name in builder.views:
         return _named(builder, builder.views[name], item, item.name)
     relation = builder.relation(name, builder.span(item))
+    if relation.external and not looked_up:
+        raise only_looked_up(builder, relation.name, item)
     scan = n.Scan(
         object=relation.name,
         columns=relation.columns,
@@ -86,52 +89,10 @@ def _table(builder: Builder, item: exp.Table) -> Bound:
         watermarks=tuple(n.WatermarkColumn(c, g) for c, g in relation.watermarks),
         metadata=relation.metadata,
         static=relation.static,
+        external=relation.external,
         span=builder.span(item),
     )
     return _named(builder, scan, item, relation.name.rpartition(".")[2])
-
-
-def _refuse_version(builder: Builder, item: exp.Table) -> None:
-    for arg in ("version", "when", "sample"):
-        if item.args.get(arg) is not None:
-            raise builder.refuse(
-                "E0333",
-                "FOR SYSTEM_TIME AS OF stands only after JOIN, with PROCTIME()",
-                item,
-                hint="a JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k; without it an "
-                "ordinary join keeps the result right when the table changes",
-            )
-
-
-def _looked_up(builder: Builder, item: exp.Expression) -> exp.Expression | None:
-    """Return the relation of `t FOR SYSTEM_TIME AS OF PROCTIME()` without its time, or None."""
-    version = item.args.get("version") if isinstance(item, exp.Table) else None
-    if version is None:
-        return None
-    time = bind_scalar(version.expression, QueryScope(), builder.context)
-    if not isinstance(time, Now):
-        _refuse_version(builder, item)
-    plain = item.copy()
-    plain.set("version", None)
-    return plain
-
-
-def _lookup_join(
-    builder: Builder, node: n.Node, right: n.Node, place: exp.Expression
-) -> n.LookupJoin:
-    """Return a join as a lookup; it keeps left rows or pairs, and looks up by equality."""
-    assert isinstance(node, n.Join)
-    if node.kind not in n.LookupJoin.KINDS or not node.equi:
-        raise builder.refuse(
-            "E0384",
-            "a lookup join is an inner or a left join with an equality",
-            place,
-            hint="JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k",
-        )
-    static = all(scan.static for scan in n.scans(right))
-    return n.LookupJoin(
-        node.left, node.right, node.kind, node.equi, node.residual, static=static, span=node.span
-    )
 
 
 def _subquery(builder: Builder, item: exp.Subquery) -> Bound:
@@ -252,13 +213,14 @@ def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
         bound = beside(builder, left, join)
         if bound is not None:
             return bound
-    looked_up = _looked_up(builder, join.this)
-    right = disjoint(left, build_relation(builder, looked_up or join.this))
-    if looked_up is not None:
+    table = looked_up_table(builder, join.this)
+    if table is not None:
+        right = disjoint(left, _table(builder, table, looked_up=True))
         plain = join.copy()
-        plain.set("this", looked_up)
+        plain.set("this", table)
         bound = _paired(builder, left, right, plain)
-        return replace(bound, node=_lookup_join(builder, bound.node, right.node, join))
+        return replace(bound, node=lookup_join(builder, bound.node, join))
+    right = disjoint(left, build_relation(builder, join.this))
     return _paired(builder, left, right, join)
 
 

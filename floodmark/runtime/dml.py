@@ -20,6 +20,7 @@ from floodmark.plan.bind import BindContext, bind_scalar
 from floodmark.plan.build import build_query, cast_to
 from floodmark.plan.definitions import ColumnInfo
 from floodmark.plan.expressions import ColumnRef, Expr, Literal, columns_of
+from floodmark.plan.lookups import check_written
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
@@ -72,6 +73,8 @@ def _check_target(statement: Dml, target: AnalysedObject) -> None:
             span=statement.table.span,
             hint="only tables take INSERT, UPDATE and DELETE",
         )
+    external = target.relation.external
+    check_written(target.name, external=external, span=statement.table.span)
     if target.append_only and not isinstance(statement, s.Insert):
         raise BindError(
             "E0232",

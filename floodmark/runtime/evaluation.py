@@ -33,6 +33,8 @@ from floodmark.storage.table import DataFile
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from floodmark.connectors.lookup import Lookup
+    from floodmark.runtime.fetched import FetchedRows
     from floodmark.runtime.inputs import Origin
 
 Keeps = Callable[[DataFile], bool]
@@ -72,6 +74,9 @@ class Inputs(Protocol):
     def watermark(self, node: n.Node, column: str, *, before: bool) -> object | None:
         """Return the watermark of a node's column, before or after the epoch."""
 
+    def lookup(self, scan: n.Scan) -> Lookup:
+        """Return how an object that is kept elsewhere is asked."""
+
 
 _EVERYWHERE: Bounds = MappingProxyType({})
 Read = Callable[[n.Scan, Keeps | None], "DataFrame | None"]
@@ -94,6 +99,9 @@ class Stages(Protocol):
 
     def stored_values(self, name: str, schema: Schema) -> StoredValues:
         """Return the table in which an operator stores what it evaluates once."""
+
+    def fetched(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
+        """Return what an operator fetches of a table that is kept elsewhere."""
 
 
 class Arrangement(Protocol):

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import Schema
 from floodmark.changelog import KIND, WEIGHT
+from floodmark.connectors.lookup import Lookup
 from floodmark.plan import nodes as n
 from floodmark.reference.watermarks import propagate
 from floodmark.runtime import bounds, layout
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
+from floodmark.runtime.fetched import lookup_of
 from floodmark.runtime.operators.keyed import FEW
 from floodmark.runtime.operators.rows import Rows, weighted
 from floodmark.runtime.tables import Tables
@@ -138,6 +140,10 @@ class EpochInputs:
         cut = self._before if before else self._after
         scanned = {scan.object: cut.watermarks(scan.object) for scan in n.scans(node)}
         return dict(propagate(node, scanned, self._now))
+
+    def lookup(self, scan: n.Scan) -> Lookup:
+        """Return how an object that is kept elsewhere is asked."""
+        return lookup_of(self.objects[scan.object])
 
     def _rows(
         self, cut: Cut, scan: n.Scan, keeps: Callable[[DataFile], bool] | None

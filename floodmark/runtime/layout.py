@@ -114,6 +114,14 @@ def state_tables(found: AnalysedObject) -> list[str]:
     return [state_table(found, name) for name in states]
 
 
+def fetched_tables(found: AnalysedObject) -> list[str]:
+    """Return the tables with what the operators of an object's plan fetched from elsewhere."""
+    plan = found.plan
+    nodes = () if plan is None else plan.nodes
+    external = (m for m in nodes if isinstance(m, n.LookupJoin) and m.external and not m.stored)
+    return [state_table(found, s.name) for m in external for s in plan[m].state] if plan else []
+
+
 def stored_rows(store: Store, found: AnalysedObject) -> int | None:
     """Return how many rows an object's table holds, from its log; None where it has none."""
     if found.kind not in (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW):

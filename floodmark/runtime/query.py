@@ -23,8 +23,9 @@ from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.runtime import layout
 from floodmark.runtime.cut import Cut
+from floodmark.runtime.fetched import as_columns, keys_of, lookup_of
 from floodmark.runtime.inputs import micros_of
-from floodmark.runtime.operators import dispatch
+from floodmark.runtime.operators import dispatch, lookup_join
 from floodmark.runtime.tables import Tables
 from floodmark.spark.types import nullable_ddl, quoted
 from floodmark.spark.user_functions import register
@@ -88,8 +89,22 @@ class Reader:
         if isinstance(node, n.Scan):
             columns = (quoted(name) for name in node.names)
             return self._readable[node.object].frame().selectExpr(*columns)
+        if isinstance(node, n.LookupJoin) and node.external is not None:
+            left = self._frame(node.left)
+            right = lookup_join.right_of(
+                node, self._asked(node, node.external, left), self.tables.spark, self.now
+            )
+            return dispatch.batch(node, [left, right], self.tables.spark, self.now, strict=True)
         frames = [self._frame(child) for child in node.inputs]
         return dispatch.batch(node, frames, self.tables.spark, self.now, strict=True)
+
+    def _asked(self, node: n.LookupJoin, scan: n.Scan, left: DataFrame) -> DataFrame:
+        """Return what an object that is kept elsewhere has now for the keys of left rows."""
+        assert node.asked is not None
+        keys = keys_of(left, [a for a, _ in node.equi])
+        found = lookup_of(self.pipeline[scan.object]).fetch(node.asked, keys)
+        rows = [as_columns(row, scan.columns) for row in found]
+        return self._local(scan.columns, lambda: rows)()
 
     def _add(self, name: str, columns: Schema, frame: Frame) -> None:
         relation = Relation(name, Kind.VIEW, columns, (), ChangelogMode.RETRACT)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import ERROR, WEIGHT
+from floodmark.connectors.lookup import Lookup
 from floodmark.plan import nodes as n
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
+from floodmark.runtime.fetched import FetchedRows
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import keyed
@@ -94,6 +96,10 @@ class ObjectStages:
     def stored_values(self, name: str, schema: Schema) -> ValuesFiles:
         """Return the table in which an operator stores what it evaluates once."""
         return ValuesFiles(self, layout.state_table(self.owner, name), schema)
+
+    def fetched(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
+        """Return what an operator fetches of a table that is kept elsewhere."""
+        return FetchedRows(self, layout.state_table(self.owner, name), lookup, columns, kept)
 
     def handle_before(self, table: str) -> Handle | None:
         """Return a state table as of the epoch before."""

@@ -56,7 +56,8 @@ def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
             case n.LookupJoin() if not node.stored:
                 rights = tuple(node.right.names)
                 fits = _unique(plan, node) and _holds(rights, key, tested, root)
-                if not fits or (node.residual is not None and can_fail(node.residual)):
+                fails = node.residual is not None and can_fail(node.residual)
+                if not fits or fails or node.external is not None:
                     return frozenset(found)
                 found.append(node)
                 key, tested = key & set(node.left.names), tested & set(node.left.names)

@@ -7,8 +7,10 @@ from enum import Enum
 from typing import ClassVar
 
 from floodmark.catalog.types import Field, Schema
-from floodmark.plan.expressions import Expr, columns_of
+from floodmark.plan.expressions import Cast, ColumnRef, Expr, columns_of
 from floodmark.plan.nodes.base import Binary, check_reads, check_unique
+from floodmark.plan.nodes.row_local import Filter, Project
+from floodmark.plan.nodes.sources import Scan, scans
 
 
 class JoinKind(Enum):
@@ -85,3 +87,35 @@ class LookupJoin(Pairing):
 
     static: bool = False
     stored: bool = False
+
+    @property
+    def external(self) -> Scan | None:
+        """Return the right side's object where its rows are kept elsewhere."""
+        return next((scan for scan in scans(self.right) if scan.external), None)
+
+    @property
+    def asked(self) -> tuple[str, ...] | None:
+        """Return the object's columns that `equi` compares, None where one is an expression.
+
+        A whole number is the same one whatever its width.
+        """
+        names = {b: b for _, b in self.equi}
+        node = self.right
+        while isinstance(node, Project | Filter):
+            if isinstance(node, Project):
+                below = {c: _compared(e) for c, e in node.columns}
+                if None in (below[c] for c in names.values()):
+                    return None
+                names = {b: below[c] or c for b, c in names.items()}
+            node = node.input
+        return tuple(names[b] for _, b in self.equi)
+
+
+def _compared(expr: Expr) -> str | None:
+    match expr:
+        case ColumnRef():
+            return expr.name
+        case Cast(operand=ColumnRef() as column) if expr.type.is_integer and column.type.is_integer:
+            return column.name
+        case _:
+            return None

@@ -23,7 +23,8 @@ class Scan(Node):
     """Reads an object of the catalog: its changes of an epoch, or its rows at a version.
 
     `metadata` are columns that a message brings about itself (`METADATA FROM`): two messages about
-    one row can differ in them. `static` promises that the object does not change.
+    one row can differ in them. `static` promises that the object does not change. Rows of
+    one that is `external` are kept elsewhere, and asked for by key.
     """
 
     object: str
@@ -33,6 +34,7 @@ class Scan(Node):
     watermarks: tuple[WatermarkColumn, ...] = ()
     metadata: tuple[str, ...] = field(default=(), repr=False)
     static: bool = field(default=False, repr=False)
+    external: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         check_unique(self.columns)

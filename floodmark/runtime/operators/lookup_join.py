@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 from floodmark.catalog.types import BIGINT, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.plan import nodes as n
-from floodmark.runtime.operators import keyed
+from floodmark.runtime.fetched import keys_of
+from floodmark.runtime.operators import dispatch, keyed
 from floodmark.runtime.operators.join import failing_residual, padded_or_joined
 from floodmark.runtime.operators.rows import ERROR_FIELD, ERROR_TYPE, Rows, stamped
 from floodmark.runtime.operators.stored_values import consolidated, gone, live
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from floodmark.runtime.evaluation import Evaluation
 
@@ -33,7 +34,7 @@ def delta(node: n.LookupJoin, around: Evaluation) -> Rows | None:
     if rows is None or frame is None:
         return None
     known = around.plan[node]
-    if known.state:
+    if node.stored and known.state:
         return _from_state(node, frame, around, inserts=rows.inserts)
     if rows.inserts or around.plan[node.left].append_only:
         found = _looked_up(node, frame, around, before=False)
@@ -58,6 +59,8 @@ def _looked_up(
     node: n.LookupJoin, left: DataFrame, around: Evaluation, *, before: bool
 ) -> DataFrame | None:
     """Return the pairs of left rows, and their padding; None where there are none."""
+    if node.external is not None:
+        return padded_or_joined(node, left, _fetched(node, node.external, left, around), around.now)
     lie = around.bounds(node.left)
     within = {b: lie[a] for a, b in node.equi if a in lie}
     read = around.before if before else around.after
@@ -65,6 +68,30 @@ def _looked_up(
     if right is not None and node.kind is n.JoinKind.LEFT and around.inputs.few:
         right = _asked_for(node, left, right)
     return padded_or_joined(node, left, right, around.now)
+
+
+def _fetched(
+    node: n.LookupJoin, scan: n.Scan, left: DataFrame, around: Evaluation
+) -> DataFrame | None:
+    """Ask what is kept elsewhere for the left rows' keys; stored pairs keep the answer, too."""
+    assert node.asked is not None
+    kept = not node.stored or not around.plan[node].state
+    name = f"{around.name(node)}_fetched"
+    rows = around.stages.fetched(name, around.inputs.lookup(scan), scan.columns, kept=kept)
+    asked = [a for a, _ in node.equi]
+    found = rows.of(lambda: keys_of(left, asked), node.asked)
+    return None if found is None else right_of(node, found, around.inputs.spark, around.now)
+
+
+def right_of(node: n.LookupJoin, fetched: DataFrame, spark: SparkSession, now: int) -> DataFrame:
+    """Return the right side's rows from fetched ones."""
+
+    def rows(below: n.Node) -> DataFrame:
+        if isinstance(below, n.Scan):
+            return fetched.selectExpr(*map(quoted, below.names))
+        return dispatch.batch(below, [rows(child) for child in below.inputs], spark, now)
+
+    return rows(node.right)
 
 
 def _asked_for(node: n.LookupJoin, left: DataFrame, right: DataFrame) -> DataFrame:

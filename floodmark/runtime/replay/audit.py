@@ -215,7 +215,12 @@ class _Again:
     def _compared(self, found: AnalysedObject, work: Work, scratch: Path) -> Replayed:
         sessions = self.scheduler.sessions()
         before = self.before.get(found.key)
-        pinned = {} if before is None else before.versions
+        pinned = {} if before is None else dict(before.versions)
+        # What came from elsewhere is part of the epoch's input: it is not asked for again.
+        versions = self.records[found.key].versions
+        owners = (found, *(self.pipeline[key] for key in found.feeders))
+        fetched = (t for owner in owners for t in layout.fetched_tables(owner))
+        pinned |= {t: versions[t] for t in fetched if t in versions}
         overlay = Overlay(self.scheduler.store, scratch, pinned)
         again = Tables(overlay, sessions.main)
         record = advance(found, work, again, sessions, self._connector(found))

@@ -1,0 +1,101 @@
+"""Rows of tables that are kept elsewhere: fetched by key, and written before anything reads them.
+
+What an epoch has fetched is recorded in a state table of its own, so that whoever finishes the
+epoch, or replays it, has the same rows. The next epoch's take their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.types import BIGINT, Field, Schema
+from floodmark.changelog import EPOCH, ROW_ID
+from floodmark.connectors.base import SourceSpec
+from floodmark.connectors.lookup import Key, Lookup, Values, make_lookup
+from floodmark.spark.types import nullable_ddl, quoted
+from floodmark.storage.table import DataFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.runtime.stages import ObjectStages
+
+_AT_ONCE = 50_000
+"""So many fetched rows are in memory."""
+
+
+def lookup_of(found: AnalysedObject) -> Lookup:
+    """Return how an object that is kept elsewhere is asked."""
+    declared = found.declared
+    assert declared is not None and found.relation.external
+    return make_lookup(
+        SourceSpec(
+            found.name,
+            found.relation.visible,
+            declared.format,
+            declared.encode,
+            dict(declared.options),
+            key=declared.primary_key,
+        )
+    )
+
+
+def keys_of(rows: DataFrame, columns: Sequence[str]) -> list[Key]:
+    """Return the distinct keys of rows, in order; NULL is like nothing and never asked for."""
+    names = [f"{quoted(c)} AS k{i}" for i, c in enumerate(columns)]
+    present = " AND ".join(f"k{i} IS NOT NULL" for i in range(len(names)))
+    found = rows.selectExpr(*names).where(present).distinct().toArrow().to_pydict()
+    return sorted(zip(*found.values(), strict=True))
+
+
+def as_columns(row: Values, columns: Schema, end: Sequence[Any] = ()) -> Values:
+    """Return a fetched row and its number as an object's columns, hidden ones included."""
+    *values, number = row
+    hidden = [number if f.name == ROW_ID else None for f in columns[len(values) :]]
+    return (*values, *hidden, *end)
+
+
+@dataclass
+class FetchedRows:
+    """What one operator fetches of one object in one epoch; `kept` in a table of its own."""
+
+    stages: ObjectStages
+    table: str
+    lookup: Lookup
+    columns: Schema
+    kept: bool
+
+    @property
+    def _schema(self) -> Schema:
+        return (*self.columns, Field(EPOCH, BIGINT, nullable=False))
+
+    def of(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> DataFrame | None:
+        """Return the rows of keys, written; None where there are none.
+
+        An epoch that is recorded keeps what it recorded.
+        """
+        stages, writer = self.stages, self.stages.writer
+        done = writer.recorded(self.table) if self.kept else None
+        if done is None:
+            files = self._written(self.lookup.fetch(by, keys()))
+            if not self.kept:
+                return stages.read_scratch(self.table, files, self.columns)
+            before = stages.handle_before(self.table)
+            gone = () if before is None else before.files
+            done = stages.commit(self.table, self._schema, files, gone, before)
+        stages.versions[self.table] = done.version
+        return stages.tables.of_epoch(done, self.columns, writer.epoch)
+
+    def _written(self, rows: Iterator[Values]) -> tuple[DataFile, ...]:
+        writer, files = self.stages.writer, tuple[DataFile, ...]()
+        ddl = nullable_ddl(self._schema)
+        while part := [
+            as_columns(row, self.columns, (writer.epoch,)) for row in islice(rows, _AT_ONCE)
+        ]:
+            frame = self.stages.tables.spark.createDataFrame(part, schema=ddl)
+            files = writer.write(self.table, frame)
+        return files
