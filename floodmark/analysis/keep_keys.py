@@ -43,7 +43,7 @@ def with_key(
     columns: tuple[tuple[str, Expr], ...], child: n.Node, key: tuple[str, ...]
 ) -> tuple[tuple[str, Expr], ...]:
     """Return the projection's columns followed by the key columns that are not among them."""
-    passed = {expr.name for _, expr in columns if isinstance(expr, ColumnRef)}
+    passed = {c for name, expr in columns for c in _passes(name, expr)}
     taken = {name for name, _ in columns}
     extra: list[tuple[str, Expr]] = []
     for column in key:
@@ -53,6 +53,17 @@ def with_key(
         taken.add(name)
         extra.append((name, ColumnRef(child.field(column).type, column)))
     return (*columns, *extra)
+
+
+def _passes(name: str, expr: Expr) -> tuple[str, ...]:
+    """Return the input column that an output column stands for; its text does, below a union."""
+    match expr:
+        case ColumnRef():
+            return (expr.name,)
+        case Cast(operand=ColumnRef() as column) if name.startswith(stream_key.UNION_KEY):
+            return (column.name,)
+        case _:
+            return ()
 
 
 def hidden_name(column: str, taken: set[str]) -> str:

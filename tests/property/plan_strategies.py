@@ -51,11 +51,12 @@ Draw = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class _Builder:
+class Builder:
     """Draws nodes; every column gets a name that no other has."""
 
     draw: Draw
     names: Iterator[int]
+    scans: tuple[n.Scan, ...] = (*SCANS, SCANS[2])
 
     def fresh(self, prefix: str = "c") -> str:
         return f"{prefix}{next(self.names)}"
@@ -85,7 +86,7 @@ class _Builder:
                 return self.tumble(below)
 
     def leaf(self) -> n.Node:
-        scan = self.pick((*SCANS, SCANS[2]))
+        scan = self.pick(self.scans)
         shown = [(self.fresh(), ColumnRef(f.type, f.name)) for f in scan.schema]
         return n.Project(scan, tuple(shown))
 
@@ -193,14 +194,14 @@ def integers(node: n.Node) -> list[Field]:
 @st.composite
 def plans(draw: Draw, max_depth: int = 4) -> n.Node:
     """Draw a plan that keeps its stream keys."""
-    builder = _Builder(draw, itertools.count())
+    builder = Builder(draw, itertools.count())
     return keep_keys(builder.node(draw(st.integers(1, max_depth))))
 
 
 @st.composite
 def closing_plans(draw: Draw) -> n.Node:
     """Draw an aggregate over tumbling windows of `s` that emits on window close."""
-    builder = _Builder(draw, itertools.count())
+    builder = Builder(draw, itertools.count())
     scan = SCANS[2]
     leaf: n.Node = n.Project(scan, tuple((f"s_{f.name}", ColumnRef(f.type, f.name)) for f in _S))
     if draw(st.booleans()):
@@ -216,7 +217,7 @@ def closing_plans(draw: Draw) -> n.Node:
 _value = st.sampled_from(VALUES)
 _upsert = st.tuples(st.just(RowKind.INSERT), st.sampled_from(KEYS), _value, _value)
 _delete = st.tuples(st.just(RowKind.DELETE), st.sampled_from(KEYS), st.none(), st.none())
-_keyed = st.lists(st.one_of(_upsert, _upsert, _delete), min_size=1, max_size=5)
+keyed_changes = st.lists(st.one_of(_upsert, _upsert, _delete), min_size=1, max_size=5)
 _event = st.tuples(st.sampled_from(MINUTES), st.sampled_from([None, *KEYS]), _value)
 _events = st.lists(_event, min_size=1, max_size=5)
 
@@ -226,7 +227,7 @@ def epochs(draw: Draw, count: int = 3) -> list[EpochInput]:
     """Draw the input of some epochs; a retraction carries only the key, the table knows the row."""
     out = []
     for number in range(count):
-        deliveries = {name: [_change(op) for op in draw(_keyed)] for name in ("t1", "t2")}
+        deliveries = {name: [_change(op) for op in draw(keyed_changes)] for name in ("t1", "t2")}
         deliveries["s"] = [_appended(op, number) for op in draw(_events)]
         out.append(EpochInput(START.replace(tzinfo=UTC) + timedelta(minutes=number), deliveries))
     return out

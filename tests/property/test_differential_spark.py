@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from plan_examples import drawn
 from plan_strategies import OBJECTS, SCANS, closing_plans, epochs, plans
 from program_spark import Case, Outcome, Run, isolated, unequal
 
@@ -48,22 +47,6 @@ _CLOSING = """SELECT window_start, count(*) AS n FROM TUMBLE(s, ts, INTERVAL '1 
   GROUP BY window_start EMIT ON WINDOW CLOSE"""
 
 pytestmark = pytest.mark.spark
-
-
-def drawn(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
-    """Return examples of a strategy, the same ones in every run."""
-    out: list[Any] = []
-
-    @settings(
-        derandomize=True, deadline=None, database=None, max_examples=count,
-        phases=[Phase.generate], suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(strategy)
-    def collect(example: Any) -> None:
-        out.append(example)
-
-    collect()
-    return out
 
 
 def chosen(strategy: st.SearchStrategy[n.Node], count: int) -> list[n.Node]:

@@ -16,8 +16,9 @@ from typing import Any
 import duckdb
 import pytest
 from duckdb_sql import render
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from plan_examples import PROFILE, joined
 from plan_strategies import OBJECTS, START, closing_plans, epochs, plans
 
 from floodmark.analysis.analyse import analyse
@@ -35,10 +36,6 @@ from floodmark.reference.pipeline import (
     ReferenceObject,
 )
 from floodmark.reference.rows import Row, bag, key_of, sort_value
-
-PROFILE = settings(
-    derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-)
 
 
 def views_of(root: n.Node) -> dict[str, tuple[n.Node, ReferenceObject]]:
@@ -126,23 +123,15 @@ def test_other_epoch_boundaries_give_the_same_rows(
         emits_on_close=True,
     )  # fmt: skip
     apart = _final((*OBJECTS, view), inputs)
-    together = _final((*OBJECTS, view), [*inputs[: cut - 1], _joined(inputs[cut - 1 : cut + 1])])
+    together = _final((*OBJECTS, view), [*inputs[: cut - 1], joined(inputs[cut - 1 : cut + 1])])
     if cut == len(inputs) - 1:
         for name in ("v", "t1", "t2", "s"):
             assert bag(apart[name].rows) == bag(together[name].rows), name
     else:
-        rest = [_joined(inputs[cut - 1 : cut + 1]), *inputs[cut + 1 :]]
+        rest = [joined(inputs[cut - 1 : cut + 1]), *inputs[cut + 1 :]]
         together = _final((*OBJECTS, view), [*inputs[: cut - 1], *rest])
         for name in ("v", "t1", "t2", "s"):
             assert bag(apart[name].rows) == bag(together[name].rows), name
-
-
-def _joined(inputs: Sequence[EpochInput]) -> EpochInput:
-    names = {name for epoch in inputs for name in epoch.deliveries}
-    deliveries = {
-        name: [d for epoch in inputs for d in epoch.deliveries.get(name, ())] for name in names
-    }
-    return EpochInput(inputs[-1].now, deliveries)
 
 
 def _final(

@@ -25,7 +25,8 @@ class Grouping(Unary):
 
     @property
     def schema(self) -> Schema:
-        keys = tuple(self.input.field(name) for name in self.group)
+        below = {f.name: f for f in self.input.schema}
+        keys = tuple(below[name] for name in self.group)
         return (*keys, *(Field(name, call.type) for name, call in self.aggregates))
 
 

@@ -22,10 +22,12 @@ class Project(Unary):
 
     @property
     def schema(self) -> Schema:
-        return tuple(Field(name, expr.type, self._nullable(expr)) for name, expr in self.columns)
-
-    def _nullable(self, expr: Expr) -> bool:
-        return not isinstance(expr, ColumnRef) or self.input.field(expr.name).nullable
+        # Asked for once: a schema comes from below, and projections stand on projections.
+        nullable = {f.name: f.nullable for f in self.input.schema}
+        return tuple(
+            Field(name, e.type, not isinstance(e, ColumnRef) or nullable.get(e.name, True))
+            for name, e in self.columns
+        )
 
     @property
     def passed(self) -> dict[str, str]:

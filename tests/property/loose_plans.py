@@ -1,0 +1,111 @@
+"""Plans with expressions and columns that may change their mind: volatile calls, metadata.
+
+They extend the plans of `plan_strategies` by `random()` and `gen_random_uuid()` in columns,
+conditions and arguments, by casts, and by a table whose column `at` belongs to the message.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import strategies as st
+from plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, keyed_changes
+
+from floodmark.analysis.analyse import AnalysedPlan, analyse
+from floodmark.analysis.keep_keys import keep_keys
+from floodmark.analysis.ndu import DeterminismMode, Root, resolve
+from floodmark.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, UUID, VARCHAR, Field
+from floodmark.changelog import ChangelogMode
+from floodmark.errors import NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import Call, Case, Cast, ColumnRef, Expr, Literal, Volatile
+from floodmark.reference.pipeline import Delivery, EpochInput, ObjectKind, ReferenceObject
+from floodmark.reference.tables import MergeRules
+from floodmark.sql.parse import parse_statement
+
+METADATA = "at"
+_M = (Field("k", INT, False), Field("a", INT), Field(METADATA, BIGINT))
+M = n.Scan("m", _M, ("k",), ChangelogMode.RETRACT, metadata=(METADATA,))
+LOOSE_OBJECTS = (
+    *OBJECTS,
+    ReferenceObject("m", ObjectKind.TABLE, _M, ("k",), merge=MergeRules(("k",))),
+)
+_STATEMENT = parse_statement("SELECT 1")
+
+
+@dataclass(frozen=True)
+class LooseBuilder(Builder):
+    """Draws nodes some of whose expressions are volatile."""
+
+    def project(self, below: n.Node) -> n.Node:
+        drawn = super().project(below)
+        assert isinstance(drawn, n.Project)
+        extra: tuple[tuple[str, Expr], ...] = ()
+        match self.pick(["number", "id", "cast", "none"]):
+            case "number":
+                extra = ((self.fresh("r"), self.loose(below)),)
+            case "id":
+                extra = ((self.fresh("u"), self.call("gen_random_uuid")),)
+            case "cast":
+                found = self.pick(below.schema)
+                if found.type in (INT, BIGINT):
+                    type_ = self.pick([BIGINT, VARCHAR, INT])
+                    cast = Cast(type_, ColumnRef(found.type, found.name))
+                    extra = ((self.fresh("x"), cast),)
+        return replace(drawn, columns=(*drawn.columns, *extra))
+
+    def call(self, below: Any) -> Any:  # type: ignore[override]
+        """Return a volatile call for a name, else an aggregate call over a node's columns."""
+        if isinstance(below, str):
+            type_ = UUID if below == "gen_random_uuid" else DOUBLE
+            return Volatile(type_, below, (), next(self.names))
+        drawn = super().call(below)
+        if self.draw(st.integers(0, 3)) == 0 and drawn.args[0].type == INT:
+            return replace(drawn, args=(self.loose(below),))
+        return drawn
+
+    def comparison(self, below: n.Node) -> Expr:
+        return self.chance() if self.draw(st.integers(0, 3)) == 0 else super().comparison(below)
+
+    def chance(self) -> Expr:
+        return Call(BOOLEAN, "<", (self.call("random"), Literal(DOUBLE, self.pick([0.3, 0.7]))))
+
+    def loose(self, below: n.Node) -> Expr:
+        """Return a volatile whole number, of a column where there is one."""
+        columns = [ColumnRef(f.type, f.name) for f in below.schema if f.type == INT]
+        value: Expr = self.pick(columns) if columns else Literal(INT, 1)
+        return Case(INT, ((self.chance(), value),), Literal(INT, 0))
+
+
+@st.composite
+def loose_plans(draw: Draw, max_depth: int = 4, *, metadata: bool = True) -> n.Node:
+    """Draw a plan that keeps its stream keys; nothing of it is stored yet."""
+    scans = (*SCANS, *((M, M) if metadata else ()))
+    builder = LooseBuilder(draw, itertools.count(), scans)
+    return keep_keys(builder.node(draw(st.integers(1, max_depth))))
+
+
+def settled(root: n.Node, mode: DeterminismMode) -> AnalysedPlan | None:
+    """Return the plan that a view of this query runs; None where the mode refuses it."""
+    plan = analyse(root)
+    try:
+        return resolve(plan, Root(plan[root].stream_key, stores=True), mode, _STATEMENT).plan
+    except NotSupported:
+        return None
+
+
+@st.composite
+def loose_epochs(draw: Draw, count: int = 3) -> list[EpochInput]:
+    """Draw the input of some epochs; each message to `m` has a number of its own."""
+    out = []
+    for number, epoch in enumerate(draw(epochs(count)), 1):
+        messages = enumerate(draw(keyed_changes))
+        brought = [
+            Delivery(kind, {"k": k, "a": a, METADATA: number * 10 + i})
+            for i, (kind, k, a, _) in messages
+        ]
+        deliveries = {**epoch.deliveries, "m": brought}
+        out.append(replace(epoch, deliveries=deliveries, number=number, seed="the seed"))
+    return out
