@@ -1,0 +1,61 @@
+"""The texts of the queries: in our dialect, and as other systems say them where they differ."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from floodmark.analysis.pipeline import Pipeline, analyse_catalog
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import Origin
+from floodmark.catalog.types import Schema
+from floodmark.sql import statements as s
+from floodmark.sql.parse import parse_script
+
+STREAMS = ("person", "auction", "bid")
+"""The tables in which events arrive; there is `side_input` besides."""
+NAMES = tuple(f"q{number}" for number in range(24))
+_FOLDER = Path(__file__).parent
+_HEAD = re.compile(r"CREATE MATERIALIZED VIEW \w+ AS\s+", re.IGNORECASE)
+
+
+def definition(name: str) -> str:
+    """Return a query as a statement that creates its view."""
+    return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def query(name: str, system: str) -> str:
+    """Return a query as a system says it: its own text, else ours.
+
+    `system` is `spark`, `streaming` or `flink`, the folder with what is said differently there.
+    """
+    own = _FOLDER / system / f"{name}.sql"
+    text = own.read_text(encoding="utf-8") if own.exists() else definition(name)
+    _, _, body = _HEAD.sub("\0", text).rpartition("\0")
+    return body.strip().rstrip(";")
+
+
+def schema(landing: Path) -> str:
+    """Return the statements that create the sources over a landing folder."""
+    text = (_FOLDER / "schema.sql").read_text(encoding="utf-8")
+    return re.sub(r"path = '(\w+)'", lambda found: f"path = '{landing / found[1]}'", text)
+
+
+def analysed(name: str, landing: Path = _FOLDER) -> Pipeline:
+    """Return the pipeline of one query over all sources; what does not run is analysed, too."""
+    catalog = Catalog()
+    for statement in parse_script(schema(landing) + definition(name)):
+        assert isinstance(statement, s.Definition)
+        catalog = catalog.create(statement, Origin.FILE)
+    return analyse_catalog(catalog, runs=False)
+
+
+def columns_of(table: str) -> Schema:
+    """Return the columns of one of the tables.
+
+    >>> [field.name for field in columns_of("side_input")]
+    ['key', 'value']
+    """
+    declared = analysed("q0")[table].declared
+    assert declared is not None
+    return declared.physical

@@ -1,0 +1,90 @@
+"""Every query of Nexmark equals its batch after each epoch, whether views or data come first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from benchmarks.nexmark.data import Data, Landing, write
+from benchmarks.nexmark.queries import NAMES, analysed, definition, schema
+from floodmark.analysis.supported import check_supported
+from floodmark.api import Floodmark, connect
+from floodmark.errors import NotSupported
+from floodmark.runtime.equivalence import compare
+from floodmark.spark.session import Sessions
+
+pytestmark = pytest.mark.spark
+DATA = Data(events=3_000, rate=100, parts=4)
+"""30 s of event time; an auction is open for 17 s on average."""
+DAILY = ("q4", "q8", "q20")
+AT_ONCE = 6
+
+
+def runs(name: str) -> bool:
+    """Tell whether a query is kept incremental by now; test_nexmark_plans.py has the others."""
+    try:
+        plan = analysed(name)[name].plan
+        assert plan is not None
+        check_supported(plan)
+    except NotSupported:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with the events of this module."""
+    folder = tmp_path_factory.mktemp("nexmark") / "data"
+    write(spark, folder, DATA)
+    return folder
+
+
+def check(fm: Floodmark, names: Sequence[str]) -> None:
+    """Fail where a view differs from its query over the newest sealed cut, or lost rows."""
+    log = fm.scheduler.log
+    assert not {key: event.message for key, event in log.suspended().items()}
+    head = log.head().sealed
+    records = log.sealed(head).objects
+    assert not {key: r for key, r in records.items() if r.late_rows or r.dead_rows}
+    for start in range(0, len(names), AT_ONCE):
+        found = compare(fm, names[start : start + AT_ONCE])
+        assert not {key: d for key, d in found.items() if d.missing or d.surplus}
+
+
+def advance(fm: Floodmark, landing: Landing, views: Sequence[str], parts: int, first: int) -> None:
+    """Create the views after `first` parts of the data, then compare after each epoch."""
+    if first:
+        landing.arrive(first)
+        fm.advance()
+    for name in views:
+        fm.execute(definition(name))
+    if first:
+        check(fm, views)
+    for _ in range(first, parts):
+        landing.arrive()
+        fm.advance(max_epochs=1)
+        check(fm, views)
+    for name in views:
+        assert fm.execute(f"SELECT count(*) FROM {name}").rows[0][0] > 0, f"{name} is empty"
+
+
+def run(names: Sequence[str], root: Path, events: Path, sessions: Sessions, first: int) -> None:
+    landing = Landing(events, root / "landing")
+    with connect(root / "warehouse", sessions=lambda: sessions) as fm:
+        fm.execute_script(schema(root / "landing"))
+        advance(fm, landing, names, DATA.parts, first)
+
+
+@pytest.mark.parametrize("first", [0, 2], ids=["views then data", "data then views"])
+def test_some_queries(first: int, tmp_path: Path, events: Path, sessions: Sessions) -> None:
+    run(DAILY, tmp_path, events, sessions, first)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("first", [0, 2], ids=["views then data", "data then views"])
+def test_all_queries(first: int, tmp_path: Path, events: Path, sessions: Sessions) -> None:
+    run([name for name in NAMES if runs(name)], tmp_path, events, sessions, first)
