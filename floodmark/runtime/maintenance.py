@@ -19,16 +19,19 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
-from floodmark.changelog import EPOCH
+from floodmark.changelog import EPOCH, WEIGHT
 from floodmark.errors import FloodmarkError
 from floodmark.runtime import layout
 from floodmark.runtime.tables import Tables
+from floodmark.spark.types import quoted
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.warehouse import REPLAYS, STATE, engine_folder
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from floodmark.api import Floodmark
     from floodmark.runtime.scheduler import Scheduler
 
@@ -248,9 +251,11 @@ def compact(tables: Tables, table: str) -> int:
     groups = plan_compaction(handle.files)
     if not groups:
         return 0
-    written = tuple(file for group in groups for file in _merged(tables, handle, group))
+    adds_up = any(field.name == WEIGHT for field in handle.schema) and table.startswith(STATE)
+    merge = _added_up if adds_up else _merged
+    written = tuple(file for group in groups for file in merge(tables, handle, group))
     gone = tuple(file for group in groups for file in group)
-    assert sum(f.rows for f in written) == sum(f.rows for f in gone), table
+    assert adds_up or sum(f.rows for f in written) == sum(f.rows for f in gone), table
     maintenance = {"maintenance": "compact"}
     tables.store.commit(handle, adds=written, removes=gone, metadata=maintenance, data_change=False)
     return len(gone)
@@ -262,9 +267,28 @@ def _merged(
     """Write the rows of some files, those that fulfil a condition, as one file."""
     rows = tables.read(handle, handle.schema, group)
     assert rows is not None
+    return _written(tables, handle, rows.where(only).coalesce(1))
+
+
+def _added_up(tables: Tables, handle: Handle, group: Sequence[DataFile]) -> tuple[DataFile, ...]:
+    """Write the rows of some files of a log of weighted changes as one file, equal rows as one.
+
+    What came and went again is dropped, so that the log is as long as what it adds up to.
+    """
+    from pyspark.sql import functions as F
+
+    rows = tables.read(handle, handle.schema, group)
+    assert rows is not None
+    names = [quoted(field.name) for field in handle.schema if field.name != WEIGHT]
+    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
+    left = rows.groupBy(*names).agg(total).where(f"{WEIGHT} <> 0")
+    return _written(tables, handle, left.selectExpr(*names, WEIGHT).coalesce(1))
+
+
+def _written(tables: Tables, handle: Handle, rows: DataFrame) -> tuple[DataFile, ...]:
     attempt = secrets.randbelow(10**9) + 1
     folder = tables.store.stage(handle.table, handle.version, attempt)
-    rows.where(only).coalesce(1).write.mode("append").parquet(folder)
+    rows.write.mode("append").parquet(folder)
     return tables.store.staged(handle.table, handle.version, attempt)
 
 

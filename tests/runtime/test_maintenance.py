@@ -84,3 +84,25 @@ def test_what_fails_after_a_seal_is_a_warning(
         maintenance.after_seal(floodmark.scheduler, {}, floodmark.status())
         (warning,) = floodmark.scheduler.log.events(2)
         assert warning.kind == "warning" and "E0508" in warning.message
+
+
+@pytest.mark.spark
+def test_an_arrangement_is_as_long_as_what_it_adds_up_to(
+    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "MOST_FILES", 3)
+    with connect(tmp_path / "warehouse", sessions=lambda: sessions) as floodmark:
+        floodmark.execute_script("""
+            CREATE TABLE t (k INT PRIMARY KEY, g INT);
+            CREATE MATERIALIZED VIEW v AS
+              SELECT g, count(*) AS n FROM t GROUP BY g EXCEPT SELECT k, 1 FROM t WHERE k > 5;
+        """)
+        for number in range(6):
+            floodmark.execute(f"INSERT INTO t VALUES ({number}, 7)")
+        assert floodmark.sql("SELECT g, n FROM v").collect() == [(7, 6)]
+        (table,) = (t for t in _files(floodmark) if t.endswith("_left"))
+        held = floodmark.store.open(table).files
+        # Six counts came, five of them went: eleven changes.
+        assert sum(file.rows for file in held) < 6
+        floodmark.execute("DELETE FROM t WHERE k < 6")
+        assert floodmark.sql("SELECT g, n FROM v").collect() == []
