@@ -3,6 +3,7 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+PACKAGES := floodmark assets demo jobs resources sensors
 export DAGSTER_HOME := $(CURDIR)/.dagster
 
 .DEFAULT_GOAL := help
@@ -16,8 +17,9 @@ install: $(VENV)/.installed ## Make .venv from the lock file
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --requirement requirements.lock
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --requirement requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(BIN)/python -m compileall -q $(PACKAGES) definitions.py
 	@mkdir -p $(DAGSTER_HOME) && cp dagster.yaml $(DAGSTER_HOME)/dagster.yaml
 	@$(BIN)/python -m demo.warm
 	@touch $@
@@ -33,6 +35,7 @@ demo-year: install ## The whole year
 	@$(BIN)/floodmark --warehouse warehouse-year demo --months 12
 
 ui: install ## Dagster's web interface on port 3000
+	@mkdir -p $(DAGSTER_HOME) && cp dagster.yaml $(DAGSTER_HOME)/dagster.yaml
 	$(BIN)/dagster dev -w workspace.yaml
 
 test: install ## All tests of the daily set
