@@ -112,7 +112,7 @@ def rereadable(node: n.Node) -> bool:
             return rereadable(node.input) and all(is_deterministic(e) for e in exprs)
         case n.Filter():
             return rereadable(node.input) and is_deterministic(node.predicate)
-        case n.Tumble():
+        case n.Tumble() | n.Hop():
             return rereadable(node.input)
         case n.ProjectSet():
             return rereadable(node.input) and is_deterministic(node.call)

@@ -102,9 +102,11 @@ def _is_replayed(expr: Expr) -> bool:
 
 def _reason(node: n.Node) -> str | None:
     match node:
-        case n.Scan() | n.Values() | n.Project() | n.Filter() | n.UnionAll() | n.Tumble():
+        case n.Scan() | n.Values() | n.Project() | n.Filter() | n.UnionAll():
             return None
-        case n.MaterializeProject() | n.ProjectSet():
+        case n.MaterializeProject() | n.ProjectSet() | n.SetOperation():
+            return None
+        case n.Tumble() | n.Hop() | n.Session():
             return None
         case n.Aggregate() | n.CloseAggregate():
             calls = [call for _, call in node.aggregates if not has_total_order(call)]
@@ -119,7 +121,5 @@ def _reason(node: n.Node) -> str | None:
             return None if rereadable(node.right) else "a lookup in a query that nothing stores"
         case n.TopN():
             return "ORDER BY … LIMIT"
-        case n.SetOperation():
-            return f"{node.kind.value.upper()} ALL" if node.all else None
         case _:
             return type(node).__name__

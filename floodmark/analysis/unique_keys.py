@@ -45,8 +45,7 @@ def _candidates(node: n.Node, inputs: tuple[Keys, ...]) -> list[KeySet]:
             numbers = [c for c, call in node.calls if call.function == "row_number"]
             return [*inputs[0], *(frozenset((*node.partition, c)) for c in numbers)]
         case n.SetOperation():
-            whole = [] if node.all else [frozenset(node.names)]
-            return [*whole, *(key for key in inputs[0] if key <= set(node.names))]
+            return [frozenset(node.names), *(k for k in inputs[0] if k <= set(node.names))]
         case n.ProjectSet():
             return [key | {node.ordinal} for key in inputs[0]]
         case _:

@@ -168,9 +168,12 @@ def _window_node(
             return n.Hop(inner.node, time, slide, size, shift, start=start, end=end, span=span)
         case _:
             gap = bind_interval(item.args["gap"], builder.context)
-            keys = [bind_scalar(e, inner.scope, builder.context) for e in item.expressions]
-            names = tuple(k.name for k in keys if isinstance(k, ColumnRef))
-            return n.Session(inner.node, time, gap, names, start=start, end=end, span=span)
+            _check_size(builder, item, gap)
+            node, names = inner.node, list[str]()
+            for key in item.expressions:
+                node, name = with_column(node, bind_scalar(key, inner.scope, builder.context))
+                names.append(name)
+            return n.Session(node, time, gap, tuple(names), start=start, end=end, span=span)
 
 
 def _check_size(builder: Builder, item: WindowTable, size: n.Interval) -> None:

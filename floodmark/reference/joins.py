@@ -103,8 +103,11 @@ def _nulls(node: n.Node) -> dict[str, None]:
 
 
 def set_operation(node: n.SetOperation, left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
-    """Return INTERSECT or EXCEPT by count; columns meet by position, NULL equals NULL."""
-    names = node.names
+    """Return INTERSECT or EXCEPT by count; columns meet by position, NULL equals NULL.
+
+    With ALL the copies of a row are numbered from 1.
+    """
+    names = [c for c in node.left.names if not is_hidden(c)]
     others = [c for c in node.right.names if not is_hidden(c)]
     firsts = [{c: r[c] for c in names} for r in left]
     seconds = [dict(zip(names, (r[c] for c in others), strict=True)) for r in right]
@@ -116,5 +119,6 @@ def set_operation(node: n.SetOperation, left: Sequence[Row], right: Sequence[Row
             times = min(count, other) if node.all else min(1, other)
         else:
             times = max(count - other, 0) if node.all else int(other == 0)
-        out += [dict(frozen)] * times
+        copies: list[Row] = [{node.copy: i} if node.all else {} for i in range(1, times + 1)]
+        out += [{**dict(frozen), **copy} for copy in copies]
     return out

@@ -47,7 +47,7 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
     match node:
         case n.Scan():
             return scanned(node)
-        case n.Project() | n.Filter() | n.Tumble() | n.MaterializeProject():
+        case n.Project() | n.Filter() | n.Tumble() | n.Hop() | n.MaterializeProject():
             found = of_changes(node.input, scanned)
             return None if found is None else _row_local(node, found)
         case n.LookupJoin():
@@ -67,7 +67,7 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
 def keeper(node: n.Node, wanted: Bounds) -> Callable[[DataFile], bool]:
     """Return the test whether a file of the scan below row-local nodes can give rows within bounds.
 
-    `node` is a scan, or one with projections, filters and tumbling windows above.
+    `node` is a scan, or one with projections, filters and windows of fixed size above.
     """
 
     def keeps(file: DataFile) -> bool:
@@ -95,7 +95,7 @@ def hull(parts: Sequence[Bounds]) -> Bounds:
 
 def is_row_local(node: n.Node) -> bool:
     """Tell whether a node is a scan with nothing but row-local nodes above it."""
-    while isinstance(node, n.Project | n.Filter | n.Tumble):
+    while isinstance(node, n.Project | n.Filter | n.Tumble | n.Hop):
         node = node.input
     return isinstance(node, n.Scan)
 
@@ -122,13 +122,15 @@ def of_sides(node: n.Join, wanted: Bounds) -> tuple[Bounds, Bounds]:
 
 
 def _row_local(
-    node: n.Project | n.Filter | n.Tumble | n.MaterializeProject, found: Bounds
+    node: n.Project | n.Filter | n.Tumble | n.Hop | n.MaterializeProject, found: Bounds
 ) -> Bounds:
     match node:
         case n.Filter():
             return found
         case n.Tumble():
             return _tumble(node, found)
+        case n.Hop():
+            return _hop(node, found)
         case n.Project() | n.MaterializeProject():
             mapped = ((name, _mapped(expr, found)) for name, expr in node.columns)
             return {name: bounds for name, bounds in mapped if bounds is not None}
@@ -157,6 +159,20 @@ def _tumble(node: n.Tumble, found: Bounds) -> Bounds:
     except OverflowError:
         return found
     return {**found, node.start: (low, high), node.end: ends}
+
+
+def _hop(node: n.Hop, found: Bounds) -> Bounds:
+    """The first window of the lowest time starts less than its size before it."""
+    if node.time not in found:
+        return found
+    low, high = found[node.time]
+    try:
+        last = align(high, node.slide, node.offset)
+        starts = shift(low, node.size, -1), last
+        ends = low, shift(last, node.size)
+    except OverflowError:
+        return found
+    return {**found, node.start: starts, node.end: ends}
 
 
 def _union(node: n.UnionAll, branches: Sequence[Bounds | None]) -> Bounds | None:

@@ -22,6 +22,8 @@ from floodmark.runtime.operators import (
     join,
     lookup_join,
     materialize_project,
+    over,
+    session,
     set_operation,
     union_all,
 )
@@ -159,6 +161,10 @@ class Evaluation:
                 return materialize_project.delta(node, self)
             case n.SetOperation():
                 return set_operation.delta(node, self)
+            case n.Session():
+                return session.delta(node, self)
+            case n.OverWindow():
+                return over.delta(node, self)
             case n.LookupJoin():
                 return lookup_join.delta(node, self)
             case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from floodmark.catalog.types import BIGINT, Field, Schema
@@ -47,10 +47,14 @@ class SetKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SetOperation(Binary):
-    """INTERSECT or EXCEPT [ALL]; the visible columns meet by position, hidden ones take no part."""
+    """INTERSECT or EXCEPT [ALL]; the visible columns meet by position, hidden ones take no part.
+
+    Of ALL, `copy` names the hidden number, from 1, of each of the rows that are equal.
+    """
 
     kind: SetKind
     all: bool
+    copy: str = field(default="__copy", kw_only=True)
 
     def __post_init__(self) -> None:
         left, right = ([f.type for f in _visible(side)] for side in self.inputs)
@@ -58,7 +62,8 @@ class SetOperation(Binary):
 
     @property
     def schema(self) -> Schema:
-        return _visible(self.left)
+        shown = _visible(self.left)
+        return (*shown, Field(self.copy, BIGINT, nullable=False)) if self.all else shown
 
 
 def _visible(node: Node) -> Schema:

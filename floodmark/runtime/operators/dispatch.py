@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from floodmark.analysis import stream_key
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import (
     aggregate,
     filter,
+    hop,
     join,
+    over,
     project,
     project_set,
+    session,
     set_operation,
     top_n,
     tumble,
@@ -25,8 +29,8 @@ if TYPE_CHECKING:
 
 
 BATCH = (
-    n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.UnionAll, n.Join, n.LookupJoin,
-    n.Aggregate, n.CloseAggregate, n.TopN, n.SetOperation, n.ProjectSet,
+    n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.Hop, n.Session, n.UnionAll, n.Join,
+    n.LookupJoin, n.Aggregate, n.CloseAggregate, n.TopN, n.OverWindow, n.SetOperation, n.ProjectSet,
 )  # fmt: skip
 """The nodes that have a batch form."""
 
@@ -62,6 +66,8 @@ def row_local(node: n.Node, evaluation: RowLocal) -> Rows | None:
             return project_set.delta(node, rows, evaluation.now, evaluation.seed(node.input))
         case n.Tumble():
             return tumble.delta(node, rows)
+        case n.Hop():
+            return hop.delta(node, rows)
         case _:
             raise AssertionError(f"{type(node).__name__} does not run incrementally")
 
@@ -81,6 +87,10 @@ def batch(
             return project_set.batch(node, frames[0], now, strict=strict)
         case n.Tumble():
             return tumble.batch(node, frames[0])
+        case n.Hop():
+            return hop.batch(node, frames[0])
+        case n.Session():
+            return session.batch(node, frames[0])
         case n.UnionAll():
             return union_all.batch(node, frames)
         case n.Join() | n.LookupJoin():
@@ -89,6 +99,8 @@ def batch(
             return aggregate.batch(node, frames[0], now, strict=strict)
         case n.TopN():
             return top_n.batch(node, frames[0])
+        case n.OverWindow():
+            return over.batch(node, frames[0], now, stream_key.of(node.input))
         case n.SetOperation():
             return set_operation.batch(node, frames[0], frames[1])
         case _:

@@ -1,4 +1,7 @@
-"""INTERSECT and EXCEPT [ALL]: recomputed for the rows that changed; NULLs are equal."""
+"""INTERSECT and EXCEPT [ALL]: recomputed for the rows that changed, by how often each side has one.
+
+NULLs are equal. Of ALL each copy of a row has its number, from 1, whatever order they come in.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from floodmark.runtime.evaluation import Evaluation
+
+_LEFT, _RIGHT = "__left", "__right"
+"""BIGINT: how many rows of the side are equal."""
 
 
 def delta(node: n.SetOperation, around: Evaluation) -> Rows | None:
@@ -34,10 +40,19 @@ def batch(
     node: n.SetOperation, left: DataFrame, right: DataFrame, apart: tuple[str, ...] = ()
 ) -> DataFrame:
     """Return the rows of the set operation: hidden columns take no part, but those of `apart`."""
-    left, right = (
-        frame.selectExpr(*map(quoted, (*_compared(child), *apart)))
-        for frame, child in ((left, node.left), (right, node.right))
+    names = [quoted(c) for c in (*_compared(node.left), *apart)]
+    others = [quoted(c) for c in (*_compared(node.right), *apart)]
+    renamed = [f"{b} AS {a}" for a, b in zip(names, others, strict=True)]
+    ours = left.selectExpr(*names, f"1L AS {_LEFT}", f"0L AS {_RIGHT}")
+    theirs = right.selectExpr(*renamed, f"0L AS {_LEFT}", f"1L AS {_RIGHT}")
+    counted = ours.unionAll(theirs).groupBy(*names).agg({_LEFT: "sum", _RIGHT: "sum"})
+    counted = counted.selectExpr(
+        *names, f"`sum({_LEFT})` AS {_LEFT}", f"`sum({_RIGHT})` AS {_RIGHT}"
     )
-    if node.kind is n.SetKind.INTERSECT:
-        return left.intersectAll(right) if node.all else left.intersect(right)
-    return left.exceptAll(right) if node.all else left.subtract(right)
+    intersects = node.kind is n.SetKind.INTERSECT
+    if not node.all:
+        there = f"{_LEFT} > 0 AND {_RIGHT} {'>' if intersects else '='} 0"
+        return counted.where(there).selectExpr(*names)
+    times = f"least({_LEFT}, {_RIGHT})" if intersects else f"{_LEFT} - {_RIGHT}"
+    copies = f"CASE WHEN {times} > 0 THEN sequence(1L, {times}) END"
+    return counted.selectExpr(*names, f"explode({copies}) AS {quoted(node.copy)}")

@@ -25,21 +25,23 @@ def micros(interval: n.Interval) -> int:
 def _columns(node: n.Tumble) -> list[str]:
     time = node.input.field(node.time)
     size, offset = micros(node.size), micros(node.offset)
-    since = f"({_to_micros(quoted(node.time), time.type)})"
+    since = f"({to_micros(quoted(node.time), time.type)})"
     start = f"{since} - pmod({since} - {offset}, {size})"
     return [
-        f"{_from_micros(start, time.type)} AS {quoted(node.start)}",
-        f"{_from_micros(f'{start} + {size}', time.type)} AS {quoted(node.end)}",
+        f"{from_micros(start, time.type)} AS {quoted(node.start)}",
+        f"{from_micros(f'{start} + {size}', time.type)} AS {quoted(node.end)}",
     ]
 
 
-def _to_micros(column: str, type_: SqlType) -> str:
+def to_micros(column: str, type_: SqlType) -> str:
+    """Return the text of a time as microseconds since 1970."""
     if type_.kind is Kind.TIMESTAMPTZ:
         return f"unix_micros({column})"
     return f"unix_micros(CAST({column} AS TIMESTAMP_LTZ))"
 
 
-def _from_micros(text: str, type_: SqlType) -> str:
+def from_micros(text: str, type_: SqlType) -> str:
+    """Return the text of microseconds since 1970 as a time."""
     return f"CAST(timestamp_micros({text}) AS {spark_type(type_)})"
 
 

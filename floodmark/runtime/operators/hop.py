@@ -1,0 +1,53 @@
+"""Hop: repeats each row for every window that holds its time column; a NULL time is in none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR
+from floodmark.plan import nodes as n
+from floodmark.runtime.operators.rows import Rows
+from floodmark.runtime.operators.tumble import from_micros, micros, to_micros
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_BACK = "__back"
+"""BIGINT: how many slides before the last window that holds the time."""
+
+
+def delta(node: n.Hop, rows: Rows) -> Rows:
+    """Return the changes, once per window; one that a row left and one that it entered are no pair.
+
+    A row on its way to the dead letters goes on once.
+    """
+    rows = replace(rows, kinded=False, carried=())
+    return rows.with_frame(_exploded(node, rows.frame, rows.passed, failing=rows.failing))
+
+
+def batch(node: n.Hop, frame: DataFrame) -> DataFrame:
+    """Return the rows once per window that holds them."""
+    return _exploded(node, frame, [])
+
+
+def _exploded(
+    node: n.Hop, frame: DataFrame, passed: list[str], *, failing: bool = False
+) -> DataFrame:
+    type_ = node.input.field(node.time).type
+    size, slide, offset = (micros(i) for i in (node.size, node.slide, node.offset))
+    since = to_micros(quoted(node.time), type_)
+    past = f"pmod({since} - {offset}, {slide})"
+    windows = f"({size + slide - 1} - {past}) div {slide}"
+    back = f"CASE WHEN {windows} > 0 THEN sequence(0L, {windows} - 1L) END"
+    if failing:
+        back = f"CASE WHEN {ERROR} IS NOT NULL THEN array(0L) ELSE {back} END"
+    kept = [*map(quoted, node.input.names), *passed]
+    exploded = frame.selectExpr(*kept, f"explode({back}) AS {_BACK}")
+    start = f"({since} - {past} - {_BACK} * {slide})"
+    bounds = [
+        f"{from_micros(start, type_)} AS {quoted(node.start)}",
+        f"{from_micros(f'{start} + {size}', type_)} AS {quoted(node.end)}",
+    ]
+    return exploded.selectExpr(*map(quoted, node.input.names), *bounds, *passed)
