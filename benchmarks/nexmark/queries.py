@@ -1,10 +1,11 @@
-"""The texts of the queries: in our dialect, and as other systems say them where they differ."""
+"""The texts of the queries, in our dialect and in those of other systems."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from benchmarks.nexmark.dialects import translated
 from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
@@ -25,14 +26,11 @@ def definition(name: str) -> str:
 
 
 def query(name: str, system: str) -> str:
-    """Return a query as a system says it: its own text, else ours.
-
-    `system` is `spark`, `streaming` or `flink`, the folder with what is said differently there.
-    """
+    """Return a query as `spark`, `streaming` or `flink` says it: its own text, else translated."""
     own = _FOLDER / system / f"{name}.sql"
-    text = own.read_text(encoding="utf-8") if own.exists() else definition(name)
-    _, _, body = _HEAD.sub("\0", text).rpartition("\0")
-    return body.strip().rstrip(";")
+    if own.exists():
+        return own.read_text(encoding="utf-8").strip().rstrip(";")
+    return translated(_HEAD.split(definition(name))[-1].strip().rstrip(";"), system)
 
 
 def schema(landing: Path) -> str:

@@ -1,0 +1,181 @@
+"""Catch-up over Nexmark against Flink and Spark: `python -m benchmarks.nexmark [--quick] …`.
+
+Every system reads the same Parquet files, one after the other for each query.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import publishing
+from benchmarks.chart import dots
+from benchmarks.measuring import Timing
+from benchmarks.nexmark import engine, flink, report, spark
+from benchmarks.nexmark.data import Data, prepared
+from benchmarks.nexmark.queries import NAMES
+from floodmark.errors import FloodmarkError
+from floodmark.spark.cache import cache_folder
+from floodmark.spark.confs import default_config
+from floodmark.spark.session import Sessions, open_sessions
+
+SYSTEMS = ("floodmark", "floodmark-20", "flink", "flink-keys", "streaming", "batch")
+QUICK = ("q1", "q4", "q12", "q20")
+WARM_UP_EVENTS = 50_000
+_RATES = "Nexmark: events per second, whole data set"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print the table; a complete run on a quiet machine is kept."""
+    chosen = _parser().parse_args(arguments)
+    if chosen.quick:
+        chosen.events, chosen.parts, chosen.queries = 50_000, 4, chosen.queries or QUICK
+    names, systems = chosen.queries or NAMES, chosen.systems or SYSTEMS
+    quiet = publishing.is_quiet()
+    data = Data(chosen.events, chosen.rate, chosen.parts, chosen.seed)
+    console = Console(width=180)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="floodmark-nexmark-")))
+        bench = Bench.opened(stack, folder, cache_folder() / "bench", systems)
+        warm = None if chosen.quick else Data(WARM_UP_EVENTS, chosen.rate, chosen.parts)
+        measured = bench.measure(names, systems, data, warm, chosen.repetitions, console)
+    console.print(report.table(measured, systems, data.events))
+    for name, row in measured.items():
+        for system, why in row.items():
+            if isinstance(why, str):
+                console.print(f"{name} {system}: {why}", soft_wrap=True, markup=False)
+    complete = names == NAMES and systems == SYSTEMS and not chosen.quick
+    if chosen.output or (complete and quiet):
+        _keep(measured, systems, data, chosen.output or publishing.RESULTS)
+    elif complete:
+        console.print(f"not kept: the load was {publishing.QUIET} or more")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchmarks.nexmark", description=__doc__)
+    parser.add_argument("--events", type=int, default=2_000_000)
+    parser.add_argument("--rate", type=int, default=10_000, help="events per second of event time")
+    parser.add_argument("--parts", type=int, default=20, help="files of each table: epochs")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--queries", type=_names(NAMES), help="such as q0,q4")
+    parser.add_argument("--systems", type=_names(SYSTEMS), help=", ".join(SYSTEMS))
+    parser.add_argument("--repetitions", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="50,000 events, four queries")
+    parser.add_argument("--output", type=Path, help="write results into this folder in any case")
+    return parser
+
+
+def _names(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
+    def parse(text: str) -> tuple[str, ...]:
+        found = tuple(text.split(","))
+        unknown = set(found) - set(known)
+        if unknown:
+            raise argparse.ArgumentTypeError(f"not known: {', '.join(sorted(unknown))}")
+        return found
+
+    return parse
+
+
+@dataclass
+class Bench:
+    """What is running: the Spark sessions and, where it is asked for, Flink."""
+
+    folder: Path
+    cache: Path
+    sessions: Sessions
+    flink: flink.Cluster | None
+    runs: int = 0
+
+    @staticmethod
+    def opened(stack: ExitStack, folder: Path, cache: Path, systems: tuple[str, ...]) -> Bench:
+        """Start what the systems need, until the stack ends."""
+        sessions = stack.enter_context(open_sessions(default_config()))
+        cluster = None
+        if any(system.startswith("flink") for system in systems):
+            (folder / "flink").mkdir()
+            found = flink.installed(cache)
+            cluster = stack.enter_context(flink.cluster(found, folder / "flink"))
+        return Bench(folder, cache, sessions, cluster)
+
+    def measure(
+        self,
+        names: tuple[str, ...],
+        systems: tuple[str, ...],
+        data: Data,
+        warm: Data | None,
+        repetitions: int,
+        console: Console,
+    ) -> report.Measured:
+        """Return the seconds of every query on every system, or why there are none."""
+        files = prepared(self.sessions.main, self.cache / "nexmark", data)
+        small = None
+        if warm is not None:
+            small = prepared(self.sessions.main, self.cache / "nexmark", warm)
+        measured: dict[str, dict[str, Timing | str]] = {}
+        for name in names:
+            times: dict[str, list[float]] = {}
+            row: dict[str, Timing | str] = {}
+            for number in range(repetitions + (small is not None)):
+                warming = small is not None and number == 0
+                for system in (s for s in systems if s not in row):
+                    source = files if small is None or number else small
+                    found = self._attempt(system, name, source)
+                    if isinstance(found, str):
+                        row[system] = found
+                    elif not warming:
+                        times.setdefault(system, []).append(found)
+                        console.print(f"{name} {system} {found:.2f} s")
+            row |= {s: Timing(tuple(t)) for s, t in times.items() if s not in row}
+            measured[name] = {s: row[s] for s in systems}
+        return measured
+
+    def _attempt(self, system: str, name: str, data: Path) -> float | str:
+        self.runs += 1
+        folder = self.folder / f"run-{self.runs}"
+        folder.mkdir()
+        try:
+            return self._run(system, name, data, folder)
+        except FloodmarkError as error:
+            return f"{error.code}: {error.message}"
+        except Exception as error:
+            return str(error).strip()[:500] or type(error).__name__
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _run(self, system: str, name: str, data: Path, folder: Path) -> float:
+        match system:
+            case "floodmark":
+                return engine.catch_up(name, data, folder, self.sessions).seconds
+            case "floodmark-20":
+                return engine.catch_up(name, data, folder, self.sessions, by_part=True).seconds
+            case "batch":
+                return spark.batch(self.sessions.main, name, data)
+            case "streaming":
+                return spark.streaming(self.sessions.main, name, data, folder)
+            case _:
+                assert self.flink is not None
+                return self.flink.run(name, data, keys=system == "flink-keys")
+
+
+def _keep(measured: report.Measured, systems: tuple[str, ...], data: Data, folder: Path) -> None:
+    rates = {
+        name: {s: data.events / t.median for s, t in row.items() if isinstance(t, Timing)}
+        for name, row in measured.items()
+    }
+    found = {
+        "data": {"events": data.events, "rate": data.rate, "parts": data.parts, "seed": data.seed},
+        "flink": flink.VERSION,
+        **report.as_json(measured),
+    }
+    publishing.keep("nexmark", found, dots(_RATES, "events per second", systems, rates), folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The table of rates and ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import geometric_mean
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.measuring import Timing
+
+Measured = Mapping[str, Mapping[str, Timing | str]]
+"""By query and system: the seconds, or why there are none."""
+RATIOS = (
+    ("floodmark", "batch"),
+    ("floodmark", "flink"),
+    ("floodmark", "flink-keys"),
+    ("floodmark-20", "streaming"),
+    ("floodmark-20", "flink"),
+)
+"""What is divided by what: the rate of the first by that of the second."""
+
+
+def ratio(row: Mapping[str, Timing | str], ours: str, other: str) -> float | None:
+    """Return how many times the rate of one system is that of another.
+
+    >>> ratio({"a": Timing((2.0,)), "b": Timing((1.0, 4.0, 6.0)), "c": "refused"}, "a", "b")
+    2.0
+    """
+    mine, theirs = row.get(ours), row.get(other)
+    if not isinstance(mine, Timing) or not isinstance(theirs, Timing):
+        return None
+    return theirs.median / mine.median
+
+
+def means(measured: Measured) -> dict[tuple[str, str], tuple[float, int]]:
+    """Return the geometric mean of each ratio and of how many queries it is."""
+    out = {}
+    for pair in RATIOS:
+        found = [r for row in measured.values() if (r := ratio(row, *pair)) is not None]
+        if found:
+            out[pair] = geometric_mean(found), len(found)
+    return out
+
+
+def table(measured: Measured, systems: tuple[str, ...], events: int) -> Table:
+    """Return thousands of events per second by query and system, and the ratios."""
+    shown = Table(title=f"{events:,} events; thousands of events per second, then ratios of them")
+    pairs = [p for p in RATIOS if set(p) <= set(systems)]
+    shown.add_column("query")
+    for system in systems:
+        shown.add_column(system, justify="right")
+    for ours, other in pairs:
+        shown.add_column(f"{ours} / {other}", justify="right")
+    for name, row in measured.items():
+        rates = [_rate(row.get(system), events) for system in systems]
+        shown.add_row(name, *rates, *(_ratio(ratio(row, *pair)) for pair in pairs))
+    found = means(measured)
+    last = [f"{found[p][0]:.2f} of {found[p][1]}" if p in found else "" for p in pairs]
+    shown.add_row("mean", *("" for _ in systems), *last, style="bold")
+    return shown
+
+
+def _rate(timing: Timing | str | None, events: int) -> str:
+    if not isinstance(timing, Timing):
+        return "" if timing is None else "-"
+    text = f"{events / timing.median / 1000:,.0f}"
+    if len(timing.seconds) == 1:
+        return text
+    low, high = (events / s / 1000 for s in (max(timing.seconds), min(timing.seconds)))
+    return f"{text} ({low:,.0f} to {high:,.0f})"
+
+
+def _ratio(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def as_json(measured: Measured) -> dict[str, Any]:
+    """Return the measures and the means."""
+    rows = {
+        name: {s: t.as_json() if isinstance(t, Timing) else {"not": t} for s, t in row.items()}
+        for name, row in measured.items()
+    }
+    mean = {
+        f"{a} / {b}": {"mean": round(m, 3), "of": n} for (a, b), (m, n) in means(measured).items()
+    }
+    return {"queries": rows, "geometric_means": mean}
