@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from floodmark.analysis.determinism import is_deterministic
+from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.objects import Kind
@@ -16,6 +18,7 @@ from floodmark.plan import nodes as n
 from floodmark.runtime.inputs import micros_of
 from floodmark.runtime.operators import dispatch
 from floodmark.spark.types import quoted
+from floodmark.spark.user_functions import register
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,11 +42,13 @@ class Difference:
 def compares(found: AnalysedObject) -> bool:
     """Tell whether the rows follow from the inputs at the cut alone.
 
-    What waits for a watermark or depends on now does not.
+    What waits for a watermark, depends on now or is evaluated once does not.
     """
     if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.emits_on_close:
         return False
-    return not any(isinstance(node, _WITH_TIME) for node in found.plan.nodes)
+    nodes = found.plan.nodes
+    again = all(is_deterministic(e) for node in nodes for e in expressions_of(node))
+    return again and not any(isinstance(node, _WITH_TIME) for node in nodes)
 
 
 def differences(floodmark: Floodmark, name: str) -> int:
@@ -109,5 +114,6 @@ def _rows(reader: Reader, node: n.Node, now: int) -> DataFrame:
     """Return a plan's rows; those that an expression refuses are left out, as in an epoch."""
     if isinstance(node, n.Scan):
         return reader.frame(node)
+    register(reader.tables.spark, expressions_of(node))
     frames = [_rows(reader, child, now) for child in node.inputs]
     return dispatch.batch(node, frames, reader.tables.spark, now)

@@ -295,6 +295,17 @@ class ValuesFiles:
             return None
         return self.stages.tables.read(handle, self.schema, prune(handle, None, within))
 
+    def once(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
+        """Store the fresh rows in place of all others; return them, or what is recorded."""
+        done = self.stages.writer.recorded(self.table)
+        if done is None:
+            handle = self.stages.handle_before(self.table)
+            files = self.stages.writer.write(self.table, fresh())
+            removes = () if handle is None else handle.files
+            done = self.stages.commit(self.table, self.schema, files, removes, handle)
+        self.stages.versions[self.table] = done.version
+        return self.stages.tables.of_epoch(done, self.schema, self.epoch)
+
     def keep(self, fresh: Callable[[], DataFrame], gone: Gone, live: str) -> DataFrame | None:
         """Store the fresh rows in place of those of the gone keys; return them read back.
 

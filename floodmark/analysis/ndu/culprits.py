@@ -16,6 +16,7 @@ from floodmark.plan.expressions import (
     ColumnRef,
     Expr,
     Now,
+    UserCall,
     columns_of,
     transform,
     walk,
@@ -32,7 +33,16 @@ def culprits(expressions: Iterable[Expr]) -> tuple[str, ...]:
 
 def is_volatile(expr: Expr) -> bool:
     """Tell whether two evaluations within one epoch may differ."""
-    return any(class_of(part) is Determinism.VOLATILE for part in walk(expr))
+    return asks_again(expr) or any(class_of(part) is Determinism.VOLATILE for part in walk(expr))
+
+
+def asks_again(expr: Expr) -> bool:
+    """Tell whether a user's function, not declared IMMUTABLE, is called.
+
+    Nothing tells what it gives the second time: not after a crash in the middle of an epoch either.
+    """
+    calls = (part for part in walk(expr) if isinstance(part, UserCall))
+    return any(class_of(call) is not Determinism.DETERMINISTIC for call in calls)
 
 
 def volatile_aggregate(call: AggCall) -> str | None:

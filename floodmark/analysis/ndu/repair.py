@@ -3,20 +3,26 @@
 A projection becomes a `MaterializeProject`; conditions, arguments and join conditions become
 columns of one below their operator. Over rows that are only added an argument becomes a column of
 a plain projection: what reads its input again keeps that input's rows, this column among them.
+What functions of users give is stored over any rows: an epoch that goes on after a crash uses what
+it had evaluated.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from floodmark.analysis import strategy
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.determinism import is_deterministic
+from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.keep_keys import hidden_name
-from floodmark.analysis.ndu.culprits import conjuncts, is_temporal, is_volatile
+from floodmark.analysis.ndu.culprits import asks_again, conjuncts, is_temporal, is_volatile
 from floodmark.analysis.rebuild import with_inputs
+from floodmark.catalog.functions import Determinism
 from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
+from floodmark.plan.determinism import class_of
 from floodmark.plan.expressions import (
     AggCall,
     BoolOp,
@@ -27,13 +33,15 @@ from floodmark.plan.expressions import (
 )
 
 Columns = tuple[tuple[str, Expr], ...]
+Wanted = Callable[[Expr], bool]
+"""Tells of which expressions the value must be kept."""
 
 
 def repair(plan: AnalysedPlan, *, everywhere: bool) -> n.Node:
     """Return the plan with its volatile expressions materialized; itself where there are none.
 
     With `everywhere` each one over updating input is; otherwise only those below an operator that
-    reads its input again.
+    reads its input again. Calls of users' functions that are not IMMUTABLE always are.
     """
     return _Repair(plan, everywhere).node(plan.root, again=False)
 
@@ -64,24 +72,26 @@ class _Repair:
         """Return a node repaired; `again`: something above reads its rows again."""
         below = again or self._rereads(node)
         rebuilt = with_inputs(node, tuple(self.node(c, again=below) for c in node.inputs))
-        if not (self.everywhere or below):
+        asks = any(asks_again(e) for e in expressions_of(rebuilt))
+        if not (self.everywhere or below or asks):
             return rebuilt
         updating = any(not self.plan[child].append_only for child in node.inputs)
+        wanted = is_volatile if self.everywhere or below else asks_again
         match rebuilt:
-            case n.Project() if updating:
-                return _project(rebuilt)
-            case n.Filter() if updating:
-                return _filter(rebuilt)
+            case n.Project() if updating or asks:
+                return _project(rebuilt, wanted if updating else asks_again)
+            case n.Filter() if updating or asks:
+                return _filter(rebuilt, wanted if updating else asks_again)
             case n.Join():
-                return self._join(node, rebuilt)
-            case n.LookupJoin() if updating and not self.plan[node.inputs[0]].append_only:
-                return _lookup(rebuilt)
+                return self._join(node, rebuilt, wanted, asks=asks)
+            case n.LookupJoin() if asks or not self.plan[node.inputs[0]].append_only:
+                return _lookup(rebuilt, wanted)
             case n.Aggregate() | n.CloseAggregate():
-                return _aggregate(rebuilt, stored=updating)
+                return _aggregate(rebuilt, wanted, stored=updating or asks)
             case n.OverWindow():
-                return _over(rebuilt, stored=updating)
-            case n.ProjectSet() if updating:
-                return _project_set(rebuilt)
+                return _over(rebuilt, wanted, stored=updating or asks)
+            case n.ProjectSet() if updating or asks:
+                return _project_set(rebuilt, wanted if updating else asks_again)
             case _:
                 return rebuilt
 
@@ -96,22 +106,22 @@ class _Repair:
             case _:
                 return False
 
-    def _join(self, node: n.Node, rebuilt: n.Join) -> n.Node:
+    def _join(self, node: n.Node, rebuilt: n.Join, wanted: Wanted, *, asks: bool) -> n.Node:
         """Pairs of an inner join are stored above it; otherwise each side stores its part."""
-        if rebuilt.residual is None or not is_volatile(rebuilt.residual):
+        if rebuilt.residual is None or not wanted(rebuilt.residual):
             return rebuilt
-        left, right = (not self.plan[child].append_only for child in node.inputs)
+        left, right = (asks or not self.plan[child].append_only for child in node.inputs)
         if rebuilt.kind is n.JoinKind.INNER:
             if not (left or right):
                 return rebuilt
             pairs = replace(rebuilt, residual=None)
             above = n.Filter(pairs, rebuilt.residual, span=rebuilt.span)
-            return _filter(above)
-        return _outer_join(rebuilt, (left, right))
+            return _filter(above, wanted)
+        return _outer_join(rebuilt, (left, right), wanted)
 
 
-def _project(node: n.Project) -> n.Node:
-    return _storing(node, tuple(name for name, expr in node.columns if is_volatile(expr)))
+def _project(node: n.Project, wanted: Wanted) -> n.Node:
+    return _storing(node, tuple(name for name, expr in node.columns if wanted(expr)))
 
 
 def _storing(node: n.Project, stored: tuple[str, ...]) -> n.Node:
@@ -120,9 +130,9 @@ def _storing(node: n.Project, stored: tuple[str, ...]) -> n.Node:
     return n.MaterializeProject(node.input, node.columns, stored, span=node.span)
 
 
-def _filter(node: n.Filter) -> n.Node:
+def _filter(node: n.Filter, wanted: Wanted) -> n.Node:
     """Store the outcome of the condition; comparisons with the time stay conditions."""
-    if not is_volatile(node.predicate):
+    if not wanted(node.predicate):
         return node
     parts = conjuncts(node.predicate)
     timed = tuple(p for p in parts if is_temporal(p))
@@ -133,18 +143,18 @@ def _filter(node: n.Filter) -> n.Node:
     return n.Project(kept, _same(node.input))
 
 
-def _lookup(node: n.LookupJoin) -> n.LookupJoin:
+def _lookup(node: n.LookupJoin, wanted: Wanted) -> n.LookupJoin:
     """Store what a condition reads of the left row alone; the rest is stored with the lookup."""
-    if node.residual is None or not is_volatile(node.residual):
+    if node.residual is None or not wanted(node.residual):
         return node
     left = _Pulled(node.left, {*node.left.names, *node.right.names})
     names = frozenset(node.left.names)
-    parts = [_pull(p, left, names) for p in conjuncts(node.residual)]
+    parts = [_pull(p, left, names, wanted) for p in conjuncts(node.residual)]
     rest = _all_of(tuple(parts))
     return replace(node, left=left.node(stored=True), residual=rest)
 
 
-def _outer_join(node: n.Join, updating: tuple[bool, bool]) -> n.Join:
+def _outer_join(node: n.Join, updating: tuple[bool, bool], wanted: Wanted) -> n.Join:
     """Evaluate each volatile condition once per row of the side whose columns it reads.
 
     One that reads neither side counts for the left row; one that reads both stays, and is refused.
@@ -155,10 +165,10 @@ def _outer_join(node: n.Join, updating: tuple[bool, bool]) -> n.Join:
     lefts, rights = frozenset(node.left.names), frozenset(node.right.names)
     parts: list[Expr] = []
     for part in conjuncts(node.residual):
-        if is_volatile(part) and columns_of(part) <= rights and columns_of(part):
+        if wanted(part) and columns_of(part) <= rights and columns_of(part):
             part = right.column(part)
-        elif is_volatile(part):
-            part = _pull(part, left, lefts)
+        elif wanted(part):
+            part = _pull(part, left, lefts, wanted)
         parts.append(part)
     return replace(
         node,
@@ -168,14 +178,14 @@ def _outer_join(node: n.Join, updating: tuple[bool, bool]) -> n.Join:
     )
 
 
-def _pull(part: Expr, side: _Pulled, names: frozenset[str]) -> Expr:
-    return side.column(part) if is_volatile(part) and columns_of(part) <= names else part
+def _pull(part: Expr, side: _Pulled, names: frozenset[str], wanted: Wanted) -> Expr:
+    return side.column(part) if wanted(part) and columns_of(part) <= names else part
 
 
 def _aggregate(
-    node: n.Aggregate | n.CloseAggregate, *, stored: bool
+    node: n.Aggregate | n.CloseAggregate, wanted: Wanted, *, stored: bool
 ) -> n.Aggregate | n.CloseAggregate:
-    below = _Pulled(node.input)
+    below = _Pulled(node.input, wanted=wanted)
     calls = tuple((name, _call(call, below)) for name, call in node.aggregates)
     if not below.columns:
         return node
@@ -191,8 +201,8 @@ def _call(call: AggCall, below: _Pulled) -> AggCall:
     )
 
 
-def _over(node: n.OverWindow, *, stored: bool) -> n.Node:
-    below = _Pulled(node.input)
+def _over(node: n.OverWindow, wanted: Wanted, *, stored: bool) -> n.Node:
+    below = _Pulled(node.input, wanted=wanted)
     calls = tuple(
         (
             name,
@@ -210,15 +220,16 @@ def _over(node: n.OverWindow, *, stored: bool) -> n.Node:
     return n.Project(over, _same(node))
 
 
-def _project_set(node: n.ProjectSet) -> n.Node:
-    """Store the arguments; a set-returning function that is volatile itself is refused."""
-    if not isinstance(node.call, Call):
-        return node
-    below = _Pulled(node.input)
-    args = tuple(below.volatile(a) for a in node.call.args)
+def _project_set(node: n.ProjectSet, wanted: Wanted) -> n.Node:
+    """Store the arguments; of a function that is volatile itself, all the rows that it gives."""
+    below = _Pulled(node.input, wanted=wanted)
+    call = node.call
+    if isinstance(call, Call) and class_of(call) is Determinism.DETERMINISTIC:
+        call = replace(call, args=tuple(below.volatile(a) for a in call.args))
+    else:
+        call = below.volatile(call)
     if not below.columns:
         return node
-    call = replace(node.call, args=args)
     repeated = replace(node, input=below.node(stored=True), call=call)
     return n.Project(repeated, _same(node))
 
@@ -226,8 +237,11 @@ def _project_set(node: n.ProjectSet) -> n.Node:
 class _Pulled:
     """Expressions that become columns below an operator; `taken` are names that it has already."""
 
-    def __init__(self, input_: n.Node, taken: set[str] | None = None) -> None:
+    def __init__(
+        self, input_: n.Node, taken: set[str] | None = None, wanted: Wanted = is_volatile
+    ) -> None:
         self._input = input_
+        self._wanted = wanted
         self._taken = set(input_.names) if taken is None else taken
         self.columns: list[tuple[str, Expr]] = []
 
@@ -242,8 +256,8 @@ class _Pulled:
         return ColumnRef(expr.type, name, span=expr.span)
 
     def volatile(self, expr: Expr) -> Expr:
-        """Return the expression, or the column that holds it where it is volatile."""
-        return self.column(expr) if is_volatile(expr) else expr
+        """Return the expression, or the column that holds it where its value must be kept."""
+        return self.column(expr) if self._wanted(expr) else expr
 
     def node(self, *, stored: bool) -> n.Node:
         """Return the input with the columns; `stored`: their values are kept by its key."""

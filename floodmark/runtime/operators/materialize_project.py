@@ -3,7 +3,9 @@
 The new row of a change is evaluated and stored; an old row takes what was stored for its key and
 computes the other columns again. A row that a stored column refuses is stored with its error, so
 that its dead letter is taken back with it. Where the object's own table holds key and columns
-there is no state: old rows travel as their keys (`Rows.replacing`) up to the root.
+there is no state: old rows travel as their keys (`Rows.replacing`) up to the root. Over rows that
+are only added nothing is taken back: the state holds the rows of one epoch, for the case that it is
+interrupted after something has used them.
 """
 
 from __future__ import annotations
@@ -42,9 +44,32 @@ def delta(node: n.MaterializeProject, around: Evaluation) -> Rows | None:
     frame = consolidated(node.input, around)
     if frame is None:
         return None
+    if around.plan[node.input].append_only:
+        return _evaluated(node, frame, around)
     if around.plan[node].own_table:
         return _keys_and_new_rows(node, frame, around)
     return _from_state(node, frame, around.plan[node.input].stream_key, around)
+
+
+def _evaluated(node: n.MaterializeProject, frame: DataFrame, around: Evaluation) -> Rows | None:
+    """Return rows that are only added as they were evaluated first, whenever the epoch goes on."""
+    schema = (*node.schema, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
+    state = around.stages.stored_values(f"{around.name(node)}_evaluated", schema)
+
+    def fresh() -> DataFrame:
+        seeded, seed = _seeded(node, frame, around)
+        compiled = {name: compile_expr(e, around.now, seed) for name, e in node.columns}
+        error = error_column(_labelled(node, compiled), list(node.input.names))
+        values = [f"{c.value} AS {quoted(name)}" for name, c in compiled.items()]
+        rows = seeded.selectExpr(*values, error or f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
+        return rows.selectExpr(*map(quoted, node.names), ERROR, stamped(state.epoch))
+
+    stored = state.once(fresh)
+    if stored is None:
+        return None
+    names = [quoted(name) for name in node.names]
+    rows = stored.selectExpr(*names, f"CAST(1 AS INT) AS {WEIGHT}", ERROR)
+    return Rows(rows, failing=True, inserts=True)
 
 
 def _keys_and_new_rows(node: n.MaterializeProject, frame: DataFrame, around: Evaluation) -> Rows:

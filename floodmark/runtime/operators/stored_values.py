@@ -38,6 +38,9 @@ class StoredValues(Protocol):
         `live` tells which of the others stay. An epoch that is recorded keeps what it recorded.
         """
 
+    def once(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
+        """Store the fresh rows in place of all others; return them, or what is recorded."""
+
 
 @dataclass(frozen=True)
 class Gone:
