@@ -120,8 +120,7 @@ def rereadable(node: n.Node) -> bool:
             return all(rereadable(b) for b in node.branches)
         case n.Join():
             exact = node.residual is None or is_deterministic(node.residual)
-            running = node.kind in (n.JoinKind.INNER, n.JoinKind.LEFT)
-            return running and exact and rereadable(node.left) and rereadable(node.right)
+            return exact and rereadable(node.left) and rereadable(node.right)
         case _:
             return False
 

@@ -106,19 +106,24 @@ def _aggregate(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> Str
 
 
 def _join(node: n.Join) -> Strategy:
-    keys = tuple(a for a, _ in node.equi)
+    left, right = ([p[i] for p in node.equi] for i in (0, 1))
     match node.kind:
         case n.JoinKind.INNER:
             return _DELTA
         case n.JoinKind.SEMI | n.JoinKind.ANTI:
-            why = "a match decides whether a left row is there"
+            return _kept("left", left, "a match decides whether a left row is there")
         case n.JoinKind.LEFT:
-            why = "a left row without a match is padded"
-            text = f"exact delta of the left side; {_recomputed('keys', keys, why)}"
-            return Strategy(Computed.SCOPE, text, keys)
-        case _:
-            why = "rows without a match are padded"
-    return Strategy(Computed.SCOPE, _recomputed("keys", keys, why), keys)
+            return _kept("left", left, "a left row without a match is padded")
+        case n.JoinKind.RIGHT:
+            return _kept("right", right, "a right row without a match is padded")
+        case n.JoinKind.FULL:
+            keys, why = tuple(left), "rows without a match are padded"
+            return Strategy(Computed.SCOPE, _recomputed("keys", keys, why), keys)
+
+
+def _kept(side: str, keys: list[str], why: str) -> Strategy:
+    recomputed = _recomputed("keys", tuple(keys), why)
+    return Strategy(Computed.SCOPE, f"exact delta of the {side} side; {recomputed}", tuple(keys))
 
 
 def _top(node: n.TopN, mode: ChangelogMode) -> Strategy:

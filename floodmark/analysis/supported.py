@@ -115,8 +115,7 @@ def _reason(node: n.Node) -> str | None:
                 return f"{ordered[0]} with DISTINCT or ORDER BY"
             return next((c.function for c in calls if is_order_sensitive(c)), None)
         case n.Join():
-            running = (n.JoinKind.INNER, n.JoinKind.LEFT)
-            return None if node.kind in running else f"a {node.kind.value} join"
+            return None
         case n.LookupJoin():
             return None if rereadable(node.right) else "a lookup in a query that nothing stores"
         case n.TopN():

@@ -19,6 +19,7 @@ from floodmark.runtime.operators import (
     aggregate,
     close_aggregate,
     dispatch,
+    full_join,
     join,
     lookup_join,
     materialize_project,
@@ -27,7 +28,7 @@ from floodmark.runtime.operators import (
     set_operation,
     union_all,
 )
-from floodmark.runtime.operators.rows import Rows, weighted
+from floodmark.runtime.operators.rows import Rows, empty, weighted
 from floodmark.runtime.operators.stored_values import StoredValues
 from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
@@ -148,6 +149,8 @@ class Evaluation:
                     return None
                 rows = dispatch.batch(node, [], self.inputs.spark, self.now)
                 return Rows(weighted(rows), consolidated=True)
+            case n.Join(kind=n.JoinKind.FULL):
+                return full_join.delta(node, self)
             case n.Join():
                 sides = _Sides(self, node)
                 changes = join.delta(node, sides, self.now)
@@ -238,6 +241,7 @@ class Evaluation:
             case n.Join():
                 sides = zip((node.left, node.right), bounds.of_sides(node, within), strict=True)
                 frames = [self._rows(side, read, w) for side, w in sides]
+                frames = self._with_empty(node, frames)
             case _ if within and bounds.is_row_local(node):
                 return self._local(node, read, bounds.keeper(node, within))
             case n.Scan():
@@ -256,6 +260,15 @@ class Evaluation:
         if len(present) < len(frames):
             return None
         return dispatch.batch(node, present, self.inputs.spark, self.now)
+
+    def _with_empty(self, node: n.Join, frames: list[DataFrame | None]) -> list[DataFrame | None]:
+        """Return the sides, no rows in the place of one that is not there yet but may be empty."""
+        left, right = frames
+        if left is None and right is not None and node.kind.pads_left:
+            left = empty(self.inputs.spark, node.left)
+        if right is None and left is not None and node.keeps_unmatched:
+            right = empty(self.inputs.spark, node.right)
+        return [left, right]
 
     def _union(self, node: n.UnionAll, frames: list[DataFrame | None]) -> DataFrame | None:
 
@@ -305,14 +318,16 @@ class _Sides:
 
         An inner join reads a side for the other one's changes; padded rows depend on both.
         """
-        left, right = (self.evaluation.bounds(s) for s in (self.node.left, self.node.right))
-        of_left = {b: left[a] for a, b in self.node.equi if a in left}
-        of_right = {b: right[b] for _, b in self.node.equi if b in right}
-        if node is self.node.left:
-            return {a: of_right[b] for a, b in self.node.equi if b in of_right}
+        kept, other = join.roles(self.node)
+        pairs = [(b, a) if other is self.node.left else (a, b) for a, b in self.node.equi]
+        mine, theirs = self.evaluation.bounds(kept), self.evaluation.bounds(other)
+        of_kept = {b: mine[a] for a, b in pairs if a in mine}
+        of_other = {b: theirs[b] for _, b in pairs if b in theirs}
+        if node is kept:
+            return {a: of_other[b] for a, b in pairs if b in of_other}
         inner = self.node.kind is n.JoinKind.INNER
-        changed = self.evaluation.delta(self.node.right) is not None
-        return of_left if inner or not changed else bounds.hull([of_left, of_right])
+        changed = self.evaluation.delta(other) is not None
+        return of_kept if inner or not changed else bounds.hull([of_kept, of_other])
 
     def keep(self) -> None:
         """Record both arrangements, also where the join did not need their new rows."""

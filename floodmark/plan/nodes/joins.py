@@ -54,6 +54,11 @@ class Pairing(Binary):
             check_reads(self, columns_of(self.residual), both)
 
     @property
+    def keeps_unmatched(self) -> bool:
+        """Tell whether a left row without a match is kept."""
+        return self.kind.pads_right or self.kind is JoinKind.ANTI
+
+    @property
     def schema(self) -> Schema:
         left, right = self.left.schema, self.right.schema
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):

@@ -1,9 +1,11 @@
-"""Inner and left join.
+"""Joins.
 
 Inner: ΔL ⋈ R_old ∪ L_new ⋈ ΔR. Left: ΔL ⟕ R_old, and for the keys K that ΔR touches
-L_new⋉K ⟕ R_new − L_new⋉K ⟕ R_old. A side that did not change is not read for itself. Keys compare
-as SQL says: NULL equals nothing. A pair that the residual condition refuses is a dead letter and
-counts as a match: its left row is not padded.
+L_new⋉K ⟕ R_new − L_new⋉K ⟕ R_old. Semi and anti join are computed as the left join is, the right
+join with the sides exchanged; the full join for the touched keys (`full_join`). A side that did not
+change is not read for itself. Keys compare as SQL says: NULL equals nothing. A pair that the
+residual condition refuses is a dead letter and counts as a match: its row is not padded, and an
+anti join does not keep it.
 """
 
 from __future__ import annotations
@@ -23,8 +25,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-_LEFT, _RIGHT = "__has_left", "__has_right"
+LEFT, RIGHT = "__has_left", "__has_right"
 """BOOLEAN: the side of a joined row is a row, not padding."""
+_HOW = {
+    n.JoinKind.INNER: "inner",
+    n.JoinKind.LEFT: "left",
+    n.JoinKind.RIGHT: "right",
+    n.JoinKind.FULL: "full",
+    n.JoinKind.SEMI: "left_semi",
+    n.JoinKind.ANTI: "left_anti",
+}
 
 
 class Sides(Protocol):
@@ -48,21 +58,22 @@ class Sides(Protocol):
 
 
 def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
-    """Return the changes of the join."""
-    changed = sides.changes(node.left), sides.changes(node.right)
+    """Return the changes of a join that is not full."""
+    kept, other = roles(node)
+    changed = sides.changes(kept), sides.changes(other)
     once = None in changed
-    left, right = (sides.delta(side, once=once) for side in (node.left, node.right))
+    mine, theirs = (sides.delta(side, once=once) for side in (kept, other))
     parts: list[DataFrame | None] = []
-    if left is not None:
-        parts.append(padded_or_joined(node, left, sides.old(node.right), now))
-    if right is not None:
-        after = sides.new(node.left)
+    if mine is not None:
+        parts.append(_of_kept(node, mine, sides.old(other), now))
+    if theirs is not None:
+        after = sides.new(kept)
         if node.kind is n.JoinKind.INNER:
-            parts.append(_join(node, after, right, now))
+            parts.append(_join(node, after, theirs, now))
         elif after is not None:
-            touched = weighted(_touching(node, after, right, few=sides.few))
-            parts.append(padded_or_joined(node, touched, sides.new(node.right), now))
-            before = padded_or_joined(node, touched, sides.old(node.right), now)
+            touched = weighted(_touching(node, after, theirs, few=sides.few))
+            parts.append(_of_kept(node, touched, sides.new(other), now))
+            before = _of_kept(node, touched, sides.old(other), now)
             parts.append(None if before is None else flipped(before))
     present = [part for part in parts if part is not None]
     if not present:
@@ -72,44 +83,61 @@ def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
     return Rows(frame, failing=failing, inserts=_inserts(node, *changed))
 
 
-def _inserts(node: n.Join, left: Rows | None, right: Rows | None) -> bool:
-    """Tell whether the join only gains rows: so do its inputs, and no padding is taken back."""
-    grows = all(side is None or side.inserts for side in (left, right))
-    return grows and (node.kind is n.JoinKind.INNER or right is None)
+def roles(node: n.Join) -> tuple[n.Node, n.Node]:
+    """Return the side whose rows are kept, padded or not, and the other one."""
+    right = node.kind is n.JoinKind.RIGHT
+    return (node.right, node.left) if right else (node.left, node.right)
+
+
+def _inserts(node: n.Join, kept: Rows | None, other: Rows | None) -> bool:
+    """Tell whether the join only gains rows: its inputs do, and nothing is taken back for them."""
+    grows = all(side is None or side.inserts for side in (kept, other))
+    return grows and (node.kind is n.JoinKind.INNER or other is None)
 
 
 def batch(node: n.Pairing, left: DataFrame, right: DataFrame, now: int) -> DataFrame:
     """Return the joined rows, for any kind of join; pairs that ON refuses are left out."""
-    how = {
-        n.JoinKind.INNER: "inner",
-        n.JoinKind.LEFT: "left",
-        n.JoinKind.RIGHT: "right",
-        n.JoinKind.FULL: "full",
-        n.JoinKind.SEMI: "left_semi",
-        n.JoinKind.ANTI: "left_anti",
-    }[node.kind]
-    condition = _condition(node, now)
+    how = _HOW[node.kind]
+    condition = _holds(node, now) if how == "left_semi" else _condition(node, now)
     if condition is None:
         return left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
-    names = [quoted(c) for c in node.names]
     failing = failing_residual(node, now)
-    if failing is None or how in ("left_semi", "left_anti"):
+    names = [quoted(c) for c in node.names]
+    if failing is None or node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
         return left.join(right, condition, how).selectExpr(*names)
-    left, right = _flagged(left, _LEFT), _flagged(right, _RIGHT)
-    joined = left.join(right, condition, how)
-    refused = f"{_LEFT} AND {_RIGHT} AND ({failing.error}) IS NOT NULL"
+    joined = flagged(left, LEFT).join(flagged(right, RIGHT), condition, how)
+    refused = f"{LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL"
     return joined.where(f"NOT coalesce({refused}, false)").selectExpr(*names)
+
+
+def condition_of(node: n.Pairing, now: int, *more: str) -> str:
+    """Return the text that is TRUE for a match: ON is TRUE, or has no value; empty for all."""
+    parts = [*_equal(node), *more]
+    if node.residual is not None:
+        found = compile_expr(node.residual, now)
+        refused = "" if found.error is None else f"({found.error}) IS NOT NULL OR "
+        parts.append(f"({refused}({found.value}))")
+    return " AND ".join(parts)
 
 
 def _condition(node: n.Pairing, now: int) -> Column | None:
     from pyspark.sql import functions as F
 
-    parts = [f"{quoted(a)} = {quoted(b)}" for a, b in node.equi]
-    if node.residual is not None:
-        found = compile_expr(node.residual, now)
-        refused = "" if found.error is None else f"({found.error}) IS NOT NULL OR "
-        parts.append(f"({refused}({found.value}))")
+    text = condition_of(node, now)
+    return F.expr(text) if text else None
+
+
+def _holds(node: n.Pairing, now: int) -> Column | None:
+    """Return the condition for a pair to be TRUE; the value of one that is refused is NULL."""
+    from pyspark.sql import functions as F
+
+    residual = [] if node.residual is None else [f"({compile_expr(node.residual, now).value})"]
+    parts = [*_equal(node), *residual]
     return F.expr(" AND ".join(parts)) if parts else None
+
+
+def _equal(node: n.Pairing) -> list[str]:
+    return [f"{quoted(a)} = {quoted(b)}" for a, b in node.equi]
 
 
 def failing_residual(node: n.Pairing, now: int) -> Compiled | None:
@@ -120,22 +148,57 @@ def failing_residual(node: n.Pairing, now: int) -> Compiled | None:
     return None if found.error is None else found
 
 
-def _flagged(frame: DataFrame, name: str) -> DataFrame:
+def flagged(frame: DataFrame, name: str) -> DataFrame:
+    """Return the rows with a column that is TRUE."""
     return frame.selectExpr("*", f"true AS {name}")
 
 
-def _error(node: n.Pairing, failing: Compiled) -> str:
-    """Return the text of `__error` of a joined row; padding has no right row to refuse."""
+def pair_error(node: n.Pairing, failing: Compiled, *real: str) -> str:
+    """Return the text of `__error` of a joined row; padding (`real` is not TRUE) has no error."""
     assert failing.error is not None and node.residual is not None
     label = node.residual.span.text if node.residual.span is not None else ""
-    struct = error_struct(failing.error, label or "ON", list(node.names))
-    return f"CASE WHEN {_RIGHT} AND ({failing.error}) IS NOT NULL THEN {struct} END AS {ERROR}"
+    columns = [*node.left.names, *node.right.names]
+    struct = error_struct(failing.error, label or "ON", columns)
+    tests = " AND ".join([*real, f"({failing.error}) IS NOT NULL"])
+    return f"CASE WHEN {tests} THEN {struct} END AS {ERROR}"
 
 
 def _always() -> Column:
     from pyspark.sql import functions as F
 
     return F.lit(True)
+
+
+def _of_kept(node: n.Join, kept: DataFrame, other: DataFrame | None, now: int) -> DataFrame | None:
+    """Return what the join makes of weighted rows of the side that it keeps; None for nothing."""
+    match node.kind:
+        case n.JoinKind.SEMI | n.JoinKind.ANTI:
+            return _reduced(node, kept, other, now)
+        case n.JoinKind.RIGHT:
+            return _mirrored(node, kept, other, now)
+        case _:
+            return padded_or_joined(node, kept, other, now)
+
+
+def _reduced(node: n.Join, left: DataFrame, right: DataFrame | None, now: int) -> DataFrame | None:
+    """Return the left rows that a semi or anti join keeps, and the pairs that ON refuses."""
+    anti, failing = node.kind is n.JoinKind.ANTI, failing_residual(node, now)
+    columns = [*map(quoted, node.names), WEIGHT]
+    if right is None:
+        return left.selectExpr(*columns, *_no_error(failing)) if anti else None
+    condition = _condition(node, now) if anti else _holds(node, now)
+    test = _always() if condition is None else condition
+    kept = left.join(right, test, _HOW[node.kind]).selectExpr(*columns, *_no_error(failing))
+    if failing is None:
+        return kept
+    refused = left.join(right, _refuses(node, failing), "inner")
+    return kept.unionAll(refused.selectExpr(*columns, pair_error(node, failing)))
+
+
+def _refuses(node: n.Pairing, failing: Compiled) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.expr(" AND ".join([*_equal(node), f"({failing.error}) IS NOT NULL"]))
 
 
 def padded_or_joined(
@@ -147,10 +210,26 @@ def padded_or_joined(
         return _pairs(node, left, right, how, now)
     if node.kind is n.JoinKind.INNER:
         return None
-    padding = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.right.schema]
-    failing = failing_residual(node, now) is not None
-    error = [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"] if failing else []
-    return left.selectExpr(*map(quoted, node.left.names), *padding, WEIGHT, *error)
+    failing = failing_residual(node, now)
+    columns = [*map(quoted, node.left.names), *nulls(node.right), WEIGHT]
+    return left.selectExpr(*columns, *_no_error(failing))
+
+
+def _mirrored(node: n.Join, right: DataFrame, left: DataFrame | None, now: int) -> DataFrame:
+    """Right join: join right changes, which carry the weight, with left rows."""
+    if left is not None:
+        return _pairs(node, left, right, "right", now)
+    columns = [*nulls(node.left), *map(quoted, node.right.names), WEIGHT]
+    return right.selectExpr(*columns, *_no_error(failing_residual(node, now)))
+
+
+def nulls(node: n.Node) -> list[str]:
+    """Return the texts of a node's columns, all NULL."""
+    return [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.schema]
+
+
+def _no_error(failing: Compiled | None) -> list[str]:
+    return [] if failing is None else [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"]
 
 
 def _join(node: n.Join, left: DataFrame | None, right: DataFrame, now: int) -> DataFrame | None:
@@ -161,20 +240,27 @@ def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: in
     """Return the node's columns, the weight that one side carries, and `__error` if ON can fail."""
     condition = _condition(node, now)
     failing = failing_residual(node, now)
-    extra = [] if failing is None else [_error(node, failing)]
-    if failing is not None:
-        right = _flagged(right, _RIGHT)
-    joined = left.crossJoin(right) if condition is None else left.join(right, condition, how)
+    extra = []
+    if failing is not None and how == "right":
+        left, extra = flagged(left, LEFT), [pair_error(node, failing, LEFT)]
+    elif failing is not None:
+        right, extra = flagged(right, RIGHT), [pair_error(node, failing, RIGHT)]
+    if condition is None:
+        joined = left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
+    else:
+        joined = left.join(right, condition, how)
     return joined.selectExpr(*map(quoted, node.names), WEIGHT, *extra)
 
 
-def _touching(node: n.Join, left: DataFrame, right_changes: DataFrame, *, few: bool) -> DataFrame:
-    """Return the left rows whose key occurs among the right side's changes."""
+def _touching(node: n.Join, kept: DataFrame, changes: DataFrame, *, few: bool) -> DataFrame:
+    """Return the kept rows whose key occurs among the other side's changes."""
     from pyspark.sql import functions as F
 
     if not node.equi:
-        return left
-    names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(node.equi)]
-    keys = right_changes.selectExpr(*(f"{quoted(b)} AS {k}" for _, k, b in names)).distinct()
+        return kept
+    right = node.kind is n.JoinKind.RIGHT
+    pairs = [(b, a) if right else (a, b) for a, b in node.equi]
+    names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(pairs)]
+    keys = changes.selectExpr(*(f"{quoted(b)} AS {k}" for _, k, b in names))
     condition = " AND ".join(f"{quoted(a)} = {k}" for a, k, _ in names)
-    return left.join(hinted(keys, few), F.expr(condition), "left_semi")
+    return kept.join(hinted(keys, few), F.expr(condition), "left_semi")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import INT, VARCHAR, Field, struct_of
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
+from floodmark.plan.nodes import Node
 from floodmark.spark.expressions import Compiled
-from floodmark.spark.types import quoted
+from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 ERROR_FIELD = Field(
     ERROR, struct_of(("code", INT), ("expression", VARCHAR), ("row", VARCHAR), ("place", VARCHAR))
@@ -117,6 +118,12 @@ def flipped(frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
     return frame.withColumn(WEIGHT, F.expr(f"-{WEIGHT}"))
+
+
+def empty(spark: SparkSession, node: Node) -> DataFrame:
+    """Return no rows, with a node's columns."""
+    nulls = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.schema]
+    return spark.range(0).selectExpr(*nulls)
 
 
 def weighted(frame: DataFrame, weight: int = 1) -> DataFrame:

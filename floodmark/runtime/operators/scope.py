@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import WEIGHT
+from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.bounds import Bounds, hull
 from floodmark.runtime.operators import keyed
-from floodmark.runtime.operators.rows import Rows
-from floodmark.spark.types import quoted, spark_type
+from floodmark.runtime.operators.rows import Rows, empty
+from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,8 +32,13 @@ Batch = Callable[[list["DataFrame"]], "DataFrame"]
 """The operator over inputs that all have `__after`: rows that differ in it never meet."""
 
 
-def delta(node: n.Node, scopes: Scopes, batch: Batch, around: Evaluation) -> Rows | None:
-    """Return the changes of a node: of the scopes that the changes of its inputs touch."""
+def delta(
+    node: n.Node, scopes: Scopes, batch: Batch, around: Evaluation, *, failing: bool = False
+) -> Rows | None:
+    """Return the changes of a node: of the scopes that the changes of its inputs touch.
+
+    With `failing` the batch form gives `__error`, too: a row that has it goes to the dead letters.
+    """
     changes = [around.settled(child) for child in node.inputs]
     if all(frame is None for frame in changes):
         return None
@@ -46,7 +51,8 @@ def delta(node: n.Node, scopes: Scopes, batch: Batch, around: Evaluation) -> Row
     rows = batch(inputs)
     names = [quoted(c) for c in node.names]
     weight = f"CASE WHEN {AFTER} THEN 1 ELSE -1 END AS {WEIGHT}"
-    return Rows(rows.selectExpr(*names, weight))
+    error = [ERROR] if failing else []
+    return Rows(rows.selectExpr(*names, weight, *error), failing=failing)
 
 
 def _touched(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame | None:
@@ -95,8 +101,7 @@ def _tagged(
         if frame is not None
     ]
     if not parts:
-        nulls = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in child.schema]
-        return around.inputs.spark.range(0).selectExpr(*nulls, f"TRUE AS {AFTER}")
+        return empty(around.inputs.spark, child).selectExpr("*", f"TRUE AS {AFTER}")
     rows = reduce(lambda a, b: a.unionAll(b), parts)
     if keys is None or not scope:
         return rows
