@@ -7,7 +7,7 @@ PACKAGES := floodmark assets demo jobs resources sensors
 export DAGSTER_HOME := $(CURDIR)/.dagster
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock demo demo-year ui test test-fast test-long check bench bench-epoch golden docs clean
+.PHONY: help install lock demo demo-year ui test test-fast test-long check bench bench-epoch bench-history bench-delta bench-nexmark golden docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ —/'
@@ -53,10 +53,19 @@ check: install ## Style, types, layers, docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-epoch ## All benchmarks
+bench: bench-epoch bench-history bench-delta bench-nexmark ## All benchmarks
 
 bench-epoch: install ## An epoch of 1,000 rows against delta-spark
 	$(BIN)/python -m benchmarks.epoch
+
+bench-history: install ## An epoch after 1, 10 and 100 times the history
+	$(BIN)/python -m benchmarks.history $(OPTIONS)
+
+bench-delta: install ## 1 % of the input changed, against recomputing the views
+	$(BIN)/python -m benchmarks.delta $(OPTIONS)
+
+bench-nexmark: install ## Nexmark against Flink, Structured Streaming and Spark batch
+	$(BIN)/python -m benchmarks.nexmark $(OPTIONS)
 
 golden: install ## Rewrite the golden plans; review the diff
 	$(BIN)/python -m tests.golden.rewrite

@@ -97,3 +97,24 @@ def chain(root: Path) -> Case:
         "CREATE MATERIALIZED VIEW common AS SELECT n, keys FROM sizes WHERE keys > 10",
     ]
     return Case("chain of 5 objects", _connected(root, statements), files, 1.5)
+
+
+def grown(root: Path, keys: str, rows: int) -> Case:
+    """A source and a view over it after `rows` rows of history, taken in at once.
+
+    `keys` is `append`: a projection; `local`: sums by keys that come and go with time; `random`:
+    sums by keys of which each row has any.
+    """
+    folder = root / "landing"
+    groups = "SELECT k, count(*) AS n, sum(v) AS total FROM events GROUP BY k"
+    query = "SELECT id, k, v * 2 AS v FROM events" if keys == "append" else groups
+    if keys == "random":
+        landing.large_file(folder, rows)
+        files = landing.small_files(folder, rows, first_id=rows)
+    else:
+        landing.history_file(folder, landing.local_keys(0, rows))
+        files = landing.local_files(folder, rows)
+    view = f"CREATE MATERIALIZED VIEW v AS {query}"
+    fm = _connected(root, [_source(folder), view])
+    fm.advance()
+    return Case(f"{keys}, {rows:,} rows", fm, files, 0.0)

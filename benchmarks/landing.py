@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -34,19 +35,38 @@ def write(path: Path, first_id: int, keys: np.ndarray, seed: int) -> None:
 
 def small_files(folder: Path, key_space: int, first_id: int = 0) -> Iterator[Path]:
     """Yield files of 1,000 random keys, each written when it is asked for."""
-    folder.mkdir(parents=True, exist_ok=True)
-    number = 0
-    while True:
+    for number in count():
         keys = np.random.default_rng(number).integers(0, key_space, ROWS)
-        path = folder / f"part-{number:05d}.parquet"
-        write(path, first_id + number * ROWS, keys, number)
-        yield path
-        number += 1
+        yield _numbered(folder, number, first_id + number * ROWS, keys)
+
+
+def local_files(folder: Path, first_id: int) -> Iterator[Path]:
+    """Yield files of 1,000 rows with keys that grow as time does, ten rows of each."""
+    for number in count():
+        start = first_id + number * ROWS
+        yield _numbered(folder, number, start, local_keys(start, ROWS))
+
+
+def local_keys(first_id: int, rows: int) -> np.ndarray:
+    """Return the keys of rows from a number on: ten rows in a row have one key."""
+    return np.arange(first_id, first_id + rows, dtype=np.int64) // 10
+
+
+def _numbered(folder: Path, number: int, first_id: int, keys: np.ndarray) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"part-{number:05d}.parquet"
+    write(path, first_id, keys, number)
+    return path
 
 
 def large_file(folder: Path, keys: int) -> Path:
     """Write one file that has every key once, in random order."""
+    return history_file(folder, np.random.default_rng(7).permutation(keys))
+
+
+def history_file(folder: Path, keys: np.ndarray) -> Path:
+    """Write one file of what was before, a row per key."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "history.parquet"
-    write(path, 0, np.random.default_rng(7).permutation(keys), 7)
+    write(path, 0, keys, 7)
     return path
