@@ -1,0 +1,50 @@
+"""What the Nexmark benchmark prints and keeps, from made-up times."""
+
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+
+from rich.console import Console
+
+from benchmarks.chart import dots
+from benchmarks.measuring import Timing
+from benchmarks.nexmark import report
+from benchmarks.nexmark.queries import NAMES, query
+
+SYSTEMS = ("floodmark", "flink", "batch")
+MEASURED = {
+    "q0": {"floodmark": Timing((2.0, 4.0, 3.0)), "flink": Timing((6.0,)), "batch": Timing((1.5,))},
+    "q1": {"floodmark": Timing((1.0,)), "flink": Timing((8.0,)), "batch": Timing((0.5,))},
+    "q6": {"floodmark": "E0350: refused", "flink": Timing((9.0,)), "batch": Timing((1.0,))},
+}
+
+
+def test_the_table_has_rates_ratios_and_their_geometric_means() -> None:
+    out = io.StringIO()
+    Console(file=out, width=200).print(report.table(MEASURED, SYSTEMS, 12_000))
+    text = out.getvalue()
+    for part in ("4 (3 to 6)", "2.00", "8.00", "4.00 of 2", "0.50 of 2"):
+        assert part in text, text
+
+
+def test_what_is_kept_has_reasons_where_there_is_no_time() -> None:
+    found = report.as_json(MEASURED)
+    assert found["queries"]["q6"]["floodmark"] == {"not": "E0350: refused"}
+    assert found["geometric_means"]["floodmark / flink"] == {"mean": 4.0, "of": 2}
+
+
+def test_the_plot_has_a_dot_per_time() -> None:
+    rates = {name: dict.fromkeys(row, 5.0) for name, row in MEASURED.items()}
+    plot = ET.fromstring(dots("a & b", "events per second", SYSTEMS, rates))
+    found = plot.findall("{http://www.w3.org/2000/svg}circle")
+    assert len(found) == len(SYSTEMS) + sum(map(len, rates.values()))
+
+
+def test_other_systems_get_their_own_words() -> None:
+    for name in NAMES:
+        for system in ("spark", "streaming"):
+            assert not any(
+                w in query(name, system) for w in ("TUMBLE", "HOP(", "to_char", "PROCTIME")
+            )
+        assert "to_char" not in query(name, "flink")
