@@ -47,6 +47,11 @@ def derive(node: n.Node, inputs: tuple[Key, ...]) -> Key:
             return inputs[0]
 
 
+def of(node: n.Node) -> Key:
+    """Return the stream key of a node's output; the plan must keep its key columns."""
+    return derive(node, tuple(of(child) for child in node.inputs))
+
+
 def join_key(node: n.Join | n.LookupJoin, left: Key, right: Key) -> Key:
     """Return the key of a join.
 

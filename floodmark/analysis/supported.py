@@ -7,7 +7,7 @@ from floodmark.analysis.determinism import determinism, is_deterministic, reads_
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
 from floodmark.analysis.state import rereadable
-from floodmark.catalog.functions import aggregate_for
+from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
@@ -118,7 +118,17 @@ def _reason(node: n.Node) -> str | None:
             return None
         case n.LookupJoin():
             return None if rereadable(node.right) else "a lookup in a query that nothing stores"
+        case n.OverWindow():
+            return next((f"{c.function} with EXCLUDE" for _, c in node.calls if _unlisted(c)), None)
         case n.TopN():
             return "ORDER BY … LIMIT"
         case _:
             return type(node).__name__
+
+
+def _unlisted(call: n.WindowCall) -> bool:
+    """Tell whether a frame leaves rows out of an aggregate that has no form over a list."""
+    if call.frame is None or call.frame[3] == "NO OTHERS" or call.function in WINDOWS:
+        return False
+    found = aggregate_for(call.function, (arg.type for arg in call.args))
+    return found.over_list is None and found.extremum is None and found.decompose is None

@@ -133,6 +133,10 @@ class WindowSite:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+OVER_COLUMN = "__over"
+"""What the columns of window calls are called, followed by a number."""
+
+
 @dataclass
 class WindowCollector:
     """Gathers the distinct window calls of a query; each becomes a column of that name.
@@ -141,8 +145,8 @@ class WindowCollector:
     """
 
     sites: list[tuple[str, WindowSite]] = field(default_factory=list)
-    named: dict[str, exp.Expression] = field(default_factory=dict)
-    prefix: str = "__over"
+    named: dict[str, exp.Window] = field(default_factory=dict)
+    prefix: str = OVER_COLUMN
 
     def add(self, site: WindowSite) -> ColumnRef:
         """Return the column that holds the call's value."""

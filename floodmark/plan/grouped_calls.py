@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -13,7 +14,8 @@ from floodmark.errors import BindError, Span
 from floodmark.plan.bind import AggregateCollector, WindowSite
 from floodmark.plan.calls import check_constants, choose_overload, operand_of
 from floodmark.plan.coerce import coerce, refuse
-from floodmark.plan.expressions import AggCall, Call, Expr
+from floodmark.plan.expressions import AggCall, Call, Expr, Literal
+from floodmark.plan.frames import bind_frame
 from floodmark.plan.nodes import WindowCall
 from floodmark.plan.user_functions import bind_arguments, user_call
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from floodmark.plan.binder import Binder
 
 Order = tuple[tuple[Expr, bool, bool], ...]
+_WITH_NULLS = ("lag", "lead", "first_value", "last_value", "nth_value")
 
 
 class _Parts:
@@ -134,7 +137,7 @@ def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
         parts.name,
         tuple(args),
         aggregate.result_type([operand_of(a) for a in args]),
-        distinct=parts.distinct,
+        distinct=parts.distinct and not aggregate.ignores_distinct,
         filter=condition,
         # The order of a sum does not matter; keeping it would make two calls of one.
         order_by=bind_order(inner, parts.order) if aggregate.order_sensitive else (),
@@ -148,7 +151,7 @@ def bind_window(binder: Binder, node: exp.Window) -> Expr:
     if binder.windows is None:
         raise refuse("a window function cannot stand here", span, "compute it in a subquery first")
     parts = _Parts(node.this)
-    over = _window(binder, node)
+    over = window_parts(node, binder.windows.named, span)
     if is_user_aggregate(binder, parts.name):
         raise refuse(f"{parts.name} with OVER is not available", span, "GROUP BY in a subquery")
     inner = binder.without_calls() if binder.aggregates is None else _over_groups(binder)
@@ -164,18 +167,39 @@ def bind_window(binder: Binder, node: exp.Window) -> Expr:
         raise refuse("DISTINCT with OVER is not available", span)
     check_constants(parts.name, function.constant, args)
     condition = None if parts.filter is None else inner.condition(parts.filter, "FILTER")
+    if condition is not None and isinstance(function, WindowFunction):
+        raise refuse(f"FILTER with {parts.name} is not available", span, "write CASE WHEN")
+    if parts.ignore_nulls and parts.name not in _WITH_NULLS:
+        raise refuse(f"{parts.name} with IGNORE NULLS is not available", span, "leave it out")
+    _check_count(parts.name, args, span)
+    by, order = over.get("partition_by"), over.get("order")
+    # Constants tell no rows apart.
+    bound = [inner.bind(e) for e in by] if isinstance(by, list) else []
+    partition = tuple(e for e in bound if not isinstance(e, Literal))
+    sorted_ = bind_order(inner, order.expressions) if isinstance(order, exp.Order) else ()
+    keys = tuple(key for key in sorted_ if not isinstance(key[0], Literal))
     call = WindowCall(
         parts.name,
         tuple(args),
         function.result_type([operand_of(a) for a in args]),
-        frame=_frame(binder, over.get("spec")),
+        frame=bind_frame(binder, over.get("spec"), tuple(e.type for e, _, _ in keys)),
         filter=condition,
         ignore_nulls=parts.ignore_nulls,
     )
-    partition = tuple(inner.bind(e) for e in _list(over.get("partition_by")))
-    order = over.get("order")
-    keys = bind_order(inner, order.expressions) if isinstance(order, exp.Order) else ()
     return binder.windows.add(WindowSite(call, partition, keys, span=span))
+
+
+def _check_count(name: str, args: list[Expr], span: Span | None) -> None:
+    """Refuse `ntile(0)` and `nth_value(x, 0)`."""
+    place = {"ntile": 0, "nth_value": 1}.get(name)
+    if place is None:
+        return
+    count = args[place]
+    if isinstance(count, Literal) and count.value is not None and count.value > 0:
+        return
+    raise BindError(
+        "E0293", f"{name} counts from 1", span=span, hint="write a number that is greater than 0"
+    )
 
 
 def _over_groups(binder: Binder) -> Binder:
@@ -185,41 +209,21 @@ def _over_groups(binder: Binder) -> Binder:
     return Kind_(binder.scope, binder.context, binder.aggregates)
 
 
-def _window(binder: Binder, node: exp.Window) -> dict[str, object]:
-    own = {k: v for k, v in node.args.items() if k in ("partition_by", "order", "spec") and v}
+def window_parts(
+    node: exp.Window, named: Mapping[str, exp.Window], span: Span | None
+) -> dict[str, exp.Expression | list[exp.Expression]]:
+    """Return the clauses of a window, those of the one that it names included."""
+    clauses = ("partition_by", "order", "spec")
+    own = {k: v for k, v in node.args.items() if k in clauses and v}
     base = node.args.get("alias")
     if base is None:
         return own
-    assert binder.windows is not None
-    named = binder.windows.named.get(str(base.name).lower())
-    if named is None:
+    known = named.get(str(base.name))
+    if known is None:
         raise BindError(
             "E0275",
             f'there is no window "{base.name}"',
-            span=binder.span(node),
-            hint="define it with WINDOW name AS (…)",
+            span=span,
+            hint="define it with WINDOW name AS (…), before what uses it",
         )
-    return {**{k: v for k, v in named.args.items() if v}, **own}
-
-
-def _list(value: object) -> list[exp.Expression]:
-    return value if isinstance(value, list) else []
-
-
-def _frame(binder: Binder, spec: object) -> tuple[str, str, str, str] | None:
-    if not isinstance(spec, exp.WindowSpec):
-        return None
-    kind = str(spec.args["kind"]).upper()
-    if kind == "SESSION":
-        raise refuse("SESSION frames are not available", binder.span(spec))
-    start = _bound(spec.args.get("start"), spec.args.get("start_side"))
-    end = _bound(spec.args.get("end"), spec.args.get("end_side")) or "CURRENT ROW"
-    exclude = spec.args.get("exclude")
-    return kind, start, end, "NO OTHERS" if exclude is None else str(exclude.name)
-
-
-def _bound(value: object, side: object) -> str:
-    if value is None:
-        return ""
-    text = value.sql("postgres") if isinstance(value, exp.Expression) else str(value)
-    return f"{text} {side}" if side else text
+    return {**{k: v for k, v in known.args.items() if k in clauses and v}, **own}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,7 +13,7 @@ from floodmark.catalog.types import BOOLEAN, VARCHAR, Field, Kind
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind import AggregateCollector, bind_scalar
+from floodmark.plan.bind import OVER_COLUMN, AggregateCollector, WindowCollector, bind_scalar
 from floodmark.plan.expressions import (
     Call,
     Case,
@@ -23,9 +24,12 @@ from floodmark.plan.expressions import (
     transform,
     walk,
 )
+from floodmark.plan.first_rows import distinct_on, limited
+from floodmark.plan.output_names import output_name, position_of
 from floodmark.plan.scope import Bound, QueryScope, fresh_name
 from floodmark.plan.set_calls import SET_COLUMN, SetCall, SetCollector, in_step
 from floodmark.plan.table_functions import ONE_ROW
+from floodmark.plan.windowed import collector_of, rewritten, windowed
 
 if TYPE_CHECKING:
     from floodmark.plan.build import Builder
@@ -61,37 +65,54 @@ class Selection:
         """Return the plan, ordered and limited."""
         collector = AggregateCollector()
         sets = SetCollector()
-        items = self._items(collector, sets)
+        windows = collector_of(self.query, self.builder.span)
+        items = self._items(collector, sets, windows)
         having = self.query.args.get("having")
         condition = (
             None
             if having is None
             else _boolean(self.builder, having.this, self.bound.scope, "HAVING", collector)
         )
-        order = self._order_items(items, collector)
-        node = self.bound.node
+        order = self._order_items(items, collector, windows)
+        on = self._distinct_on(items, collector, windows)
+        node, sites = self.bound.node, windows.sites
         grouped = self.query.args.get("group") is not None or collector.calls or having is not None
         if grouped:
             node, replaced = self._aggregate(node, collector, items)
             items = [Item(i.name, self._over_groups(i.expr, replaced, node)) for i in items]
             order = [(self._over_groups(e, replaced, node), d, f) for e, d, f in order]
+            on = [self._over_groups(e, replaced, node) for e in on]
             if condition is not None:
-                rewritten = self._over_groups(condition, replaced, node)
-                node = n.Filter(node, rewritten, span=self.builder.span(having))
+                condition = self._over_groups(condition, replaced, node)
+                node = n.Filter(node, condition, span=self.builder.span(having))
             calls = [(c, self._set_over_groups(call, replaced, node)) for c, call in sets.calls]
             sets = SetCollector(calls)
-        return self._finish(_repeated(node, sets), items, order)
+            sites = rewritten(sites, partial(self._over_groups, replaced=replaced, node=node))
+        above = [
+            *(i.expr for i in items),
+            *(e for e, _, _ in order),
+            *on,
+            *(c.call for _, c in sets.calls),
+        ]
+        node = windowed(node, sites, above)
+        return self._finish(_repeated(node, sets), items, order, on)
 
-    def _items(self, collector: AggregateCollector, sets: SetCollector) -> list[Item]:
+    def _items(
+        self, collector: AggregateCollector, sets: SetCollector, windows: WindowCollector
+    ) -> list[Item]:
         out: list[Item] = []
         taken: set[str] = set()
         for e in self.query.expressions:
-            for name, expr in self._expand(e, collector, sets):
+            for name, expr in self._expand(e, collector, sets, windows):
                 out.append(Item(fresh_name(name, taken), expr))
         return out
 
     def _expand(
-        self, e: exp.Expression, collector: AggregateCollector, sets: SetCollector
+        self,
+        e: exp.Expression,
+        collector: AggregateCollector,
+        sets: SetCollector,
+        windows: WindowCollector,
     ) -> list[tuple[str, Expr]]:
         span = self.builder.span(e)
         inner = e.this if isinstance(e, exp.Alias) else e
@@ -102,30 +123,49 @@ class Selection:
             columns = self.bound.scope.star(table, span)
             return [(c.name, ColumnRef(c.type, c.plan_name, span=span)) for c in columns]
         expr = bind_scalar(
-            inner, self.bound.scope, self.builder.context, aggregates=collector, sets=sets
+            inner,
+            self.bound.scope,
+            self.builder.context,
+            aggregates=collector,
+            windows=windows,
+            sets=sets,
         )
         _check_sets(expr, sets, span)
         if expr.type.kind is Kind.UNKNOWN and isinstance(expr, Literal):
             expr = replace(expr, type=VARCHAR)
-        return [(_output_name(e), expr)]
+        return [(output_name(e), expr)]
+
+    def _distinct_on(
+        self, items: list[Item], collector: AggregateCollector, windows: WindowCollector
+    ) -> list[Expr]:
+        distinct = self.query.args.get("distinct")
+        on = None if distinct is None else distinct.args.get("on")
+        if on is None:
+            return []
+        named = on.expressions if isinstance(on, exp.Tuple) else [on]
+        return [self._order_key(e, items, collector, windows) for e in named]
 
     def _order_items(
-        self, items: list[Item], collector: AggregateCollector
+        self, items: list[Item], collector: AggregateCollector, windows: WindowCollector
     ) -> list[tuple[Expr, bool, bool]]:
         order = self.query.args.get("order")
         if order is None:
             return []
         out = []
         for key in order.expressions:
-            expr = self._order_key(key.this, items, collector)
+            expr = self._order_key(key.this, items, collector, windows)
             out.append((expr, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))))
         return out
 
     def _order_key(
-        self, key: exp.Expression, items: list[Item], collector: AggregateCollector
+        self,
+        key: exp.Expression,
+        items: list[Item],
+        collector: AggregateCollector,
+        windows: WindowCollector,
     ) -> Expr:
         """Return an ORDER BY key: an output's number or name, or an expression over FROM."""
-        position = _position(key)
+        position = position_of(key)
         if position is not None:
             if not 1 <= position <= len(items):
                 raise BindError(
@@ -139,7 +179,9 @@ class Selection:
             named = [i for i in items if i.name == key.name]
             if named:
                 return named[0].expr
-        return bind_scalar(key, self.bound.scope, self.builder.context, aggregates=collector)
+        return bind_scalar(
+            key, self.bound.scope, self.builder.context, aggregates=collector, windows=windows
+        )
 
     def _aggregate(
         self, node: n.Node, collector: AggregateCollector, items: list[Item]
@@ -187,7 +229,7 @@ class Selection:
         return [self._group_key(e, items) for e in group.expressions]
 
     def _group_key(self, e: exp.Expression, items: list[Item]) -> tuple[Expr, str]:
-        position = _position(e)
+        position = position_of(e)
         if position is not None and 1 <= position <= len(items):
             return items[position - 1].expr, items[position - 1].name
         if isinstance(e, exp.Column) and not e.table:
@@ -204,7 +246,8 @@ class Selection:
     def _over_groups(self, expr: Expr, replaced: Mapping[Expr, ColumnRef], node: n.Node) -> Expr:
         """Return the expression over the aggregate's output; E0217 for a column that is not."""
         out = transform(expr, lambda e: replaced.get(e, e))
-        stray = {c for c in columns_of(out) - set(node.names) if not c.startswith(SET_COLUMN)}
+        made = (SET_COLUMN, OVER_COLUMN)
+        stray = {c for c in columns_of(out) - set(node.names) if not c.startswith(made)}
         if stray:
             name = sorted(stray)[0]
             raise BindError(
@@ -222,28 +265,31 @@ class Selection:
         return replace(call, call=self._over_groups(call.call, replaced, node))
 
     def _finish(
-        self, node: n.Node, items: list[Item], order: list[tuple[Expr, bool, bool]]
+        self,
+        node: n.Node,
+        items: list[Item],
+        order: list[tuple[Expr, bool, bool]],
+        on: list[Expr],
     ) -> n.Node:
         columns: list[tuple[str, Expr]] = [(i.name, i.expr) for i in items]
-        keys: list[n.SortKey] = []
+        keys: dict[str, n.SortKey] = {}
         for expr, descending, nulls_first in order:
-            name = next((c for c, e in columns if e == expr), None)
-            if name is None:
-                name = fresh_name("__order", {c for c, _ in columns})
-                columns.append((name, expr))
-            keys.append(n.SortKey(name, descending, nulls_first))
+            name = _column(columns, expr, "__order")
+            keys.setdefault(name, n.SortKey(name, descending, nulls_first))
+        groups = [_column(columns, expr, "__on") for expr in on]
         out: n.Node = n.Project(node, tuple(columns), span=self.builder.span(self.query))
-        out = self._distinct(out)
-        return _limited(self.builder, out, self.query, tuple(keys))
+        out = self._distinct(out, groups, tuple(keys.values()))
+        return limited(self.builder, out, self.query, tuple(keys.values()))
 
-    def _distinct(self, node: n.Node) -> n.Node:
+    def _distinct(self, node: n.Node, on: list[str], keys: tuple[n.SortKey, ...]) -> n.Node:
         distinct = self.query.args.get("distinct")
         if distinct is None:
             return node
-        if distinct.args.get("on") is not None:
-            raise self.builder.refuse("E0342", "DISTINCT ON is not available yet", distinct)
+        span = self.builder.span(distinct)
+        if on:
+            return distinct_on(node, on, keys, span)
         names = tuple(f.name for f in node.schema if not is_hidden(f.name))
-        return n.Aggregate(node, names, (), span=self.builder.span(distinct))
+        return n.Aggregate(node, names, (), span=span)
 
     @staticmethod
     def order_and_limit(
@@ -253,7 +299,7 @@ class Selection:
         order = query.args.get("order")
         keys = []
         for key in order.expressions if order is not None else ():
-            position = _position(key.this)
+            position = position_of(key.this)
             shown = [name for name in fields if not is_hidden(name)]
             name = shown[position - 1] if position and position <= len(shown) else key.this.name
             if name not in fields:
@@ -263,7 +309,16 @@ class Selection:
             keys.append(
                 n.SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
             )
-        return _limited(builder, node, query, tuple(keys))
+        return limited(builder, node, query, tuple(keys))
+
+
+def _column(columns: list[tuple[str, Expr]], expr: Expr, prefix: str) -> str:
+    """Return the column of an expression, added where there is none."""
+    name = next((c for c, e in columns if e == expr), None)
+    if name is None:
+        name = fresh_name(prefix, {c for c, _ in columns})
+        columns.append((name, expr))
+    return name
 
 
 def _repeated(node: n.Node, sets: SetCollector) -> n.Node:
@@ -302,26 +357,6 @@ def _set_in_group(key: Expr) -> BindError:
     )
 
 
-def _limited(
-    builder: Builder, node: n.Node, query: exp.Expression, keys: tuple[n.SortKey, ...]
-) -> n.Node:
-    limit = _number(builder, query.args.get("limit"))
-    offset = _number(builder, query.args.get("offset")) or 0
-    if not keys and limit is None and not offset:
-        return node
-    span = builder.span(query.args.get("order") or query.args.get("limit"))
-    return n.TopN(node, (), keys, limit, offset, span=span)
-
-
-def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
-    if clause is None:
-        return None
-    value = clause.args.get("expression") or clause.args.get("count") or clause.this
-    if isinstance(value, exp.Literal) and not value.is_string:
-        return int(value.this)
-    raise builder.refuse("E0343", "LIMIT and OFFSET need a number", clause)
-
-
 def _boolean(
     builder: Builder,
     e: exp.Expression,
@@ -340,38 +375,6 @@ def _boolean(
             hint="compare it with something",
         )
     return expr
-
-
-def _position(e: exp.Expression) -> int | None:
-    return (
-        int(e.this) if isinstance(e, exp.Literal) and not e.is_string and e.this.isdigit() else None
-    )
-
-
-def _output_name(e: exp.Expression) -> str:
-    """Return the name PostgreSQL gives an output column."""
-    match e:
-        case exp.Alias():
-            return str(e.alias)
-        case exp.Column():
-            return str(e.name)
-        case exp.Cast():
-            inner = _output_name(e.this)
-            return e.to.sql("postgres").lower() if inner == "?column?" else inner
-        case exp.Anonymous():
-            return str(e.this).lower()
-        case exp.Window() | exp.Filter() | exp.WithinGroup():
-            return _output_name(e.this)
-        case exp.Case():
-            return "case"
-        case exp.Extract():
-            return "extract"
-        case exp.Dot():
-            return str(e.expression.name)
-        case exp.Paren():
-            return _output_name(e.this)
-        case _:
-            return "?column?"
 
 
 def _reads(collector: AggregateCollector) -> set[str]:

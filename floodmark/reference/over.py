@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -185,7 +186,7 @@ def _range_start(part: _Partition, bound: str, position: int) -> int:
             i
             for i, row in enumerate(part.rows)
             if row[column.column] is not None
-            and not _before(row[column.column], limit, column.descending)
+            and not _before(_instant(row[column.column]), limit, column.descending)
         ),
         len(part.rows),
     )
@@ -200,7 +201,7 @@ def _range_end(part: _Partition, bound: str, position: int) -> int:
         i
         for i, row in enumerate(part.rows)
         if row[column.column] is not None
-        and not _before(limit, row[column.column], column.descending)
+        and not _before(limit, _instant(row[column.column]), column.descending)
     ]
     return inside[-1] + 1 if inside else 0
 
@@ -220,7 +221,7 @@ def _limit(part: _Partition, bound: str, position: int) -> Any:
     """Return the value at a distance from the row's; None where the bound is no distance."""
     amount, _, side = bound.lower().rpartition(" ")
     column = part.node.order[0]
-    value = part.rows[position][column.column]
+    value = _instant(part.rows[position][column.column])
     if value is None or side == "row" or amount == "unbounded":
         return None
     sign = -1 if (side == "preceding") != column.descending else 1
@@ -228,6 +229,13 @@ def _limit(part: _Partition, bound: str, position: int) -> Any:
         months, days, micros = (int(piece) for piece in amount.split("/"))
         return shift(value, (months, days, micros), sign)
     return value + sign * type(value)(Decimal(amount))
+
+
+def _instant(value: Any) -> Any:
+    """Return a date as its first moment: a distance from it can be some hours."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return value
 
 
 def _before(a: Any, b: Any, descending: bool) -> bool:

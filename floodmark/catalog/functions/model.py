@@ -32,6 +32,7 @@ class RowErrorCode(IntEnum):
     INVALID_ARGUMENT = 625
     FUNCTION_RAISED = 626
     WRONG_RESULT = 627
+    SEVERAL_ROWS = 628
 
     @property
     def text(self) -> str:
@@ -256,10 +257,28 @@ class Aggregate(Overload):
             distinct: whether equal arguments count once.
             condition: the text of the FILTER condition, if any.
         """
-        template = self.spark(operands) if callable(self.spark) else self.spark
         word = "DISTINCT " if distinct and not self.ignores_distinct else ""
         clause = "" if condition is None else f" FILTER (WHERE {condition})"
-        return template.format(*(o.sql for o in operands), distinct=word, filter=clause)
+        return self._template(operands).format(
+            *(o.sql for o in operands), distinct=word, filter=clause
+        )
+
+    def print_over(self, operands: Operands, over: str, condition: str | None = None) -> str:
+        """Return the Spark text over a frame: `over` is the OVER clause.
+
+        Spark knows no FILTER there; a row that `condition` does not let in counts as NULL.
+        """
+        if condition is None:
+            return self._template(operands).format(
+                *(o.sql for o in operands), distinct="", filter=over
+            )
+        if not operands:
+            return f"count(CASE WHEN {condition} THEN 1 END){over}"
+        values = [f"CASE WHEN {condition} THEN {o.sql} END" for o in operands]
+        return self._template(operands).format(*values, distinct="", filter=over)
+
+    def _template(self, operands: Operands) -> str:
+        return self.spark(operands) if callable(self.spark) else self.spark
 
 
 @dataclass(frozen=True, slots=True)

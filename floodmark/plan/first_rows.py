@@ -1,0 +1,67 @@
+"""ORDER BY with LIMIT, OFFSET, FETCH FIRST … WITH TIES; DISTINCT ON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from floodmark.errors import BindError, Span
+from floodmark.plan import nodes as n
+
+if TYPE_CHECKING:
+    from floodmark.plan.build import Builder
+
+
+def limited(
+    builder: Builder, node: n.Node, query: exp.Expression, keys: tuple[n.SortKey, ...]
+) -> n.Node:
+    """Return the rows in order, those that LIMIT and OFFSET let through."""
+    clause = query.args.get("limit")
+    limit = _number(builder, clause)
+    offset = _number(builder, query.args.get("offset")) or 0
+    if not keys and limit is None and not offset:
+        return node
+    span = builder.span(query.args.get("order") or query.args.get("limit"))
+    ties = isinstance(clause, exp.Fetch)
+    if ties and not keys:
+        raise BindError(
+            "E0294",
+            "WITH TIES needs an ORDER BY",
+            span=builder.span(clause),
+            hint="FETCH FIRST … ROWS ONLY takes any rows",
+        )
+    return n.TopN(node, (), keys, limit, offset, ties, span=span)
+
+
+def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
+    if clause is None:
+        return None
+    value = clause.args.get("expression") or clause.args.get("count") or clause.this
+    if isinstance(value, exp.Null):
+        return None
+    if isinstance(value, exp.Literal) and not value.is_string:
+        return int(value.this)
+    raise builder.refuse("E0343", "LIMIT and OFFSET need a number", clause)
+
+
+def distinct_on(
+    node: n.Node, columns: Sequence[str], keys: Sequence[n.SortKey], span: Span | None
+) -> n.Node:
+    """Return the first row per value of some columns.
+
+    Raises E0295 where ORDER BY does not begin with these columns.
+    """
+    open_ = set(columns)
+    for key in keys:
+        if open_ and key.column not in columns:
+            raise BindError(
+                "E0295",
+                "ORDER BY must begin with the expressions of DISTINCT ON",
+                span=span,
+                hint="SELECT DISTINCT ON (k) … ORDER BY k, what comes first",
+            )
+        open_.discard(key.column)
+    order = tuple(key for key in keys if key.column not in columns)
+    return n.TopN(node, tuple(dict.fromkeys(columns)), order, 1, span=span)

@@ -1,0 +1,81 @@
+"""Values of a frame as a list: for EXCLUDE, and for functions of rows in their order.
+
+Spark has no EXCLUDE. The rows of the frame are collected, those that are excluded are left out,
+and the aggregate is computed over the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from floodmark.catalog.functions import Aggregate
+from floodmark.catalog.functions.model import Operand
+from floodmark.catalog.types import Kind
+from floodmark.plan.expressions import AggCall, Literal
+from floodmark.runtime.operators.frames import PEERS
+from floodmark.spark.types import spark_type
+
+POSITION = "__position"
+"""The number of a row in its partition, in an order in which no two rows are equal."""
+
+
+def entries(
+    exclude: str, values: Sequence[str], condition: str | None, over: str, *, peers: bool
+) -> str:
+    """Return the text of the frame's list: structs of position `p`, peer group `g`, `a0`, `a1`, …
+
+    `condition` lets rows in; without `peers` all rows of a partition are peers.
+    """
+    group = PEERS if peers and exclude in ("GROUP", "TIES") else "1L"
+    fields = [f"{POSITION} AS p", f"{group} AS g", *(f"{v} AS a{i}" for i, v in enumerate(values))]
+    entry = f"struct({', '.join(fields)})"
+    entry = entry if condition is None else f"CASE WHEN {condition} THEN {entry} END"
+    collected = f"collect_list({entry}){over}"
+    kept = {
+        "CURRENT ROW": f"e.p <> {POSITION}",
+        "GROUP": f"e.g <> {group}",
+        "TIES": f"e.g <> {group} OR e.p = {POSITION}",
+    }.get(exclude)
+    return collected if kept is None else f"filter({collected}, e -> {kept})"
+
+
+def over_entries(found: Aggregate, call: AggCall, operands: Sequence[Operand], members: str) -> str:
+    """Return the text of an aggregate over a frame's list."""
+    if found.over_list is not None:
+        list_ = f"transform(array_sort({members}), e -> e.a0)"
+        return _once(list_, "l", found.over_list.format(*(o.sql for o in operands), list="l"))
+    if found.extremum is not None:
+        return f"array_{found.extremum}(transform({members}, e -> e.a0))"
+    return _once(members, "m", _added(found, call, operands))
+
+
+def _once(value: str, name: str, body: str) -> str:
+    """Return `body`, in which `name` is the value, computed once."""
+    return f"transform(array({value}), {name} -> {body})[0]"
+
+
+def _added(found: Aggregate, call: AggCall, operands: Sequence[Operand]) -> str:
+    """Return the finished sum of the contributions of the list `m`."""
+    assert found.decompose is not None
+    parts = found.decompose(tuple(o.type for o in operands), call.type)
+    args = [
+        o.sql if isinstance(a, Literal) else f"e.a{i}"
+        for i, (o, a) in enumerate(zip(operands, call.args, strict=True))
+    ]
+    slots = {}
+    for one in parts.accumulators:
+        type_ = spark_type(one.type)
+        text = one.contribution.format(*args, w="1")
+        step = f"CAST(try_add(s, coalesce({text}, CAST(0 AS {type_}))) AS {type_})"
+        slots[one.suffix] = f"aggregate(m, CAST(0 AS {type_}), (s, e) -> {step})"
+    if parts.in_range is not None and operands[0].type.kind in (Kind.REAL, Kind.DOUBLE):
+        return _doubles(parts.in_range, parts.finish, slots)
+    return parts.finish.format(**slots)
+
+
+def _doubles(in_range: str, finish: str, slots: dict[str, str]) -> str:
+    """Return a finished sum of doubles: those of extraordinary size are added in their order."""
+    far = f"transform(filter(m, e -> NOT {in_range.format('e.a0')}), e -> CAST(e.a0 AS DOUBLE))"
+    rest = f"aggregate(array_sort({far}), 0D, (s, v) -> s + v)"
+    total = f"(CAST({slots['sum']} AS DOUBLE) + {rest})"
+    return finish.replace("CAST({sum} AS DOUBLE)", "{total}").format(**slots, total=total)

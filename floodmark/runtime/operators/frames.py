@@ -1,0 +1,122 @@
+"""Frames of window functions as Spark has them: over which order, and between which bounds.
+
+GROUPS counts the numbers of peer groups; a distance is measured on a number wide enough for both
+its ends. What Spark calls a frame never raises then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from floodmark.catalog.types import Kind, SqlType
+from floodmark.plan import nodes as n
+from floodmark.spark.expressions import sort_key
+from floodmark.spark.types import quoted, spark_type
+
+PEERS = "__peers"
+"""The number of a row's peer group in its partition: a BIGINT from 1 in the window's order."""
+WHOLE = ("ROWS", "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING", "NO OTHERS")
+_DEFAULT = ("RANGE", "UNBOUNDED PRECEDING", "CURRENT ROW", "NO OTHERS")
+_DAY = 86_400_000_000
+_TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame: its ORDER BY (None: the total order), its bounds, whether no row is ever in it."""
+
+    order: str | None
+    bounds: str
+    empty: bool = False
+
+
+def parts_of(node: n.OverWindow, call: n.WindowCall) -> tuple[str, str, str, str]:
+    """Return the frame that a call has, the default where none is written."""
+    if call.frame is None:
+        return _DEFAULT if node.order else WHOLE
+    unit, start, end, exclude = call.frame
+    if unit == "RANGE" and not node.order:
+        return (*WHOLE[:3], exclude)
+    return unit, start, end, exclude
+
+
+def frame_of(node: n.OverWindow, call: n.WindowCall) -> Frame:
+    """Return a call's frame; the rows must have `__peers` where `needs_peers`."""
+    unit, start, end, _ = parts_of(node, call)
+    empty = _is_empty(start, end)
+    if unit == "ROWS":
+        return Frame(None, f"ROWS BETWEEN {start} AND {end}", empty)
+    if unit == "GROUPS":
+        counted = [_with_amount(bound, "{}L") for bound in (start, end)]
+        return Frame(f"{PEERS} ASC", f"RANGE BETWEEN {counted[0]} AND {counted[1]}", empty)
+    if not _has_distance(start, end):
+        return Frame(plain_order(node), f"RANGE BETWEEN {start} AND {end}")
+    (key,) = node.order
+    column, literal = _measured(node.input.field(key.column).type, key.column, start, end)
+    low, high = (_with_amount(bound, literal) for bound in (start, end))
+    order = sort_key(column, key.descending, key.nulls_first)
+    return Frame(order, f"RANGE BETWEEN {low} AND {high}", empty)
+
+
+def needs_peers(node: n.OverWindow, call: n.WindowCall) -> bool:
+    """Tell whether a call's frame is counted, or cut, by groups of peers."""
+    unit, _, _, exclude = parts_of(node, call)
+    return unit == "GROUPS" or (exclude in ("GROUP", "TIES") and bool(node.order))
+
+
+def plain_order(node: n.OverWindow) -> str:
+    """Return the ORDER BY of a window: equal rows are peers."""
+    keys = (sort_key(quoted(k.column), k.descending, k.nulls_first) for k in node.order)
+    return ", ".join(keys)
+
+
+def _has_distance(*bounds: str) -> bool:
+    return any(bound[0].isdigit() for bound in bounds)
+
+
+def _is_empty(start: str, end: str) -> bool:
+    """Tell whether the bounds are so that the frame ends before it starts."""
+    sides = [bound.rpartition(" ") for bound in (start, end)]
+    if sides[0][2] != sides[1][2] or not all(amount[0].isdigit() for amount, _, _ in sides):
+        return False
+    low, high = (_comparable(amount) for amount, _, _ in sides)
+    return low < high if sides[0][2] == "PRECEDING" else low > high
+
+
+def _comparable(amount: str) -> tuple[float, ...]:
+    if "/" not in amount:
+        return (float(amount),)
+    months, days, micros = map(int, amount.split("/"))
+    return (months * 30 * _DAY + days * _DAY + micros,)
+
+
+def _with_amount(bound: str, literal: str) -> str:
+    amount, _, side = bound.rpartition(" ")
+    if not amount[0].isdigit():
+        return bound
+    if "/" in amount:
+        months, days, micros = map(int, amount.split("/"))
+        text = literal.format(days * _DAY + micros, months=months, micros=days * _DAY + micros)
+        return f"{text} {side}"
+    return f"{literal.format(amount)} {side}"
+
+
+def _measured(type_: SqlType, name: str, start: str, end: str) -> tuple[str, str]:
+    """Return what is ordered by, and how a distance is written."""
+    column = quoted(name)
+    match type_.kind:
+        case Kind.SMALLINT | Kind.INT:
+            return f"CAST({column} AS BIGINT)", "{}L"
+        case Kind.BIGINT:
+            return f"CAST({column} AS DECIMAL(38,0))", "CAST({} AS DECIMAL(38,0))"
+        case Kind.NUMERIC:
+            return column, f"CAST('{{}}' AS {spark_type(type_)})"
+        case Kind.REAL | Kind.DOUBLE:
+            return f"CAST({column} AS DOUBLE)", "CAST('{}' AS DOUBLE)"
+        case _:
+            assert type_.kind in _TIMES, type_
+    instant = f"CAST({column} AS TIMESTAMP_NTZ)"
+    if not any("/" in bound and bound[:2] != "0/" for bound in (start, end)):
+        epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+        return f"timestampdiff(MICROSECOND, {epoch}, {instant})", "{}L"
+    return instant, "make_interval(0, {months}, 0, 0, 0, 0, {micros} / 1000000BD)"
