@@ -158,7 +158,7 @@ def _materialized(
     return Description("MaterializeProject", ", ".join(passed), (*made, stored))
 
 
-_EVALUATED = ("stored values", "looked-up rows", "an epoch's fetched rows")
+_EVALUATED = ("stored values", "looked-up rows", "an epoch's fetched rows", "an epoch's rows")
 
 
 def _where(node: n.Node, place: Place) -> tuple[str, ...]:
@@ -289,4 +289,5 @@ def _top(node: n.TopN, names: Mapping[str, str]) -> str:
     parts += [f"limit {node.limit}"] if node.limit is not None else []
     parts += ["with ties"] if node.with_ties else []
     parts += [f"offset {node.offset}"] if node.offset else []
+    parts += ["numbered"] if node.number is not None else []
     return " ".join(parts)

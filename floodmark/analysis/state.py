@@ -44,7 +44,7 @@ def derive(
             cleaned_by = watermarks[0].column if watermarks else None
             return (StateTable(f"{identifier}_stored", "stored values", key, cleaned_by),)
         case n.MaterializeProject():
-            return (StateTable(f"{identifier}_evaluated", "this epoch's rows", key),)
+            return (StateTable(f"{identifier}_evaluated", "an epoch's rows", key),)
         case n.LookupJoin() if node.stored and updating:
             cleaned_by = watermarks[0].column if watermarks else None
             return (StateTable(f"{identifier}_lookup", "looked-up rows", key, cleaned_by),)

@@ -85,9 +85,9 @@ def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
     match node:
         case n.MaterializeProject():
             return None
-        case n.Project() | n.ProjectSet():
+        case n.Project():
             loose = [e for e in loose if not (once or _is_replayed(e))]
-        case n.Filter():
+        case n.Filter() | n.ProjectSet():
             loose = [e for e in loose if reads_now(e) or not (once or _is_replayed(e))]
         case _:
             pass
