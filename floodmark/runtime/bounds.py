@@ -50,6 +50,8 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
         case n.Project() | n.Filter() | n.Tumble() | n.Hop() | n.MaterializeProject():
             found = of_changes(node.input, scanned)
             return None if found is None else _row_local(node, found)
+        case n.ProjectSet():
+            return of_changes(node.input, scanned)
         case n.LookupJoin():
             return of_changes(node.left, scanned)
         case n.UnionAll():
@@ -95,7 +97,7 @@ def hull(parts: Sequence[Bounds]) -> Bounds:
 
 def is_row_local(node: n.Node) -> bool:
     """Tell whether a node is a scan with nothing but row-local nodes above it."""
-    while isinstance(node, n.Project | n.Filter | n.Tumble | n.Hop):
+    while isinstance(node, n.Project | n.Filter | n.Tumble | n.Hop | n.ProjectSet):
         node = node.input
     return isinstance(node, n.Scan)
 
