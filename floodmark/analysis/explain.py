@@ -14,7 +14,7 @@ from floodmark.analysis.explain_text import render
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
-from floodmark.analysis.state import StateTable, own_table
+from floodmark.analysis.state import StateTable, own_rows, own_table
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import Field, Schema
 from floodmark.catalog.types import Kind as TypeKind
@@ -122,7 +122,7 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
     notes = advise(found, pipeline)
     if found.plan is None:
         return _declaration(found, pipeline, notes)
-    beside = own_table(found.plan.root) if found.kind is Kind.MATERIALIZED_VIEW else None
+    beside = _beside(found.plan) if found.kind is Kind.MATERIALIZED_VIEW else None
     place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), found.name, beside,
                   stores=found.kind is not Kind.SINK)  # fmt: skip
     nodes = tuple(_node(node, place, pipeline) for node in found.plan.nodes)
@@ -130,6 +130,14 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
     word, details = _ending(found, pipeline)
     result = f"{word[0]}[{top}] {word[1]}"
     return Explanation(found.name, found.kind.value, nodes, result, details, notes)
+
+
+def _beside(plan: AnalysedPlan) -> n.Node | None:
+    """Return the node whose state is in the own table of a view."""
+    first = own_rows(plan.root)
+    if first is not None and strategy.keeps_first(first, plan[first.input].mode):
+        return first
+    return own_table(plan.root)
 
 
 def explain_plan(

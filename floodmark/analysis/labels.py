@@ -41,6 +41,9 @@ def _labels(node: n.Node, found: Labels, given: Mapping[str, str]) -> dict[str, 
             own = {a: given.get(a) or aggregate_text(call, below) for a, call in node.aggregates}
         case n.OverWindow():
             own = {c: given.get(c) or window_text(call, below) for c, call in node.calls}
+        case n.TopN() if node.number is not None:
+            call = "rank()" if node.with_ties else "row_number()"
+            own = {node.number: given.get(node.number) or call}
         case _:
             own = {}
     return {f.name: own.get(f.name) or below.get(f.name) or shown(f.name) for f in node.schema}
@@ -65,6 +68,8 @@ def _origin(node: n.Node, column: str) -> n.Node | None:
         case n.Aggregate() | n.CloseAggregate():
             return node if any(name == column for name, _ in node.aggregates) else None
         case n.OverWindow() if any(name == column for name, _ in node.calls):
+            return node
+        case n.TopN() if node.number == column:
             return node
         case n.Filter() | n.OverWindow() | n.SortBuffer() | n.TopN() | n.TemporalFilter():
             return _origin(node.input, column)

@@ -23,6 +23,7 @@ from floodmark.plan.definitions import ColumnInfo, Declared, check_available, de
 from floodmark.plan.lookups import LOOKUP, check_external
 from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
+from floodmark.plan.rules.first_rows import unordered
 from floodmark.plan.user_functions import Functions, functions_of
 from floodmark.sql import statements as s
 
@@ -292,7 +293,7 @@ def plan_of(node: Node, *, on_close: bool, statement: s.Statement) -> AnalysedPl
     """Return the rewritten, keyed and analysed plan of a query's nodes."""
     for rule in RULES:
         node = rule(node)
-    plan = analyse(keep_keys(node))
+    plan = analyse(keep_keys(unordered(node)))
     if on_close:
         plan = analyse(keep_keys(emit_on_close(plan, statement)))
     return plan

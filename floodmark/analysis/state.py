@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.analysis import strategy
+from floodmark.analysis.can_fail import can_fail
 from floodmark.analysis.determinism import is_deterministic
+from floodmark.catalog.functions import aggregate_for
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import ColumnRef
+from floodmark.plan.expressions import AggCall, ColumnRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,19 @@ def derive(
         case n.SetOperation():
             compared = [[c for c in side.names if not is_hidden(c)] for side in node.inputs]
             return _arrangements(node, identifier, [tuple(names) for names in compared])
+        case n.TopN() if strategy.keeps_first(node, modes[0]):
+            return (StateTable(first_name(identifier), "first rows", node.group),)
         case n.TopN():
             return _arrangements(node, identifier, [node.group])
         case n.OverWindow() | n.Session():
             return _arrangements(node, identifier, [node.partition])
         case _:
             return ()
+
+
+def first_name(identifier: str) -> str:
+    """Return the name of the table that holds the first rows of each group."""
+    return f"{identifier}_first"
 
 
 def arrangement_name(node: n.Node, i: int, identifier: str) -> str:
@@ -129,8 +138,10 @@ def closes_from_input(node: n.CloseAggregate, mode: ChangelogMode) -> bool:
     """Tell whether an aggregate that emits on close needs no state.
 
     It reads what the watermark has passed from its input: one that only grows and can be read
-    again, range by range. `mode` is the input's.
+    again, range by range, and of which no row is refused. `mode` is the input's.
     """
+    if any(can_fail(expr) for _, call in node.aggregates for expr in call.children):
+        return False
     appends = mode is ChangelogMode.APPEND_ONLY
     return appends and rereadable(node.input) and len(n.scans(node.input)) == 1
 
@@ -139,8 +150,29 @@ def own_table(root: n.Node) -> n.Aggregate | None:
     """Return the aggregate whose accumulators can live in the object's own table, or None.
 
     So it is where the root only renames: each row of the object is then one group, all of whose
-    values are visible, and its accumulators are hidden columns beside them.
+    values are visible, and its accumulators are hidden columns beside them. A group whose row can
+    be refused has accumulators all the same.
     """
+    found = _renamed(root)
+    if not isinstance(found, n.Aggregate) or any(_overflows(c) for _, c in found.aggregates):
+        return None
+    return found
+
+
+def _overflows(call: AggCall) -> bool:
+    types = tuple(arg.type for arg in call.args)
+    test = aggregate_for(call.function, types).overflows
+    return test is not None and test(types)
+
+
+def own_rows(root: n.Node) -> n.TopN | None:
+    """Return the top-N whose rows are those of the object's own table, or None."""
+    found = _renamed(root)
+    return found if isinstance(found, n.TopN) else None
+
+
+def _renamed(root: n.Node) -> n.Node | None:
+    """Return the node all of whose columns the projections above only rename, or None."""
     node = root
     while isinstance(node, n.Project):
         passed = node.passed
@@ -149,4 +181,4 @@ def own_table(root: n.Node) -> n.Aggregate | None:
         if any(name not in passed for name in node.input.names):
             return None
         node = node.input
-    return node if isinstance(node, n.Aggregate) else None
+    return node

@@ -126,8 +126,13 @@ def _kept(side: str, keys: list[str], why: str) -> Strategy:
     return Strategy(Computed.SCOPE, f"exact delta of the {side} side; {recomputed}", tuple(keys))
 
 
+def keeps_first(node: n.TopN, mode: ChangelogMode) -> bool:
+    """Tell whether the first rows of what only grows are among those of before and the new ones."""
+    return mode is ChangelogMode.APPEND_ONLY and not node.offset and node.limit is not None
+
+
 def _top(node: n.TopN, mode: ChangelogMode) -> Strategy:
-    if mode is ChangelogMode.APPEND_ONLY and not node.offset and node.limit is not None:
+    if keeps_first(node, mode):
         return Strategy(Computed.DELTA, f"exact delta: the first {node.limit} rows are kept")
     why = "another row takes the place of one that goes"
     return Strategy(Computed.SCOPE, _recomputed("groups", node.group, why), node.group)

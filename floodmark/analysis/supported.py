@@ -121,7 +121,7 @@ def _reason(node: n.Node) -> str | None:
         case n.OverWindow():
             return next((f"{c.function} with EXCLUDE" for _, c in node.calls if _unlisted(c)), None)
         case n.TopN():
-            return "ORDER BY … LIMIT"
+            return None
         case _:
             return type(node).__name__
 

@@ -40,7 +40,12 @@ def _candidates(node: n.Node, inputs: tuple[Keys, ...]) -> list[KeySet]:
             return [key | {bound} for key in inputs[0] for bound in (node.start, node.end)]
         case n.TopN():
             one = node.limit == 1 and not node.with_ties
-            return [*inputs[0], *([frozenset(node.group)] if one else [])]
+            numbered = node.number is not None and not node.with_ties
+            return [
+                *inputs[0],
+                *([frozenset(node.group)] if one else []),
+                *([frozenset((*node.group, str(node.number)))] if numbered else []),
+            ]
         case n.OverWindow():
             numbers = [c for c, call in node.calls if call.function == "row_number"]
             return [*inputs[0], *(frozenset((*node.partition, c)) for c in numbers)]

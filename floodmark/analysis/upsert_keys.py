@@ -41,7 +41,10 @@ def _keys(node: n.Node, inputs: tuple[Keys, ...]) -> list[KeySet]:
         case n.TopN():
             group = frozenset(node.group)
             one = node.limit == 1 and not node.offset and not node.with_ties
-            return [group] if one else [key for key in inputs[0] if key >= group]
+            if one:
+                return [group]
+            numbered = [] if node.number is None else [group | {node.number}]
+            return [*(key for key in inputs[0] if key >= group), *numbered]
         case n.OverWindow():
             return [key for key in inputs[0] if key >= set(node.partition)]
         case n.SetOperation() if not node.all:

@@ -91,6 +91,8 @@ def _distance(expr: Expr, order: tuple[SqlType, ...], span: Span | None) -> str:
             months, days, micros = moved.value
             if min(months, days, micros) < 0:
                 raise _misfit("a distance cannot be negative", span)
+            if months and (days or micros):
+                raise refuse("a distance of months and days together is not available", span)
             return f"{months}/{days}/{micros}"
         raise _misfit("the distance between times is a constant interval", span)
     if column.kind not in _NUMBERS:
@@ -102,6 +104,8 @@ def _distance(expr: Expr, order: tuple[SqlType, ...], span: Span | None) -> str:
         raise _misfit("a distance cannot be negative", span)
     if column.kind in _WHOLE and amount != amount.to_integral_value():
         raise _misfit(f"the distance between values of {column} is a whole number", span)
+    if column.kind is Kind.NUMERIC and -int(amount.as_tuple().exponent) > (column.scale or 0):
+        raise _misfit(f"the distance has more digits than {column}", span)
     return f"{amount:f}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from floodmark.catalog.functions import RowError, aggregate_for
+from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall
 from floodmark.reference.moment import Moment
@@ -97,12 +98,31 @@ def top_n(node: n.TopN, rows: Sequence[Row], key: tuple[str, ...]) -> list[Row]:
 
     Ties are broken by the input's stream key; without an order the visible columns come first.
     """
-    free = () if node.order else tuple(c for c in node.input.names if not c.startswith("__"))
-    total = (*node.order, *ascending((*free, *key)))
+    total = (*node.order, *ascending((*free_order(node), *key)))
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in ordered(rows, total):
         groups[key_of(row, node.group)].append(row)
-    return [row for members in groups.values() for row in _first(node, members)]
+    return [row for members in groups.values() for row in _first(node, _numbered(node, members))]
+
+
+def _numbered(node: n.TopN, members: list[Row]) -> list[Row]:
+    if node.number is None:
+        return members
+    out: list[Row] = []
+    columns = tuple(k.column for k in node.order)
+    rank = 0
+    for i, row in enumerate(members):
+        peer = node.with_ties and i and key_of(row, columns) == key_of(members[i - 1], columns)
+        rank = rank if peer else i + 1
+        out.append({**row, node.number: rank})
+    return out
+
+
+def free_order(node: n.TopN) -> tuple[str, ...]:
+    """Return the columns that order rows for which no order is asked: what people see."""
+    if node.order:
+        return ()
+    return tuple(f.name for f in node.input.schema if f.type.is_orderable and not is_hidden(f.name))
 
 
 def _first(node: n.TopN, members: list[Row]) -> list[Row]:

@@ -59,9 +59,12 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
         case n.Join():
             sides = [of_changes(side, scanned) for side in (node.left, node.right)]
             return _join(node, sides[0], sides[1])
-        case n.Aggregate():
+        case n.Aggregate() | n.TopN():
             found = of_changes(node.input, scanned)
             return None if found is None else _among(found, node.group)
+        case n.OverWindow():
+            found = of_changes(node.input, scanned)
+            return None if found is None else _among(found, node.partition)
         case _:
             return {}
 

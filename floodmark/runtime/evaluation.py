@@ -26,6 +26,7 @@ from floodmark.runtime.operators import (
     over,
     session,
     set_operation,
+    top_n,
     union_all,
 )
 from floodmark.runtime.operators.rows import Rows, empty, weighted
@@ -93,6 +94,9 @@ class Stages(Protocol):
 
     def own_state(self, node: n.Node) -> aggregate.Stored | None:
         """Return an aggregate's groups, where they live in the object's own table."""
+
+    def own_first(self, node: n.TopN) -> top_n.FirstRows | None:
+        """Return the first rows of each group, where they are the object's own table."""
 
     def aggregate_state(self, name: str, schema: Schema) -> aggregate.StateFiles:
         """Return the state table of an aggregate."""
@@ -168,6 +172,8 @@ class Evaluation:
                 return session.delta(node, self)
             case n.OverWindow():
                 return over.delta(node, self)
+            case n.TopN():
+                return top_n.delta(node, self)
             case n.LookupJoin():
                 return lookup_join.delta(node, self)
             case _:

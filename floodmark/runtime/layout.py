@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.analysis.state import own_table
+from floodmark.analysis.state import own_rows, own_table
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, KIND, WEIGHT
@@ -56,6 +56,13 @@ def own_aggregate(found: AnalysedObject) -> n.Aggregate | None:
     if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None:
         return None
     return own_table(found.plan.root)
+
+
+def own_first(found: AnalysedObject) -> n.TopN | None:
+    """Return the top-N whose rows are the object's own."""
+    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None:
+        return None
+    return own_rows(found.plan.root)
 
 
 def own_state(found: AnalysedObject) -> Schema:

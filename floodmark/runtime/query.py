@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from floodmark.analysis.expressions_of import expressions_of
+from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
 from floodmark.analysis.supported import has_total_order, is_order_sensitive
 from floodmark.catalog.objects import Kind, Relation
@@ -78,6 +79,9 @@ class Reader:
         for rule in RULES:
             node = rule(node)
         check_batch(node)
+        if any(isinstance(part, n.OverWindow) or _is_ordered(part) for part in n.walk(node)):
+            # The stream key says which of two rows comes first that nothing else tells apart.
+            node = keep_keys(node)
         return without_hidden(node)
 
     def frame(self, node: n.Node) -> DataFrame:
@@ -107,7 +111,8 @@ class Reader:
         return self._local(scan.columns, lambda: rows)()
 
     def _add(self, name: str, columns: Schema, frame: Frame) -> None:
-        relation = Relation(name, Kind.VIEW, columns, (), ChangelogMode.RETRACT)
+        key = tuple(f.name for f in columns)
+        relation = Relation(name, Kind.VIEW, columns, key, ChangelogMode.RETRACT)
         self._readable[name] = Readable(relation, frame)
 
     def _add_object(self, found: AnalysedObject) -> None:
@@ -209,6 +214,11 @@ def _check_aggregates(node: n.Aggregate) -> None:
                 span=node.span,
                 hint="count, sum, avg, min, max and the variance family run",
             )
+
+
+def _is_ordered(node: n.Node) -> bool:
+    """Tell whether what comes out depends on the order of the input."""
+    return isinstance(node, n.TopN) and (node.limit is not None or node.offset > 0)
 
 
 def without_hidden(node: n.Node) -> n.Node:

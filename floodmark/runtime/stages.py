@@ -20,7 +20,7 @@ from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.aggregate import NEW, OLD
-from floodmark.runtime.operators.rows import Rows, stamped
+from floodmark.runtime.operators.rows import Rows, never_negative, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD
 from floodmark.runtime.operators.stored_values import Gone
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
@@ -85,6 +85,12 @@ class ObjectStages:
         assert isinstance(node, n.Aggregate)
         return OwnGroups(self, node)
 
+    def own_first(self, node: n.TopN) -> OwnFirst | None:
+        """Return the first rows of each group, where they are the object's own table."""
+        if self.owner is not self.home or layout.own_first(self.home) != node:
+            return None
+        return OwnFirst(self, node)
+
     def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
         """Return the state table of an aggregate."""
         return AggregateFiles(self, layout.state_table(self.owner, name), schema)
@@ -144,18 +150,42 @@ class OwnGroups:
         return _among(groups, files, keys, key)
 
     def _names(self) -> dict[str, str]:
-        """Map the aggregate's columns to those of the object."""
-        plan = self.stages.home.plan
-        assert plan is not None
-        projects = []
-        step = plan.root
-        while isinstance(step, n.Project):
-            projects.append(step.passed)
-            step = step.input
-        names = {name: name for name in self.node.names}
-        for passed in reversed(projects):
-            names = {column: passed[name] for column, name in names.items()}
-        return names
+        return _own_names(self.stages.home, self.node)
+
+
+def _own_names(home: AnalysedObject, node: n.Node) -> dict[str, str]:
+    """Map a node's columns to those of the object, where the root only renames."""
+    assert home.plan is not None
+    projects = []
+    step = home.plan.root
+    while isinstance(step, n.Project):
+        projects.append(step.passed)
+        step = step.input
+    names = {name: name for name in node.names}
+    for passed in reversed(projects):
+        names = {column: passed[name] for column, name in names.items()}
+    return names
+
+
+@dataclass
+class OwnFirst:
+    """The first rows of each group as rows of the object itself."""
+
+    stages: ObjectStages
+    node: n.TopN
+
+    def before(self, within: Bounds) -> DataFrame | None:
+        """Return those of before the epoch, at least of the groups within bounds."""
+        home = self.stages.home
+        handle = self.stages.handle_before(layout.current_table(home))
+        if handle is None:
+            return None
+        names = _own_names(home, self.node)
+        files = prune(handle, None, {names[c]: found for c, found in within.items()})
+        rows = self.stages.tables.read(handle, layout.current_schema(home), files)
+        if rows is None:
+            return None
+        return rows.selectExpr(*(f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names))
 
 
 @dataclass
@@ -379,4 +409,4 @@ class ArrangedRows:
         rows = reduce(lambda a, b: a.unionAll(b), parts)
         names = [quoted(f.name) for f in self.columns]
         total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
-        return rows.groupBy(*names).agg(total).where(f"{WEIGHT} > 0").selectExpr(*names)
+        return rows.groupBy(*names).agg(total).where(never_negative(WEIGHT, f"{WEIGHT} > 0")).selectExpr(*names)

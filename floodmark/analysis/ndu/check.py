@@ -8,7 +8,7 @@ takes the engine's own unique keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from floodmark.analysis.analyse import AnalysedPlan
@@ -17,7 +17,7 @@ from floodmark.analysis.ndu.calc import calc_of, is_row_local
 from floodmark.analysis.ndu.culprits import culprits, untimely, volatile_aggregate
 from floodmark.analysis.ndu.findings import Cause, Finding
 from floodmark.analysis.ndu.flink_modes import insert_only
-from floodmark.analysis.ranking import Ranking, ranking_of
+from floodmark.analysis.ranking import ranking_of
 from floodmark.analysis.upsert_keys import removable
 from floodmark.catalog.types import Schema
 from floodmark.changelog import is_hidden
@@ -72,7 +72,9 @@ class Check:
             case n.Filter():
                 ranking = ranking_of(node)
                 assert ranking is not None
-                self._rank(node, ranking, required, needed)
+                self._first_of_groups(
+                    ranking.window, ranking.partition, ranking.column, required, needed
+                )
             case n.Join():
                 self._join(node, required, needed)
             case n.LookupJoin():
@@ -89,10 +91,11 @@ class Check:
     def _unary(self, node: n.Node, required: Columns, needed: Columns) -> None:
         match node:
             case n.TopN():
-                used = frozenset((*node.group, *(k.column for k in node.order)))
-                if node.group and not self.strict and not self.appends(node.input):
-                    required = needed | used
-                elif not self.strict:
+                if node.group:
+                    self._first_of_groups(node, node.group, node.number, required, needed)
+                    return
+                used = frozenset(k.column for k in node.order)
+                if not self.strict:
                     self._above_first_rows(node, required)
                 self.hand(node.input, required | self._also(used), needed | used)
             case n.ProjectSet():
@@ -170,21 +173,26 @@ class Check:
         below = frozenset().union(*(columns_of(exprs[c]) for c in needed))
         self.hand(node.input, frozenset().union(*reads), below)
 
-    def _rank(self, node: n.Filter, ranking: Ranking, required: Columns, needed: Columns) -> None:
-        window = ranking.window
-        below = window.input
-        used = frozenset((*window.partition, *(k.column for k in window.order)))
-        inner = (needed | used) - {ranking.column}
+    def _first_of_groups(
+        self,
+        node: n.OverWindow | n.TopN,
+        group: Sequence[str],
+        number: str | None,
+        required: Columns,
+        needed: Columns,
+    ) -> None:
+        below, made = node.input, frozenset(() if number is None else (number,))
+        used = frozenset((*group, *(k.column for k in node.order)))
+        inner = (needed | used) - made
         if self.appends(below):
             self.hand(below, NONE, inner)
             return
         if self.strict:
-            self.hand(below, (required | used) - {ranking.column}, inner)
+            self.hand(below, (required | used) - made, inner)
             return
-        partition = frozenset(window.partition)
-        keyed = any(key >= partition for key in self.keys(below, inner))
-        if keyed and all(_only_grows(below, k, self) for k in window.order):
-            self.hand(below, required - used - {ranking.column}, inner)
+        keyed = any(key >= frozenset(group) for key in self.keys(below, inner))
+        if keyed and all(_only_grows(below, k, self) for k in node.order):
+            self.hand(below, required - used - made, inner)
             return
         self.hand(below, inner, inner)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from floodmark.catalog.types import Field, Schema, SqlType
+from floodmark.catalog.types import BIGINT, Field, Schema, SqlType
 from floodmark.plan.expressions import Expr, columns_of
 from floodmark.plan.nodes.base import Unary, check_reads, check_unique
 
@@ -20,16 +20,27 @@ class SortKey:
 
 @dataclass(frozen=True, slots=True)
 class TopN(Unary):
-    """The first rows per group (no group: of all), after skipping `offset`."""
+    """The first rows per group (no group: of all), after skipping `offset`.
+
+    `number` names a column that counts the rows of a group from 1; with ties it is their rank.
+    """
 
     group: tuple[str, ...]
     order: tuple[SortKey, ...]
     limit: int | None
     offset: int = 0
     with_ties: bool = False
+    number: str | None = None
 
     def __post_init__(self) -> None:
+        check_unique(self.schema)
         check_reads(self, (*self.group, *(k.column for k in self.order)), self.input.schema)
+
+    @property
+    def schema(self) -> Schema:
+        if self.number is None:
+            return self.input.schema
+        return (*self.input.schema, Field(self.number, BIGINT, nullable=False))
 
 
 @dataclass(frozen=True, slots=True)

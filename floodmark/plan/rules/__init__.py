@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from floodmark.plan.nodes import Node
+from floodmark.plan.rules.first_rows import first_rows, unordered_below
 from floodmark.plan.rules.push_filters import push_filters
 
 Rule = Callable[[Node], Node]
 
-RULES: tuple[Rule, ...] = (push_filters,)
+RULES: tuple[Rule, ...] = (push_filters, first_rows, unordered_below)

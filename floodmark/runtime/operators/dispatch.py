@@ -98,7 +98,8 @@ def batch(
         case n.Aggregate() | n.CloseAggregate():
             return aggregate.batch(node, frames[0], now, strict=strict)
         case n.TopN():
-            return top_n.batch(node, frames[0])
+            cut = node.limit is not None or node.offset
+            return top_n.batch(node, frames[0], stream_key.of(node.input) if cut else ())
         case n.OverWindow():
             return over.batch(node, frames[0], now, stream_key.of(node.input))
         case n.SetOperation():

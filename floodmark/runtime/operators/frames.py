@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan import nodes as n
 from floodmark.spark.expressions import sort_key
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import quoted
 
 PEERS = "__peers"
 """The number of a row's peer group in its partition: a BIGINT from 1 in the window's order."""
@@ -91,32 +91,37 @@ def _comparable(amount: str) -> tuple[float, ...]:
 
 
 def _with_amount(bound: str, literal: str) -> str:
+    """Return a bound with its amount as Spark writes it: what it takes there are literals."""
     amount, _, side = bound.rpartition(" ")
     if not amount[0].isdigit():
         return bound
-    if "/" in amount:
-        months, days, micros = map(int, amount.split("/"))
-        text = literal.format(days * _DAY + micros, months=months, micros=days * _DAY + micros)
-        return f"{text} {side}"
-    return f"{literal.format(amount)} {side}"
+    if "/" not in amount:
+        return f"{literal.format(amount)} {side}"
+    months, days, micros = map(int, amount.split("/"))
+    if months:
+        return f"INTERVAL '{months}' MONTH {side}"
+    length = days * _DAY + micros
+    if literal:
+        return f"{literal.format(length)} {side}"
+    return f"INTERVAL '{length // 1_000_000}.{length % 1_000_000:06d}' SECOND {side}"
 
 
 def _measured(type_: SqlType, name: str, start: str, end: str) -> tuple[str, str]:
-    """Return what is ordered by, and how a distance is written."""
+    """Return what is ordered by, and how a distance is written; empty: as an interval."""
     column = quoted(name)
     match type_.kind:
         case Kind.SMALLINT | Kind.INT:
             return f"CAST({column} AS BIGINT)", "{}L"
         case Kind.BIGINT:
-            return f"CAST({column} AS DECIMAL(38,0))", "CAST({} AS DECIMAL(38,0))"
+            return f"CAST({column} AS DECIMAL(38,0))", "{}BD"
         case Kind.NUMERIC:
-            return column, f"CAST('{{}}' AS {spark_type(type_)})"
+            return column, "{}BD"
         case Kind.REAL | Kind.DOUBLE:
-            return f"CAST({column} AS DOUBLE)", "CAST('{}' AS DOUBLE)"
+            return f"CAST({column} AS DOUBLE)", "{}D"
         case _:
             assert type_.kind in _TIMES, type_
     instant = f"CAST({column} AS TIMESTAMP_NTZ)"
-    if not any("/" in bound and bound[:2] != "0/" for bound in (start, end)):
-        epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-        return f"timestampdiff(MICROSECOND, {epoch}, {instant})", "{}L"
-    return instant, "make_interval(0, {months}, 0, 0, 0, 0, {micros} / 1000000BD)"
+    if any("/" in bound and not bound.startswith("0/") for bound in (start, end)):
+        return instant, ""
+    epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+    return f"timestampdiff(MICROSECOND, {epoch}, {instant})", "{}L"

@@ -1,0 +1,133 @@
+"""Recognises a top-N that is written as a filter on a row number; drops orders nobody sees.
+
+`SELECT … FROM (SELECT *, row_number() OVER (PARTITION BY p ORDER BY o) AS n …) WHERE n <= 3` keeps
+three rows of each `p`, not a number for every row. The number is computed only where it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from floodmark.catalog.types import BOOLEAN
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
+
+_FLIPPED = {"=": "=", "<=": ">=", "<": ">", ">=": "<=", ">": "<"}
+
+
+def first_rows(node: n.Node) -> n.Node:
+    """Return the plan with recognised top-Ns."""
+    if isinstance(node, n.Project) and isinstance(node.input, n.Filter):
+        read = frozenset(c for _, e in node.columns for c in columns_of(e))
+        found = _recognised(node.input, read)
+        if found is not None:
+            return n.Project(first_rows(found), node.columns, span=node.span)
+    if isinstance(node, n.Filter):
+        found = _recognised(node, frozenset(node.names))
+        if found is not None:
+            return first_rows(found)
+    return node.with_inputs([first_rows(child) for child in node.inputs])
+
+
+def unordered(node: n.Node) -> n.Node:
+    """Return the plan without orders of all rows: what is kept has none."""
+    node = node.with_inputs([unordered(child) for child in node.inputs])
+    plain = isinstance(node, n.TopN) and node.limit is None and not node.offset
+    return node.inputs[0] if plain else node
+
+
+def unordered_below(node: n.Node) -> n.Node:
+    """Return the plan with an order of all rows at most on top."""
+    return node.with_inputs([unordered(child) for child in node.inputs])
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Rows from `offset` on, at most `limit` of them."""
+
+    limit: int
+    offset: int = 0
+
+
+def _recognised(node: n.Filter, read: frozenset[str]) -> n.Node | None:
+    """Return the filter and what is below it as a top-N; `read` are the columns read above."""
+    above: list[n.Project] = []
+    below = node.input
+    while isinstance(below, n.Project):
+        above.append(below)
+        below = below.input
+    if not isinstance(below, n.OverWindow) or len(below.calls) != 1:
+        return None
+    ((number, call),) = below.calls
+    names = _names_of(number, above)
+    if names is None or call.function not in ("row_number", "rank"):
+        return None
+    wanted, rest = _split(node.predicate, names, ties=call.function == "rank")
+    if wanted is None:
+        return None
+    kept = bool(names & (read | {c for e in rest for c in columns_of(e)}))
+    top: n.Node = n.TopN(
+        below.input, below.partition, below.order, wanted.limit, wanted.offset,
+        call.function == "rank", number if kept else None, span=below.span,
+    )  # fmt: skip
+    for project in reversed(above):
+        present = set(top.names)
+        columns = tuple((c, e) for c, e in project.columns if columns_of(e) <= present)
+        top = n.Project(top, columns, span=project.span)
+    if not rest:
+        return top
+    predicate = rest[0] if len(rest) == 1 else BoolOp(BOOLEAN, "and", tuple(rest))
+    return n.Filter(top, predicate, span=node.span)
+
+
+def _names_of(number: str, above: Sequence[n.Project]) -> frozenset[str] | None:
+    """Return what the projections call the number; None where they compute with it."""
+    names = frozenset({number})
+    for project in reversed(above):
+        passed = {c for c, e in project.columns if isinstance(e, ColumnRef) and e.name in names}
+        if any(columns_of(e) & names for c, e in project.columns if c not in passed):
+            return None
+        names = frozenset(passed)
+    return names
+
+
+def _split(
+    predicate: Expr, names: frozenset[str], *, ties: bool
+) -> tuple[_Range | None, list[Expr]]:
+    """Return the bound of the number, and the other conditions."""
+    parts = list(_conjuncts(predicate))
+    for i, part in enumerate(parts):
+        found = _range(part, names, ties=ties)
+        if found is not None:
+            return found, parts[:i] + parts[i + 1 :]
+    return None, parts
+
+
+def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    if isinstance(expr, BoolOp) and expr.op == "and":
+        return tuple(c for arg in expr.args for c in _conjuncts(arg))
+    return (expr,)
+
+
+def _range(part: Expr, names: frozenset[str], *, ties: bool) -> _Range | None:
+    match part:
+        case Call(function=op, args=(ColumnRef(name=name), Literal(value=int(value)))):
+            pass
+        case Call(function=op, args=(Literal(value=int(value)), ColumnRef(name=name))):
+            op = _FLIPPED.get(op, op)
+        case _:
+            return None
+    if name not in names:
+        return None
+    match op:
+        case "=" if value == 1:
+            return _Range(1)
+        case "=" if value > 1 and not ties:
+            return _Range(1, value - 1)
+        case "<=" if value > 0:
+            return _Range(value)
+        case "<" if value > 1:
+            return _Range(value - 1)
+        case _:
+            return None
