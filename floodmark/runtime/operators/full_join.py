@@ -29,8 +29,19 @@ def delta(node: n.Join, around: Evaluation) -> Rows | None:
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return _joined(node, inputs[0], inputs[1], around.now)
 
-    scopes = [tuple(a for a, _ in node.equi), tuple(b for _, b in node.equi)]
-    return scope.delta(node, scopes, compute, around, failing=failing)
+    return scope.delta(node, _scopes(node), compute, around, failing=failing)
+
+
+def _scopes(node: n.Join) -> list[tuple[str, ...]]:
+    """Return the columns of each side by which rows meet, none twice: the other pairs only narrow.
+
+    `ON a = b AND a = c` is true of a column twice.
+    """
+    pairs: list[tuple[str, str]] = []
+    for a, b in node.equi:
+        if all(a != c and b != d for c, d in pairs):
+            pairs.append((a, b))
+    return [tuple(a for a, _ in pairs), tuple(b for _, b in pairs)]
 
 
 def _joined(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFrame:
