@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.can_fail import can_fail
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Expr, UserCall, columns_of, walk
+from floodmark.plan.expressions import Expr, columns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,51 +33,66 @@ def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
     if not (root.stores or root.target) or plan[plan.root].append_only:
         return frozenset()
     found: list[n.Node] = []
-    # Columns of the current node that the key, or a filter above, depends on.
-    key = frozenset(root.key)
-    tested: frozenset[str] = frozenset()
+    # Columns of the current node that the key, a filter above, or what can fail above depends on.
+    key, tested, tried = frozenset(root.key), _NONE, _NONE
     node = plan.root
     while True:
         match node:
             case n.Project() | n.MaterializeProject():
                 exprs = dict(node.columns)
-                if (
-                    isinstance(node, n.MaterializeProject)
-                    and not _may_fail(node, exprs)
-                    and (_holds(node.stored, key, tested, root))
-                ):
+                if isinstance(node, n.MaterializeProject):
+                    fails = any(can_fail(exprs[c]) for c in node.stored)
+                    if fails or not _holds(node.stored, key, tested, tried, root):
+                        # What stores by itself needs old rows whole.
+                        return frozenset(found)
                     found.append(node)
-                key = frozenset(c for k in key for c in columns_of(exprs[k]))
-                tested = frozenset(c for t in tested for c in columns_of(exprs[t]))
+                tried = _reads(exprs, tried) | _tried(exprs.values())
+                key, tested = _reads(exprs, key), _reads(exprs, tested)
                 node = node.input
             case n.Filter():
                 tested |= columns_of(node.predicate)
+                tried |= _tried((node.predicate,))
                 node = node.input
             case n.LookupJoin() if not node.stored:
                 rights = tuple(node.right.names)
-                fits = _unique(plan, node) and _holds(rights, key, tested, root)
+                fits = _unique(plan, node) and _holds(rights, key, tested, tried, root)
                 fails = node.residual is not None and can_fail(node.residual)
                 if not fits or fails or node.external is not None:
                     return frozenset(found)
                 found.append(node)
-                key, tested = key & set(node.left.names), tested & set(node.left.names)
+                lefts = set(node.left.names)
+                key, tested, tried = key & lefts, tested & lefts, tried & lefts
                 node = node.left
             case _:
                 return frozenset(found)
 
 
-def _may_fail(node: n.MaterializeProject, exprs: Mapping[str, Expr]) -> bool:
-    """Tell whether a user's function can refuse a row: what refused it is then stored, too."""
-    return any(isinstance(part, UserCall) for c in node.stored for part in walk(exprs[c]))
+_NONE = frozenset[str]()
 
 
-def _holds(stored: Iterable[str], key: frozenset[str], tested: frozenset[str], root: Root) -> bool:
+def _reads(exprs: Mapping[str, Expr], columns: Iterable[str]) -> frozenset[str]:
+    return frozenset(below for c in columns for below in columns_of(exprs[c]))
+
+
+def _tried(exprs: Iterable[Expr]) -> frozenset[str]:
+    """Return the columns on which it depends whether an expression refuses a row."""
+    return frozenset(c for e in exprs if can_fail(e) for c in columns_of(e))
+
+
+def _holds(
+    stored: Iterable[str],
+    key: frozenset[str],
+    tested: frozenset[str],
+    tried: frozenset[str],
+    root: Root,
+) -> bool:
     """Tell whether the root finds a row again without its stored columns.
 
-    A sink that takes back a row that it never wrote could meet another writer's: so no filter.
+    Whether a row was refused above must be known without them, to take its dead letter back. A
+    sink that takes back a row that it never wrote could meet another writer's: so no filter.
     """
     columns = set(stored)
-    return not columns & key and not (root.target and columns & tested)
+    return not columns & (key | tried) and not (root.target and columns & tested)
 
 
 def _unique(plan: AnalysedPlan, node: n.LookupJoin) -> bool:

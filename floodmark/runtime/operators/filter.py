@@ -24,14 +24,12 @@ def delta(node: n.Filter, rows: Rows, now: int, seed: RowSeed | None = None) -> 
     if compiled.error is None and not rows.failing:
         return replace(rows, frame=rows.frame.where(passes), kinded=False, carried=())
     label = node.predicate.span.text if node.predicate.span is not None else "WHERE"
-    error = error_column(
-        [(label, compiled)], list(node.names), failing=rows.failing, only_new=rows.replacing
-    )
+    error = error_column([(label, compiled)], rows.shown(node.names), failing=rows.failing)
     assert error is not None
     columns = [quoted(name) for name in node.names]
     frame = rows.frame.selectExpr(*columns, WEIGHT, error, f"({passes}) AS __passes")
     kept = frame.where(f"__passes OR {ERROR} IS NOT NULL").drop("__passes")
-    return Rows(kept, failing=True, inserts=rows.inserts, replacing=rows.replacing)
+    return replace(rows, frame=kept, failing=True, consolidated=False, kinded=False, carried=())
 
 
 def batch(node: n.Filter, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:

@@ -111,7 +111,9 @@ def _keys_and_new_rows(node: n.LookupJoin, frame: DataFrame, around: Evaluation)
     found = _looked_up(node, frame.where(f"{WEIGHT} > 0"), around, before=False)
     old = _empty_handed(node, frame.where(f"{WEIGHT} < 0"), around)
     both = old if found is None else old.unionAll(found)
-    return Rows(both, failing=_may_fail(node, around), replacing=True)
+    rows = around.delta(node.left)
+    assert rows is not None and not _may_fail(node, around)
+    return Rows(both, replacing=True, unknown=rows.unknown | frozenset(node.right.names))
 
 
 def _empty_handed(node: n.LookupJoin, left: DataFrame, around: Evaluation) -> DataFrame:

@@ -17,7 +17,7 @@ from floodmark.catalog.types import BIGINT, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import keyed
-from floodmark.runtime.operators.project import label
+from floodmark.runtime.operators.project import label, unknown
 from floodmark.runtime.operators.rows import (
     ERROR_FIELD,
     ERROR_TYPE,
@@ -81,10 +81,13 @@ def _keys_and_new_rows(node: n.MaterializeProject, frame: DataFrame, around: Eva
         else f"{c.value} AS {quoted(name)}"
         for name, c in compiled.items()
     ]
-    error = error_column(_labelled(node, compiled), list(node.input.names), only_new=True)
+    rows = around.delta(node.input)
+    assert rows is not None
+    error = error_column(_labelled(node, compiled), rows.shown(node.input.names))
     extra = [WEIGHT, *([error] if error is not None else [])]
     frame = seeded.selectExpr(*columns, *extra)
-    return Rows(frame, failing=error is not None, replacing=True)
+    missing = unknown(node, rows) | frozenset(node.stored)
+    return Rows(frame, failing=error is not None, replacing=True, unknown=missing)
 
 
 def _from_state(

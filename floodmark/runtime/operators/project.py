@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import ColumnRef
+from floodmark.plan.expressions import ColumnRef, columns_of
 from floodmark.runtime.operators.rows import Rows, error_column
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
@@ -32,9 +32,7 @@ def delta(node: n.Project, rows: Rows, now: int, seed: RowSeed | None = None) ->
     """Return the projected changes."""
     compiled = _compiled(node, now, seed)
     labelled = [(label(node, name), c) for name, c in compiled]
-    error = error_column(
-        labelled, list(node.input.names), failing=rows.failing, only_new=rows.replacing
-    )
+    error = error_column(labelled, rows.shown(node.input.names), failing=rows.failing)
     columns = [f"{c.value} AS {quoted(name)}" for name, c in compiled]
     extra = rows.marks + ([error] if error is not None else [])
     renames = all(isinstance(e, ColumnRef) for _, e in node.columns)
@@ -47,7 +45,13 @@ def delta(node: n.Project, rows: Rows, now: int, seed: RowSeed | None = None) ->
         consolidated=rows.consolidated and renames,
         kinded=rows.kinded and whole,
         carried=rows.carried if whole else (),
+        unknown=unknown(node, rows),
     )
+
+
+def unknown(node: n.Project | n.MaterializeProject, rows: Rows) -> frozenset[str]:
+    """Return the columns that old rows do not have, because they read such columns."""
+    return frozenset(name for name, expr in node.columns if columns_of(expr) & rows.unknown)
 
 
 def batch(node: n.Project, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:

@@ -24,7 +24,7 @@ def delta(node: n.ProjectSet, rows: Rows, now: int, seed: RowSeed | None = None)
     compiled = compile_expr(node.call, now, seed)
     label = node.call.span.text if node.call.span is not None else "a table function"
     names = list(node.input.names)
-    error = error_column([(label, compiled)], names, failing=rows.failing, only_new=rows.replacing)
+    error = error_column([(label, compiled)], names, failing=rows.failing)
     passed = [*map(quoted, names), *replace(rows, kinded=False, carried=()).marks]
     frame = rows.frame
     value = compiled.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,9 @@ class Rows:
     row of each sign per stream key, and the two differ. With `kinded` there is also `__kind`,
     consistent per key, and `carried` are state columns that travel along to the object's table.
     With `inserts` all rows are new: every weight is +1, every stream key occurs once and is not
-    there yet. With `replacing` old rows are known by their key alone, in whichever of their columns
-    is volatile they have NULL: what the owner's table has for the key is taken back for them.
+    there yet. With `replacing` old rows have NULL in the `unknown` columns, which are volatile or
+    were looked up: what the owner's table has for the key is taken back for them. Whether a row is
+    refused does not depend on those columns, and no dead letter shows them.
     """
 
     frame: DataFrame
@@ -43,6 +44,11 @@ class Rows:
     carried: tuple[str, ...] = ()
     inserts: bool = False
     replacing: bool = False
+    unknown: frozenset[str] = frozenset()
+
+    def shown(self, names: Sequence[str]) -> list[str]:
+        """Return those of some columns that a dead letter shows."""
+        return [name for name in names if name not in self.unknown]
 
     def with_frame(self, frame: DataFrame) -> Rows:
         """Return the same kind of rows in another frame."""
@@ -75,16 +81,13 @@ def error_column(
     columns: list[str],
     *,
     failing: bool = False,
-    only_new: bool = False,
 ) -> str | None:
     """Return the Spark text of `__error` after evaluating expressions, or None if none can fail.
 
-    The first expression of the list that fails gives the error; an error from below stays. With
-    `only_new` old rows never fail: nothing of them counts but their key.
+    The first expression of the list that fails gives the error; an error from below stays.
     """
-    new = f"{WEIGHT} > 0 AND " if only_new else ""
     whens = [
-        f"WHEN {new}({c.error}) IS NOT NULL THEN {error_struct(c.error, label, columns)}"
+        f"WHEN ({c.error}) IS NOT NULL THEN {error_struct(c.error, label, columns)}"
         for label, c in compiled
         if c.error is not None
     ]
