@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, assert_never
 
+from floodmark.analysis import stream_key
 from floodmark.catalog.types import Field, Kind, SqlType
+from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import (
     AggCall,
@@ -69,20 +71,74 @@ def render(node: n.Node, inputs: Mapping[str, Sequence[Row]]) -> str:
             start = f"time_bucket({size}, {quoted(node.time)}, TIMESTAMP '1970-01-01')"
             shown = f"{start} AS {quoted(node.start)}, {start} + {size} AS {quoted(node.end)}"
             return f"SELECT *, {shown} FROM ({render(node.input, inputs)})"
+        case n.Hop():
+            return _hop(node, render(node.input, inputs))
+        case n.Session():
+            return _session(node, render(node.input, inputs))
+        case n.SetOperation():
+            return _set_operation(node, *(render(side, inputs) for side in node.inputs))
         case _:
             raise AssertionError(f"no DuckDB form of {type(node).__name__}")
 
 
+def _hop(node: n.Hop, below: str) -> str:
+    time, slide, size = quoted(node.time), node.slide[2], node.size[2]
+    every, length = f"INTERVAL {slide} MICROSECONDS", f"INTERVAL {size} MICROSECONDS"
+    last = f"time_bucket({every}, {time}, TIMESTAMP '1970-01-01')"
+    first = f"{last} - INTERVAL {slide * (-(-size // slide) - 1)} MICROSECONDS"
+    starts = f"unnest(generate_series({first}, {last}, {every}))"
+    shown = f"__w AS {quoted(node.start)}, __w + {length} AS {quoted(node.end)}"
+    inside = (
+        f"SELECT * FROM (SELECT *, {starts} AS __w FROM ({below})) WHERE __w + {length} > {time}"
+    )
+    return f"SELECT * EXCLUDE (__w), {shown} FROM ({inside})"
+
+
+def _session(node: n.Session, below: str) -> str:
+    time, gap = quoted(node.time), f"INTERVAL {node.gap[2]} MICROSECONDS"
+    by = ", ".join(map(quoted, node.partition)) or "1"
+    within = f"(PARTITION BY {by} ORDER BY {time})"
+    opens = f"CASE WHEN {time} - lag({time}) OVER {within} <= {gap} THEN 0 ELSE 1 END AS __o"
+    opening = f"SELECT *, {opens} FROM ({below}) WHERE {time} IS NOT NULL"
+    numbered = f"SELECT *, sum(__o) OVER {within} AS __n FROM ({opening})"
+    each = f"OVER (PARTITION BY {by}, __n)"
+    shown = f"min({time}) {each} AS {quoted(node.start)}, max({time}) {each} + {gap}"
+    return f"SELECT * EXCLUDE (__o, __n), {shown} AS {quoted(node.end)} FROM ({numbered})"
+
+
+def _set_operation(node: n.SetOperation, left: str, right: str) -> str:
+    sides = []
+    for side, text in ((node.left, left), (node.right, right)):
+        names = ", ".join(quoted(c) for c in side.names if not is_hidden(c))
+        sides.append(f"SELECT {names} FROM ({text})")
+    word = f" {node.kind.value.upper()} {'ALL ' if node.all else ''}"
+    both = word.join(sides)
+    if not node.all:
+        return both
+    shown = ", ".join(quoted(c) for c in node.names if c != node.copy)
+    number = f"row_number() OVER (PARTITION BY {shown})"
+    return f"SELECT *, {number} AS {quoted(node.copy)} FROM ({both})"
+
+
 def _aggregate(node: n.Aggregate | n.CloseAggregate, below: str) -> str:
-    calls = [f"{aggregate(call)} AS {quoted(name)}" for name, call in node.aggregates]
+    ties = stream_key.of(node.input)
+    calls = [f"{aggregate(call, ties)} AS {quoted(name)}" for name, call in node.aggregates]
     shown = ", ".join([*map(quoted, node.group), *calls])
     group = f" GROUP BY {', '.join(map(quoted, node.group))}" if node.group else ""
     return f"SELECT {shown} FROM ({below}){group}"
 
 
-def aggregate(call: AggCall) -> str:
-    """Return an aggregate call."""
+def aggregate(call: AggCall, ties: Sequence[str]) -> str:
+    """Return an aggregate call; where the order matters, `ties` follow what it asks for."""
     inside = ", ".join(map(expression, call.args)) or "*"
+    if call.function in ("first_value", "last_value"):
+        asked = [
+            f"{expression(e)} {'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+            for e, down, first in call.order_by
+        ]
+        order = ", ".join([*asked, *(f"{quoted(c)} ASC NULLS LAST" for c in ties)])
+        by = f" ORDER BY {order}" if order else ""
+        return f"{call.function.removesuffix('_value')}({inside}{by})" + _filter(call)
     text = f"{call.function}({'DISTINCT ' if call.distinct else ''}{inside})"
     if call.function == "avg":
         # DuckDB's avg is inexact; the sum of whole numbers is not.

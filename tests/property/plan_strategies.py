@@ -47,6 +47,13 @@ OBJECTS: tuple[ReferenceObject, ...] = (
     ),
 )  # fmt: skip
 
+KINDS = (
+    "union", "set", "project", "filter", "join", "join", "aggregate", "aggregate", "tumble", "hop",
+    "session",
+)  # fmt: skip
+ORDERED = ("first_value", "last_value")
+"""Aggregates whose value depends on the order of their input."""
+
 Draw = Callable[..., Any]
 
 
@@ -68,10 +75,9 @@ class Builder:
         """Draw a plan of at most `depth` operators above its leaves."""
         if depth == 0:
             return self.leaf()
-        kinds = ["union", "project", "filter", "join", "join", "aggregate", "aggregate", "tumble"]
-        kind = self.pick(kinds)
-        if kind == "union":
-            return self.union(depth - 1)
+        kind = self.pick(KINDS)
+        if kind in ("union", "set"):
+            return self.union(depth - 1, counts=kind == "set")
         if kind == "join":
             return self.join(depth - 1)
         below = self.node(depth - 1)
@@ -82,8 +88,12 @@ class Builder:
                 return n.Filter(below, self.predicate(below))
             case "aggregate":
                 return self.aggregate(below)
-            case _:
+            case "tumble":
                 return self.tumble(below)
+            case "hop":
+                return self.hop(below)
+            case _:
+                return self.session(below)
 
     def leaf(self) -> n.Node:
         scan = self.pick(self.scans)
@@ -128,7 +138,7 @@ class Builder:
         parts = (self.comparison(below), self.comparison(below))
         return BoolOp(BOOLEAN, self.pick(["and", "or"]), parts)
 
-    def union(self, depth: int) -> n.Node:
+    def union(self, depth: int, *, counts: bool) -> n.Node:
         sides = (self.node(depth), self.node(depth))
         width = min(2, *(len(integers(side)) for side in sides))
         if width == 0:
@@ -139,6 +149,9 @@ class Builder:
             columns = integers(side)[:width]
             shown = [ColumnRef(f.type, f.name) for f in columns]
             branches.append(n.Project(side, tuple(zip(names, shown, strict=True))))
+        if counts:
+            kind, everything = self.pick(list(n.SetKind)), self.draw(st.booleans())
+            return n.SetOperation(*branches, kind, everything, copy=self.fresh("__copy"))
         return n.UnionAll(tuple(branches), self.fresh("__branch"))
 
     def join(self, depth: int) -> n.Node:
@@ -159,10 +172,14 @@ class Builder:
 
     def call(self, below: n.Node) -> AggCall:
         column = self.column(below)
-        name = self.pick(["count", "sum", "avg", "min", "max"])
+        name = self.pick(["count", "sum", "avg", "min", "max", "first_value", "last_value"])
         operand = Operand("", column.type)
         result = aggregate_for(name, (column.type,)).result_type([operand])
         condition = self.comparison(below) if self.draw(st.integers(0, 3)) == 0 else None
+        if name in ORDERED:
+            by = [(self.column(below), self.draw(st.booleans()), self.draw(st.booleans()))]
+            order = tuple(by) if self.draw(st.booleans()) else ()
+            return AggCall(name, (column,), result, filter=condition, order_by=order)
         return AggCall(name, (column,), result, self.draw(st.integers(0, 3)) == 0, condition)
 
     def tumble(self, below: n.Node) -> n.Node:
@@ -172,6 +189,23 @@ class Builder:
         size = (0, 0, self.pick([1, 3, 5]) * 60_000_000)
         start, end = self.fresh(), self.fresh()
         return n.Tumble(below, self.pick(times), size, (0, 0, 0), start=start, end=end)
+
+    def hop(self, below: n.Node) -> n.Node:
+        times = [f.name for f in below.schema if f.type == TIMESTAMP]
+        if not times:
+            return below
+        slide, size = ((0, 0, self.pick([1, 2, 3]) * 60_000_000) for _ in range(2))
+        start, end = self.fresh(), self.fresh()
+        return n.Hop(below, self.pick(times), slide, size, (0, 0, 0), start=start, end=end)
+
+    def session(self, below: n.Node) -> n.Node:
+        times = [f.name for f in below.schema if f.type == TIMESTAMP]
+        if not times:
+            return below
+        gap = (0, 0, self.pick([1, 2, 4]) * 60_000_000)
+        by = self.draw(st.lists(st.sampled_from(below.names), max_size=1))
+        start, end = self.fresh(), self.fresh()
+        return n.Session(below, self.pick(times), gap, tuple(by), start=start, end=end)
 
 
 def call(op: str, left: Expr, right: Expr) -> Call:
