@@ -48,7 +48,7 @@ def streaming(spark: Any, name: str, data: Path, folder: Path) -> float:
     for key, value in _STREAMING.items():
         spark.conf.set(key, value)
     for table in STREAMS:
-        reader = _files(spark.readStream, table).option("maxFilesPerTrigger", 1)
+        reader = _files(spark.readStream, table, zoned=True).option("maxFilesPerTrigger", 1)
         rows = reader.parquet(str(data / table)).withWatermark("date_time", "4 seconds")
         rows.createOrReplaceTempView(table)
     side = _files(spark.read, SIDE_INPUT).parquet(str(data / SIDE_INPUT))
@@ -64,6 +64,7 @@ def streaming(spark: Any, name: str, data: Path, folder: Path) -> float:
     return seconds
 
 
-def _files(reader: Any, table: str) -> Any:
-    columns = (f"{quoted(f.name)} {spark_type(f.type)}" for f in columns_of(table))
-    return reader.schema(", ".join(columns))
+def _files(reader: Any, table: str, *, zoned: bool = False) -> Any:
+    """Return a reader with the columns of a table; a watermark needs times with a zone."""
+    columns = ", ".join(f"{quoted(f.name)} {spark_type(f.type)}" for f in columns_of(table))
+    return reader.schema(columns.replace("timestamp_ntz", "timestamp_ltz") if zoned else columns)

@@ -253,8 +253,11 @@ def _decimal_forms(symbol: str) -> tuple[Callable[[Operands], str], ErrorForm]:
     over = null_means(_OVERFLOW)
 
     def value(o: Operands) -> str:
-        wide = _wide(o, symbol)
-        return f"{tried}({o[0]}, {o[1]})" if wide else f"({o[0]} {symbol} {o[1]})"
+        if _wide(o, symbol):
+            return f"{tried}({o[0]}, {o[1]})"
+        text = f"({o[0]} {symbol} {o[1]})"
+        # Spark's product has a digit more than any needs; files say what type they have.
+        return f"CAST({text} AS {decimal_name(_product_type(o))})" if symbol == "*" else text
 
     return value, lambda o, v: over(o, v) if _wide(o, symbol) else None
 
