@@ -9,12 +9,37 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.spark
 
-@pytest.mark.spark
-def test_an_epoch_is_compared_with_delta_spark() -> None:
-    command = [sys.executable, "-m", "benchmarks.epoch", "--quick", "--only", "append"]
+
+def printed(module: str, *options: str) -> str:
+    """Return what a quick benchmark prints."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", "--quick", *options]
     ended = subprocess.run(
         command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=500
     )
     assert ended.returncode == 0, ended.stderr
-    assert re.search(r"│ delta-spark .*│ \d+\.\d\d +│ ≤ 0\.33 +│", ended.stdout), ended.stdout
+    return ended.stdout
+
+
+def test_an_epoch_is_compared_with_delta_spark() -> None:
+    text = printed("epoch", "--only", "append")
+    assert re.search(r"│ delta-spark .*│ \d+\.\d\d +│ ≤ 0\.33 +│", text), text
+
+
+@pytest.mark.long
+def test_epochs_are_compared_after_more_and_more_history() -> None:
+    text = printed("history", "--only", "local")
+    assert re.search(r"│ \d+\.\d\d +│ \d+\.\d\d +│ ≤ 1\.2 +│", text), text
+
+
+@pytest.mark.long
+def test_small_changes_are_compared_with_recomputation() -> None:
+    text = printed("delta")
+    assert len(re.findall(r"│ \d+\.\d\d +│ ≥ 5 +│", text)) == 6, text
+
+
+@pytest.mark.long
+def test_nexmark_is_compared_with_spark() -> None:
+    text = printed("nexmark", "--queries", "q2", "--systems", "floodmark,floodmark-20,batch")
+    assert re.search(r"│ q2 +(│ [\d,]+ +){3}│ \d+\.\d\d +│", text) is not None, text
