@@ -41,11 +41,15 @@ _DELTA = Strategy(Computed.DELTA, "exact delta")
 def aggregate_strategy(call: AggCall, mode: ChangelogMode) -> Strategy:
     """Return how one aggregate is kept over input of a changelog mode."""
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
-    if call.distinct or call.order_by:
-        word = "DISTINCT" if call.distinct else "ORDER BY"
-        return _groups(f"{call.function} with {word} is not a sum")
+    if call.distinct and not entry.ignores_distinct:
+        return _groups(f"{call.function} with DISTINCT is not a sum")
+    if call.order_by:
+        return _groups(f"{call.function} with ORDER BY is not a sum")
     if entry.decompose is not None:
-        return _DELTA
+        parts = entry.decompose(tuple(arg.type for arg in call.args), call.type)
+        if parts.in_range is None:
+            return _DELTA
+        return _groups(f"{call.function} adds doubles in one order")
     if entry.extremum is None:
         return _groups(f"{call.function} is not a sum")
     if mode is ChangelogMode.APPEND_ONLY:

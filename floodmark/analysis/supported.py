@@ -11,7 +11,7 @@ from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Call, Expr, Literal, UserCall, walk
+from floodmark.plan.expressions import Expr, UserCall, walk
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
 
@@ -48,32 +48,6 @@ def check_supported(plan: AnalysedPlan) -> None:
             )
 
 
-def is_order_sensitive(call: AggCall) -> bool:
-    """Tell whether the value of an aggregate depends on the order of its input."""
-    found = aggregate_for(call.function, (arg.type for arg in call.args))
-    return found.order_sensitive
-
-
-def has_total_order(call: AggCall) -> bool:
-    """Tell whether ORDER BY settles the value of an order-sensitive aggregate.
-
-    It does where it names every argument: rows that it does not tell apart then give the same. With
-    DISTINCT it names nothing else.
-    """
-    if not is_order_sensitive(call):
-        return False
-    keys = [e for e, _, _ in call.order_by]
-    named = [part for a in call.args for part in (a.children if _is_row(a) else (a,))]
-    named = [a for a in named if not isinstance(a, Literal)]
-    return all(a in keys for a in named) and not (
-        call.distinct and any(e not in named for e in keys)
-    )
-
-
-def _is_row(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function == "row"
-
-
 def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
     """Return what is not deterministic where nothing makes it so.
 
@@ -108,13 +82,7 @@ def _reason(node: n.Node) -> str | None:
             return None
         case n.Tumble() | n.Hop() | n.Session():
             return None
-        case n.Aggregate() | n.CloseAggregate():
-            calls = [call for _, call in node.aggregates if not has_total_order(call)]
-            ordered = [c.function for c in calls if c.order_by or c.distinct]
-            if ordered:
-                return f"{ordered[0]} with DISTINCT or ORDER BY"
-            return next((c.function for c in calls if is_order_sensitive(c)), None)
-        case n.Join():
+        case n.Aggregate() | n.CloseAggregate() | n.Join():
             return None
         case n.LookupJoin():
             return None if rereadable(node.right) else "a lookup in a query that nothing stores"

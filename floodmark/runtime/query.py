@@ -12,7 +12,6 @@ from sqlglot import exp
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
-from floodmark.analysis.supported import has_total_order, is_order_sensitive
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
@@ -27,6 +26,7 @@ from floodmark.runtime.cut import Cut
 from floodmark.runtime.fetched import as_columns, keys_of, lookup_of
 from floodmark.runtime.inputs import micros_of
 from floodmark.runtime.operators import dispatch, lookup_join
+from floodmark.runtime.operators.accumulators import aggregate_of
 from floodmark.runtime.tables import Tables
 from floodmark.spark.types import nullable_ddl, quoted
 from floodmark.spark.user_functions import register
@@ -201,24 +201,15 @@ def check_batch(node: n.Node) -> None:
                 span=part.span,
                 hint="docs/sql.md lists what runs",
             )
-        if isinstance(part, n.Aggregate):
-            _check_aggregates(part)
-
-
-def _check_aggregates(node: n.Aggregate) -> None:
-    for _, call in node.aggregates:
-        if (call.order_by or is_order_sensitive(call)) and not has_total_order(call):
-            raise NotSupported(
-                "E0355",
-                f"{call.function} over ordered values is not available yet",
-                span=node.span,
-                hint="count, sum, avg, min, max and the variance family run",
-            )
 
 
 def _is_ordered(node: n.Node) -> bool:
     """Tell whether what comes out depends on the order of the input."""
-    return isinstance(node, n.TopN) and (node.limit is not None or node.offset > 0)
+    if isinstance(node, n.TopN):
+        return node.limit is not None or node.offset > 0
+    if not isinstance(node, n.Aggregate):
+        return False
+    return any(aggregate_of(call).order_sensitive for _, call in node.aggregates)
 
 
 def without_hidden(node: n.Node) -> n.Node:

@@ -23,6 +23,8 @@ _MEMORY = re.compile(r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|Cannot broadcas
 
 RAISED = "{floodmark:"
 """Starts the message of an error that a query raises; the row error's code and `}` follow."""
+NEGATIVE = 610
+"""Stands for the code when something would be there less than no times (E0610)."""
 _RAISED = re.compile(r"\{floodmark:(\d+)\}")
 _MEANINGS = {
     RowErrorCode.DIVISION_BY_ZERO: "division by zero",
@@ -46,7 +48,7 @@ _DATA_STATES = ("22",)
 def translate(error: BaseException) -> FloodmarkError:
     """Return the error that a person should see for one that pyspark or gRPC raised.
 
-    A row that an expression refuses is a DataError E0621 to E0625; the world's failures become
+    A row that an expression refuses is a DataError E0621 to E0627, changes that cannot be E0610; the world's failures become
     TransientErrors, E0511 and E0515 to E0518; a value that an expression cannot take (SQLSTATE
     class 22) becomes DataError E0601; the rest is E0602.
     """
@@ -60,6 +62,13 @@ def _refused(text: str) -> FloodmarkError | None:
     found = _RAISED.search(text)
     if found is None:
         return None
+    if int(found[1]) == NEGATIVE:
+        return DataError(
+            "E0610",
+            "the changes take back rows that are not there",
+            hint="this is a defect of Floodmark, or somebody else wrote into the warehouse; "
+            "dropped and created again, the object is right",
+        )
     code = RowErrorCode(int(found[1]))
     return DataError(
         code.text,

@@ -81,7 +81,15 @@ def _runs(plan: AnalysedPlan) -> bool:
 def _weight(root: n.Node) -> tuple[int, int]:
     """Count what keeps state, then what else there is."""
     nodes = list(n.walk(root))
-    keeping = n.Join | n.Aggregate | n.MaterializeProject
+    keeping = (
+        n.Join
+        | n.Aggregate
+        | n.MaterializeProject
+        | n.Session
+        | n.SetOperation
+        | n.OverWindow
+        | n.TopN
+    )
     return sum(isinstance(node, keeping) for node in nodes), len(nodes)
 
 

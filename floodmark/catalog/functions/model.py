@@ -236,7 +236,8 @@ class Aggregate(Overload):
     ARRAY of first arguments in order, NULLs included. `python` takes
     the list of argument tuples of the group's rows (NULL arguments included, filtered, distinct and
     ordered as asked), the argument types and the result type. `extremum` names the value that an
-    append-only input keeps: `min` or `max`.
+    append-only input keeps: `min` or `max`. Where `overflows` for the argument types, a group has
+    no value that is NULL though one of its arguments is not: its row is refused.
     """
 
     spark: SparkForm
@@ -246,6 +247,7 @@ class Aggregate(Overload):
     decompose: Callable[[tuple[SqlType, ...], SqlType], Decomposition] | None = None
     extremum: str | None = None
     ignores_distinct: bool = False
+    overflows: Callable[[tuple[SqlType, ...]], bool] | None = None
 
     def print_batch(
         self, operands: Operands, *, distinct: bool = False, condition: str | None = None

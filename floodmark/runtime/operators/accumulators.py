@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from floodmark.analysis.strategy import Computed, aggregate_strategy
 from floodmark.catalog.functions import Aggregate, aggregate_for
 from floodmark.catalog.functions.model import Operand
-from floodmark.catalog.types import BIGINT, Field, Kind
+from floodmark.catalog.types import BIGINT, Field, Kind, Schema
 from floodmark.changelog import WEIGHT, ChangelogMode
-from floodmark.plan.expressions import AggCall, Literal
+from floodmark.plan.expressions import AggCall, ColumnRef, Expr, Literal
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
@@ -41,7 +42,8 @@ class Kept:
 
     `partial` aggregates changes to a state column of the epoch, `merge` combines `{old}` (NULL for
     a new group) with `{new}`, `finish` gives the value from state columns prefixed `{p}`; from
-    NULLs, which stand for a group that is not kept, the value over nothing.
+    NULLs, which stand for a group that is not kept, the value over nothing. Where `overflow` is
+    TRUE the group's row is refused.
     """
 
     name: str
@@ -55,31 +57,25 @@ class Kept:
 
 def strategy_of(call: AggCall, mode: ChangelogMode) -> Strategy:
     """Return how an aggregate is kept over input of a changelog mode."""
-    found = aggregate_of(call)
-    if call.distinct or call.order_by:
+    if aggregate_strategy(call, mode).computed is Computed.SCOPE:
         return Strategy.SCOPE
-    if found.decompose is not None and _is_exact(found, call):
-        return Strategy.ADDED
-    if found.extremum is not None and mode is ChangelogMode.APPEND_ONLY:
-        return Strategy.EXTREMUM
-    return Strategy.SCOPE
+    return Strategy.EXTREMUM if aggregate_of(call).decompose is None else Strategy.ADDED
 
 
-def _is_exact(found: Aggregate, call: AggCall) -> bool:
-    """Tell whether addition gives the same value for all arguments (it does not for doubles)."""
-    assert found.decompose is not None
-    return found.decompose(tuple(a.type for a in call.args), call.type).in_range is None
+def kept(
+    name: str, index: int, call: AggCall, mode: ChangelogMode, now: int, ties: Schema = ()
+) -> Kept:
+    """Return how one aggregate call is maintained.
 
-
-def kept(name: str, index: int, call: AggCall, mode: ChangelogMode, now: int) -> Kept:
-    """Return how one aggregate call is maintained."""
+    `ties` are the columns by which rows follow each other that ORDER BY leaves equal.
+    """
     match strategy_of(call, mode):
         case Strategy.ADDED:
             return _added(name, index, call, now)
         case Strategy.EXTREMUM:
             return _extremum(name, index, call, now)
         case _:
-            return _scoped(name, index, call, now)
+            return _scoped(name, index, call, now, ties)
 
 
 def operands(call: AggCall, now: int) -> list[Operand]:
@@ -94,14 +90,37 @@ def operands(call: AggCall, now: int) -> list[Operand]:
     return out
 
 
+def overflows(call: AggCall) -> bool:
+    """Tell whether a group can have no value: it is out of range."""
+    test = aggregate_of(call).overflows
+    return test is not None and test(tuple(a.type for a in call.args))
+
+
+def counted(call: AggCall, now: int) -> str:
+    """Return the Spark text of how many arguments are not NULL."""
+    condition = _condition(call, now)
+    clause = "" if condition is None else f" FILTER (WHERE {condition})"
+    return f"count({operands(call, now)[0]}){clause}"
+
+
 def _condition(call: AggCall, now: int) -> str | None:
     return None if call.filter is None else compile_expr(call.filter, now).value
 
 
 def errors_of(call: AggCall, now: int) -> list[Compiled]:
-    """Return the arguments and FILTER of a call, compiled, for their errors."""
-    parts = (*call.args, *((call.filter,) if call.filter is not None else ()))
-    return [compile_expr(e, now) for e in parts]
+    """Return the expressions of a call, compiled, for their errors.
+
+    Only of rows that FILTER lets in the others are looked at.
+    """
+    condition = None if call.filter is None else compile_expr(call.filter, now)
+    found = [compile_expr(e, now) for e in (*call.args, *(e for e, _, _ in call.order_by))]
+    if condition is None:
+        return found
+    guarded = (
+        Compiled(c.value, f"CASE WHEN {condition.value} THEN {c.error} END") if c.error else c
+        for c in found
+    )
+    return [condition, *guarded]
 
 
 def _added(name: str, index: int, call: AggCall, now: int) -> Kept:
@@ -153,63 +172,98 @@ def _extremum(name: str, index: int, call: AggCall, now: int) -> Kept:
     )
 
 
-def _scoped(name: str, index: int, call: AggCall, now: int) -> Kept:
+def _scoped(name: str, index: int, call: AggCall, now: int, ties: Schema) -> Kept:
     column = f"__acc{index}_value"
-    text = batch_text(call, now)
+    text = batch_text(call, now, ties)
     finish = "{p}" + column
     if aggregate_of(call).python([], tuple(a.type for a in call.args), call.type) == 0:
         finish = f"coalesce({finish}, CAST(0 AS {spark_type(call.type)}))"
-    return Kept(name, Strategy.SCOPE, (Field(column, call.type),), (text,), ("{new}",), finish)
+    columns, partial, refused = [Field(column, call.type)], [text], None
+    if overflows(call):
+        columns.append(Field(f"__acc{index}_nonnull", BIGINT))
+        partial.append(counted(call, now))
+        refused = f"{{p}}{columns[1].name} > 0 AND {{p}}{column} IS NULL"
+    return Kept(
+        name,
+        Strategy.SCOPE,
+        tuple(columns),
+        tuple(partial),
+        ("{new}",) * len(columns),
+        finish,
+        refused,
+    )
 
 
-def batch_text(call: AggCall, now: int) -> str:
+def batch_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     """Return the Spark text of an aggregate over a set without retractions."""
     if aggregate_of(call).over_list is not None:
-        return ordered_text(call, now)
+        return ordered_text(call, now, ties)
     return aggregate_of(call).print_batch(
         operands(call, now), distinct=call.distinct, condition=_condition(call, now)
     )
 
 
-def ordered_text(call: AggCall, now: int) -> str:
+@dataclass(frozen=True)
+class _Key:
+    """What the entries of a list are ordered by: a Spark text."""
+
+    value: str
+    descending: bool = False
+    nulls_first: bool = False
+    nullable: bool = True
+    zeros: bool = False
+    """Values can be zeros of both signs, which are equal: their texts are not."""
+
+
+def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     """Return the Spark text of an aggregate over the list of its first arguments in order.
 
     Each entry is a struct of the keys, each after a flag that puts NULL where it belongs, and the
-    argument; ascending keys then sort by the order that structs have.
+    argument; ascending keys then sort by the order that structs have. `ties` order the rows that
+    ORDER BY leaves equal.
     """
-    parts, upwards = [], True
-    for i, (expr, descending, nulls_first) in enumerate(call.order_by):
-        value = compile_expr(expr, now).value
-        flag = f"({value}) IS {'NOT ' if nulls_first else ''}NULL"
-        parts += [f"{flag} AS f{i}", f"{value} AS k{i}"]
-        if expr.type.kind in (Kind.REAL, Kind.DOUBLE):
-            # The two zeros are equal; their texts are not.
-            parts.append(f"CAST({value} AS STRING) AS z{i}")
-        upwards = upwards and not descending
-    entries = ", ".join([*parts, f"{operands(call, now)[0]} AS v"])
+    keys = [_asked(key, now) for key in call.order_by]
+    named = [e.name for e, _, _ in call.order_by if isinstance(e, ColumnRef)]
+    keys += [
+        _Key(quoted(f.name), nullable=f.nullable)
+        for f in ties
+        if f.name not in named and f.type.is_orderable
+    ]
+    parts = []
+    for i, key in enumerate(keys):
+        if key.nullable:
+            parts.append(f"({key.value}) IS {'NOT ' if key.nulls_first else ''}NULL AS f{i}")
+        parts.append(f"{key.value} AS k{i}")
+        if key.zeros:
+            parts.append(f"CAST({key.value} AS STRING) AS z{i}")
+    args = [o.sql for o in operands(call, now)]
     condition = _condition(call, now)
     clause = "" if condition is None else f" FILTER (WHERE {condition})"
-    found = f"collect_list(struct({entries})){clause}"
-    if call.distinct:
-        found = f"array_distinct({found})"
-    order = "" if upwards else f", {_comparator(call)}"
-    sorted_ = f"array_sort({found}{order})" if parts else found
+    found = f"collect_list(struct({', '.join([*parts, f'{args[0]} AS v'])})){clause}"
+    upwards = not any(key.descending for key in keys)
+    order = "" if upwards else f", {_comparator(keys)}"
+    values = f"transform({f'array_sort({found}{order})' if keys else found}, __e -> __e.v)"
     template = aggregate_of(call).over_list
     assert template is not None
-    args = [o.sql for o in operands(call, now)]
-    return template.format(*args, list=f"transform({sorted_}, __e -> __e.v)")
+    return template.format(*args, list=f"array_distinct({values})" if call.distinct else values)
 
 
-def _comparator(call: AggCall) -> str:
+def _asked(key: tuple[Expr, bool, bool], now: int) -> _Key:
+    expr, descending, nulls_first = key
+    zeros = expr.type.kind in (Kind.REAL, Kind.DOUBLE)
+    return _Key(compile_expr(expr, now).value, descending, nulls_first, zeros=zeros)
+
+
+def _comparator(keys: list[_Key]) -> str:
     """Return the lambda that compares two entries key by key."""
     tests = []
-    for i, (expr, descending, _) in enumerate(call.order_by):
-        down = (1, -1) if descending else (-1, 1)
-        tests.append(f"WHEN __l.f{i} < __r.f{i} THEN -1 WHEN __l.f{i} > __r.f{i} THEN 1")
-        names = [f"k{i}"] + ([f"z{i}"] if expr.type.kind in (Kind.REAL, Kind.DOUBLE) else [])
+    for i, key in enumerate(keys):
+        if key.nullable:
+            tests.append(f"WHEN __l.f{i} < __r.f{i} THEN -1 WHEN __l.f{i} > __r.f{i} THEN 1")
+        down = (1, -1) if key.descending else (-1, 1)
         tests += [
             f"WHEN __l.{c} < __r.{c} THEN {down[0]} WHEN __l.{c} > __r.{c} THEN {down[1]}"
-            for c in names
+            for c in (f"k{i}", *([f"z{i}"] if key.zeros else []))
         ]
     return f"(__l, __r) -> CASE {' '.join(tests)} ELSE 0 END"
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from floodmark.analysis import stream_key
 from floodmark.analysis.state import rereadable
+from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.types import INT, Field, Schema
-from floodmark.changelog import KIND, WEIGHT, ChangelogMode
+from floodmark.changelog import ERROR, KIND, WEIGHT, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.project import raised
-from floodmark.runtime.operators.rows import Rows, error_column
+from floodmark.runtime.operators.rows import Rows, error_column, error_struct, never_negative
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
@@ -132,7 +134,20 @@ def _nothing(node: Grouping, around: Surroundings) -> DataFrame:
 
 def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Kept]:
     """Return how each aggregate of the node is kept."""
-    return [acc.kept(name, i, call, mode, now) for i, (name, call) in enumerate(node.aggregates)]
+    ties = ties_of(node)
+    return [
+        acc.kept(name, i, call, mode, now, ties) for i, (name, call) in enumerate(node.aggregates)
+    ]
+
+
+def ties_of(node: Grouping) -> Schema:
+    """Return the columns that order the rows of a group: of the stream key what the group leaves.
+
+    None where no aggregate depends on an order.
+    """
+    if not any(acc.aggregate_of(call).order_sensitive for _, call in node.aggregates):
+        return ()
+    return tuple(node.input.field(c) for c in stream_key.of(node.input) if c not in node.group)
 
 
 def group_fields(node: Grouping) -> Schema:
@@ -258,7 +273,8 @@ def _sides(node: Grouping, parts: list[acc.Kept], has_old: bool) -> list[str]:
         "", acc.Strategy.ADDED, schema[:1], (), ("coalesce({old}, 0L) + coalesce({new}, 0L)",), ""
     )
     count = _merged(rows, 0, has_old)
-    out.append(f"nullif({count}, 0L) AS {quoted(NEW + acc.ROWS)}")
+    there = never_negative(count, f"nullif({count}, 0L)")
+    out.append(f"{there} AS {quoted(NEW + acc.ROWS)}")
     for part in parts:
         for i, field in enumerate(part.columns):
             out.append(f"{_merged(part, i, has_old)} AS {quoted(NEW + field.name)}")
@@ -287,24 +303,53 @@ def changes(
     old = _output(node, parts, OLD, always=not node.group and not fills)
     new = _output(node, parts, NEW, always=not node.group)
     states = [_state_struct(carried, prefix) for prefix in (OLD, NEW)]
+    errors = [refused(node, parts, prefix) for prefix in (OLD, NEW)]
+    failing = errors != [None, None]
     sides = merged.selectExpr(
-        f"{old} AS o", f"{new} AS n", f"{states[0]} AS p", f"{states[1]} AS q"
-    )
-    differ = "NOT (o <=> n AND p <=> q)" if carried else "NOT (o <=> n)"
+        f"{old} AS o", f"{new} AS n", f"{states[0]} AS p", f"{states[1]} AS q",
+        *([f"{errors[0]} AS a", f"{errors[1]} AS b"] if failing else []),
+    )  # fmt: skip
+    same = ["o <=> n", *(["p <=> q"] if carried else []), *(["a <=> b"] if failing else [])]
     columns = [f"e.r.{quoted(name)} AS {quoted(name)}" for name in node.names]
     marks = [f"e.w AS {WEIGHT}", f"e.k AS {KIND}"]
     state = [f"e.s.{quoted(name)} AS {quoted(name)}" for name in carried]
-    frame = sides.where(differ).selectExpr(_PAIR).selectExpr(*columns, *marks, *state)
-    return Rows(frame, consolidated=True, kinded=True, carried=carried)
+    error = [f"e.x AS {ERROR}"] if failing else []
+    frame = sides.where(f"NOT ({' AND '.join(same)})").selectExpr(_pair(failing))
+    frame = frame.selectExpr(*columns, *marks, *state, *error)
+    return Rows(frame, failing=failing, consolidated=True, kinded=True, carried=carried)
 
 
-_PAIR = (
-    "explode(filter(array("
-    "struct(-1 AS w, CASE WHEN n IS NULL THEN '-D' WHEN o <=> n THEN '-S' ELSE '-U' END AS k, "
-    "o AS r, p AS s), "
-    "struct(1 AS w, CASE WHEN o IS NULL THEN '+I' WHEN o <=> n THEN '+S' ELSE '+U' END AS k, "
-    "n AS r, q AS s)), x -> x.r IS NOT NULL)) AS e"
-)
+def _pair(failing: bool) -> str:
+    """Return the text of the sides that a transition has, old and new, as rows."""
+    old, new = (", a AS x", ", b AS x") if failing else ("", "")
+    wanted = "x.r IS NOT NULL OR x.x IS NOT NULL" if failing else "x.r IS NOT NULL"
+    return (
+        "explode(filter(array("
+        "struct(-1 AS w, CASE WHEN n IS NULL THEN '-D' WHEN o <=> n THEN '-S' ELSE '-U' END AS k, "
+        f"o AS r, p AS s{old}), "
+        "struct(1 AS w, CASE WHEN o IS NULL THEN '+I' WHEN o <=> n THEN '+S' ELSE '+U' END AS k, "
+        f"n AS r, q AS s{new})), x -> {wanted})) AS e"
+    )
+
+
+def _overflow(parts: list[acc.Kept], prefix: str) -> str | None:
+    """Return the condition under which a side's row is refused; None where it cannot be."""
+    found = [f"({p.overflow.replace('{p}', prefix)})" for p in parts if p.overflow is not None]
+    return " OR ".join(found) or None
+
+
+def refused(node: Grouping, parts: list[acc.Kept], prefix: str) -> str | None:
+    """Return the text of a side's dead letter, NULL where its row is not refused."""
+    overflow = _overflow(parts, prefix)
+    if overflow is None:
+        return None
+    return _letter(node, next(p.name for p in parts if p.overflow is not None), overflow)
+
+
+def _letter(node: Grouping, column: str, overflow: str) -> str:
+    """Return the text of the dead letter of a group where a column is out of range."""
+    code = str(RowErrorCode.NUMBER_OUT_OF_RANGE.value)
+    return f"CASE WHEN {overflow} THEN {error_struct(code, column, list(node.group))} END"
 
 
 def _state_struct(carried: tuple[str, ...], prefix: str) -> str:
@@ -319,25 +364,40 @@ def _output(node: Grouping, parts: list[acc.Kept], prefix: str, *, always: bool)
         value = part.finish.replace("{p}", prefix)
         fields.append(f"CAST({value} AS {spark_type(call.type)}) AS {quoted(name)}")
     row = f"struct({', '.join(fields)})"
-    if always:
-        return row
-    return f"CASE WHEN {quoted(prefix + acc.ROWS)} IS NOT NULL THEN {row} END"
+    overflow = _overflow(parts, prefix)
+    there = [] if always else [f"{quoted(prefix + acc.ROWS)} IS NOT NULL"]
+    there += [] if overflow is None else [f"NOT coalesce({overflow}, FALSE)"]
+    return f"CASE WHEN {' AND '.join(there)} THEN {row} END" if there else row
 
 
 def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
     """Return one row per group; rows that an argument refuses leave the whole group's input."""
-    from pyspark.sql import functions as F
-
     if not node.aggregates:
         return frame.select(*map(quoted, node.group)).distinct()
-    frame = accepted(node, frame, now, strict=strict)
-    calls = [F.expr(acc.batch_text(call, now)).alias(name) for name, call in node.aggregates]
+    rows = computed(node, accepted(node, frame, now, strict=strict), now)
+    if rows.failing:
+        stop = f"CASE WHEN {ERROR} IS NOT NULL THEN {raised(f'{ERROR}.code')} ELSE TRUE END"
+        kept = rows.frame.where(stop if strict else f"{ERROR} IS NULL")
+        return kept.selectExpr(*map(quoted, node.names))
+    return rows.frame
+
+
+def computed(node: Grouping, frame: DataFrame, now: int) -> Rows:
+    """Return one row per group of accepted rows, with `__error` where a group can be refused."""
+    from pyspark.sql import functions as F
+
+    ties = ties_of(node)
+    calls = [F.expr(acc.batch_text(call, now, ties)).alias(name) for name, call in node.aggregates]
+    limited = [(name, call) for name, call in node.aggregates if acc.overflows(call)]
+    calls += [F.expr(acc.counted(c, now)).alias(f"__n{i}") for i, (_, c) in enumerate(limited)]
     grouped = frame.groupBy(*map(quoted, node.group)).agg(*calls)
     casts = [
         f"CAST({quoted(name)} AS {spark_type(call.type)}) AS {quoted(name)}"
         for name, call in node.aggregates
     ]
-    return grouped.selectExpr(*map(quoted, node.group), *casts)
+    beyond = [f"({quoted(name)} IS NULL AND __n{i} > 0)" for i, (name, _) in enumerate(limited)]
+    error = [f"{_letter(node, limited[0][0], ' OR '.join(beyond))} AS {ERROR}"] if beyond else []
+    return Rows(grouped.selectExpr(*map(quoted, node.group), *casts, *error), failing=bool(beyond))
 
 
 def accepted(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:

@@ -6,9 +6,11 @@ and this one. Over any other input it keeps accumulators and releases them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.state import closes_from_input
+from floodmark.changelog import ERROR
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import aggregate
@@ -39,12 +41,13 @@ def _from_input(node: n.CloseAggregate, around: Evaluation, before: Any, after: 
     rows = around.after(node.input, {node.window: (before, after)} if before is not None else {})
     if rows is None:
         return None
-    return Rows(weighted(_closed(node, rows, around, before, after)), consolidated=True)
+    found = _closed(node, rows, around, before, after)
+    return replace(found, frame=weighted(found.frame), consolidated=True)
 
 
 def _closed(
     node: n.CloseAggregate, rows: DataFrame, around: Evaluation, before: Any, after: Any
-) -> DataFrame:
+) -> Rows:
     type_ = node.input.field(node.window).type
     window = quoted(node.window)
     bounds = {"__after": literal(after, type_)}
@@ -54,7 +57,7 @@ def _closed(
         condition += f" AND {window} >= __before"
     names = [quoted(name) for name in node.input.names]
     closed = rows.selectExpr("*", constants(bounds)).where(condition).selectExpr(*names)
-    return aggregate.batch(node, closed, around.now)
+    return aggregate.computed(node, closed, around.now)
 
 
 def _from_state(node: n.CloseAggregate, around: Evaluation, after: Any) -> Rows | None:
@@ -71,13 +74,16 @@ def _from_state(node: n.CloseAggregate, around: Evaluation, after: Any) -> Rows 
     closed = "FALSE" if after is None else f"coalesce({quoted(node.window)} < {bound}, FALSE)"
     schema = aggregate.transition_schema(node, parts)
     released = state.release(merged, schema, node.group, closed)
-    return None if released is None else Rows(weighted(_values(node, released, parts)))
+    return None if released is None else _values(node, released, parts)
 
 
-def _values(node: n.CloseAggregate, released: DataFrame, parts: list[acc.Kept]) -> DataFrame:
-    """Return the output rows of stored groups."""
+def _values(node: n.CloseAggregate, released: DataFrame, parts: list[acc.Kept]) -> Rows:
+    """Return the output rows of stored groups; a group without a value is a dead letter."""
     values = [
         f"CAST({part.finish.replace('{p}', '')} AS {spark_type(call.type)}) AS {quoted(name)}"
         for part, (name, call) in zip(parts, node.aggregates, strict=True)
     ]
-    return released.selectExpr(*map(quoted, node.group), *values)
+    refused = aggregate.refused(node, parts, "")
+    error = [] if refused is None else [f"{refused} AS {ERROR}"]
+    frame = weighted(released.selectExpr(*map(quoted, node.group), *values, *error))
+    return Rows(frame, failing=refused is not None)

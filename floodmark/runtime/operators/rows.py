@@ -11,6 +11,7 @@ from floodmark.catalog.types import INT, VARCHAR, Field, struct_of
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.plan.nodes import Node
 from floodmark.spark.expressions import Compiled
+from floodmark.spark.failures import NEGATIVE, RAISED
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Rows:
 
 def error_struct(code: str, expression: str, columns: list[str]) -> str:
     """Return the Spark text of a dead letter about the current row."""
-    row = ", ".join(quoted(c) for c in columns)
+    row = ", ".join(quoted(c) for c in columns) or "CAST(NULL AS INT) AS nothing"
     return (
         f"named_struct('code', {code}, 'expression', {quote(expression)}, "
         f"'row', to_json(struct({row}), map('ignoreNullFields', 'false')), "
@@ -96,6 +97,14 @@ def error_column(
     if failing:
         whens = [f"WHEN {ERROR} IS NOT NULL THEN {ERROR}", *whens]
     return f"CASE {' '.join(whens)} END AS {ERROR}"
+
+
+def never_negative(count: str, otherwise: str) -> str:
+    """Return the text of `otherwise` where a count is not negative; else the epoch ends in E0610."""
+    # The code is computed, so that no text of the plan looks as if it had been raised.
+    code = f"CAST(CASE WHEN {count} < 0 THEN {NEGATIVE} END AS STRING)"
+    stop = f"raise_error(concat('{RAISED}', {code}, '}}'))"
+    return f"CASE WHEN {count} < 0 THEN {stop} ELSE {otherwise} END"
 
 
 def stamped(epoch: int, name: str = EPOCH) -> str:
