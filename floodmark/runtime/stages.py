@@ -409,4 +409,5 @@ class ArrangedRows:
         rows = reduce(lambda a, b: a.unionAll(b), parts)
         names = [quoted(f.name) for f in self.columns]
         total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
-        return rows.groupBy(*names).agg(total).where(never_negative(WEIGHT, f"{WEIGHT} > 0")).selectExpr(*names)
+        there = never_negative(WEIGHT, f"{WEIGHT} > 0")
+        return rows.groupBy(*names).agg(total).where(there).selectExpr(*names)

@@ -48,9 +48,9 @@ _DATA_STATES = ("22",)
 def translate(error: BaseException) -> FloodmarkError:
     """Return the error that a person should see for one that pyspark or gRPC raised.
 
-    A row that an expression refuses is a DataError E0621 to E0627, changes that cannot be E0610; the world's failures become
-    TransientErrors, E0511 and E0515 to E0518; a value that an expression cannot take (SQLSTATE
-    class 22) becomes DataError E0601; the rest is E0602.
+    A row that an expression refuses is a DataError E0621 to E0627, changes that cannot be one
+    E0610; the world's failures become TransientErrors, E0511 and E0515 to E0518; a value that an
+    expression cannot take (SQLSTATE class 22) becomes DataError E0601; the rest is E0602.
     """
     if isinstance(error, FloodmarkError):
         return error

@@ -100,7 +100,7 @@ def error_column(
 
 
 def never_negative(count: str, otherwise: str) -> str:
-    """Return the text of `otherwise` where a count is not negative; else the epoch ends in E0610."""
+    """Return the text of `otherwise` where a count is not negative; else the query ends: E0610."""
     # The code is computed, so that no text of the plan looks as if it had been raised.
     code = f"CAST(CASE WHEN {count} < 0 THEN {NEGATIVE} END AS STRING)"
     stop = f"raise_error(concat('{RAISED}', {code}, '}}'))"
