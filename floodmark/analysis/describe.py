@@ -85,9 +85,12 @@ def describe(node: n.Node, place: Place) -> Description:
             calls = tuple((text if label == text else f"{label}: {text}",) for label, text in texts)
             by = [f"by {_columns(node.partition, names)}"] if node.partition else []
             order = [f"order by {order_text(node.order, names)}"] if node.order else []
-            return Description("OverWindow", " ".join([*by, *order]), calls)
+            head = " ".join([*by, *order])
+            return Description("OverWindow", head, (*calls, *_recomputed(node, place)))
         case n.SetOperation():
             return Description(node.kind.value.capitalize(), "all" if node.all else "distinct")
+        case n.TopN():
+            return Description("TopN", _top(node, names), _recomputed(node, place))
         case _:
             return _row_local(node, names)
 
@@ -106,8 +109,6 @@ def _row_local(node: n.Node, names: Mapping[str, str]) -> Description:
             return Description(
                 "Session", ", ".join([shown(node.time), f"gap {interval_words(node.gap)}", *by])
             )
-        case n.TopN():
-            return Description("TopN", _top(node, names))
         case n.ProjectSet():
             made = ", ".join(map(shown, node.outputs))
             word = "ProjectSet outer" if node.outer else "ProjectSet"
@@ -211,6 +212,18 @@ def _sides(node: n.Join, place: Place) -> tuple[tuple[str, ...], ...]:
         source = reread_text(child, place) if table is None else place.state_text(table)
         lines.append((f"{side}: {source}", *_role(table)))
     return (*lines, (derive(node, _modes(node, place)).text,))
+
+
+def _recomputed(node: n.TopN | n.OverWindow, place: Place) -> tuple[tuple[str, ...], ...]:
+    """Return what the changes of rows in an order are computed from, and how."""
+    if place.owner is None:
+        return ()
+    how = (derive(node, _modes(node, place)).text,)
+    table = next(iter(place.plan[node].state), None)
+    if table is None:
+        return ((f"input: {reread_text(node.input, place)}",), how)
+    kept = f"input: {place.state_text(table, node)}"
+    return ((kept, table.role), how)
 
 
 def _role(table: StateTable | None) -> tuple[str, ...]:

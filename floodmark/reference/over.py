@@ -220,9 +220,11 @@ def _edge(part: _Partition, bound: str, position: int) -> tuple[int, int]:
 def _limit(part: _Partition, bound: str, position: int) -> Any:
     """Return the value at a distance from the row's; None where the bound is no distance."""
     amount, _, side = bound.lower().rpartition(" ")
+    if side == "row" or amount == "unbounded":
+        return None
     column = part.node.order[0]
     value = _instant(part.rows[position][column.column])
-    if value is None or side == "row" or amount == "unbounded":
+    if value is None:
         return None
     sign = -1 if (side == "preceding") != column.descending else 1
     if "/" in amount:

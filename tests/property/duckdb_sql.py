@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, assert_never
 
+from duckdb_windows import over_window, top_n
+
 from floodmark.analysis import stream_key
 from floodmark.catalog.types import Field, Kind, SqlType
 from floodmark.changelog import is_hidden
@@ -66,6 +68,10 @@ def render(node: n.Node, inputs: Mapping[str, Sequence[Row]]) -> str:
             return f"SELECT {columns} FROM {join}"
         case n.Aggregate() | n.CloseAggregate():
             return _aggregate(node, render(node.input, inputs))
+        case n.OverWindow():
+            return over_window(node, render(node.input, inputs), expression)
+        case n.TopN():
+            return top_n(node, render(node.input, inputs))
         case n.Tumble():
             size = f"INTERVAL {node.size[2]} MICROSECONDS"
             start = f"time_bucket({size}, {quoted(node.time)}, TIMESTAMP '1970-01-01')"

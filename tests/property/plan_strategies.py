@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
+from ordered_strategies import over_window, top_n
 
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.catalog.functions import Operand, aggregate_for, function_for
@@ -49,7 +50,7 @@ OBJECTS: tuple[ReferenceObject, ...] = (
 
 KINDS = (
     "union", "set", "project", "filter", "join", "join", "aggregate", "aggregate", "tumble", "hop",
-    "session",
+    "session", "over", "top",
 )  # fmt: skip
 ORDERED = ("first_value", "last_value")
 """Aggregates whose value depends on the order of their input."""
@@ -92,6 +93,10 @@ class Builder:
                 return self.tumble(below)
             case "hop":
                 return self.hop(below)
+            case "over":
+                return over_window(self, below)
+            case "top":
+                return top_n(self, below)
             case _:
                 return self.session(below)
 

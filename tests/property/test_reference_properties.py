@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 import pytest
 from duckdb_sql import render
+from duckdb_windows import NotInDuckDB
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_examples import PROFILE, joined
@@ -159,10 +160,14 @@ def test_duckdb_agrees_on_the_batch_meaning(
     ours = evaluate(root, rows, START, dead=dead)
     if dead:
         return  # DuckDB refuses the whole query
-    cursor = database.execute(render(root, rows))
+    try:
+        sql = render(root, rows)
+    except NotInDuckDB:
+        return
+    cursor = database.execute(sql)
     names = [column[0] for column in cursor.description or ()]
     theirs = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    _assert_same(_sorted(ours, root.names), _sorted(theirs, root.names), render(root, rows))
+    _assert_same(_sorted(ours, root.names), _sorted(theirs, root.names), sql)
 
 
 def _sorted(rows: Sequence[Row], names: tuple[str, ...]) -> list[tuple[Any, ...]]:
