@@ -222,8 +222,8 @@ def _recomputed(node: n.TopN | n.OverWindow, place: Place) -> tuple[tuple[str, .
     table = next(iter(place.plan[node].state), None)
     if table is None:
         return ((f"input: {reread_text(node.input, place)}",), how)
-    kept = f"input: {place.state_text(table, node)}"
-    return ((kept, table.role), how)
+    word = "input" if table.role == "input arrangement" else "kept"
+    return ((f"{word}: {place.state_text(table, node)}", table.role), how)
 
 
 def _role(table: StateTable | None) -> tuple[str, ...]:

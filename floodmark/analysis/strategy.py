@@ -137,6 +137,7 @@ def keeps_first(node: n.TopN, mode: ChangelogMode) -> bool:
 
 def _top(node: n.TopN, mode: ChangelogMode) -> Strategy:
     if keeps_first(node, mode):
-        return Strategy(Computed.DELTA, f"exact delta: the first {node.limit} rows are kept")
+        many = "row is" if node.limit == 1 else f"{node.limit} rows are"
+        return Strategy(Computed.DELTA, f"exact delta: the first {many} kept")
     why = "another row takes the place of one that goes"
     return Strategy(Computed.SCOPE, _recomputed("groups", node.group, why), node.group)

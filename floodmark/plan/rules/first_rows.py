@@ -13,6 +13,7 @@ from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
 
+Columns = tuple[tuple[str, Expr], ...]
 _FLIPPED = {"=": "=", "<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 
 
@@ -66,19 +67,31 @@ def _recognised(node: n.Filter, read: frozenset[str]) -> n.Node | None:
     wanted, rest = _split(node.predicate, names, ties=call.function == "rank")
     if wanted is None:
         return None
-    kept = bool(names & (read | {c for e in rest for c in columns_of(e)}))
+    needed = frozenset(read).union(*(columns_of(e) for e in rest))
+    shown: list[tuple[n.Project, Columns]] = []
+    for project in above:
+        columns = tuple((c, e) for c, e in project.columns if c in needed)
+        shown.insert(0, (project, columns or project.columns[:1]))
+        needed = frozenset().union(*(columns_of(e) for _, e in shown[0][1]))
     top: n.Node = n.TopN(
-        below.input, below.partition, below.order, wanted.limit, wanted.offset,
-        call.function == "rank", number if kept else None, span=below.span,
+        _pruned(below, needed), below.partition, below.order, wanted.limit, wanted.offset,
+        call.function == "rank", number if number in needed else None, span=below.span,
     )  # fmt: skip
-    for project in reversed(above):
-        present = set(top.names)
-        columns = tuple((c, e) for c, e in project.columns if columns_of(e) <= present)
+    for project, columns in shown:
         top = n.Project(top, columns, span=project.span)
     if not rest:
         return top
     predicate = rest[0] if len(rest) == 1 else BoolOp(BOOLEAN, "and", tuple(rest))
     return n.Filter(top, predicate, span=node.span)
+
+
+def _pruned(window: n.OverWindow, needed: frozenset[str]) -> n.Node:
+    """Return the rows of a window with the columns that order them or are read above."""
+    ordering = {*window.partition, *(k.column for k in window.order)}
+    kept = [f for f in window.input.schema if f.name in needed | ordering]
+    if len(kept) == len(window.input.schema):
+        return window.input
+    return n.Project(window.input, tuple((f.name, ColumnRef(f.type, f.name)) for f in kept))
 
 
 def _names_of(number: str, above: Sequence[n.Project]) -> frozenset[str] | None:
