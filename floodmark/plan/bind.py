@@ -137,6 +137,10 @@ OVER_COLUMN = "__over"
 """What the columns of window calls are called, followed by a number."""
 
 
+SUBQUERY_COLUMN = "__subquery"
+"""What the columns of subqueries are called, followed by a number."""
+
+
 @dataclass
 class WindowCollector:
     """Gathers the distinct window calls of a query; each becomes a column of that name.

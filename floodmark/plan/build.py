@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from sqlglot import exp
 
@@ -17,14 +18,18 @@ from floodmark.plan.bind import BindContext, Positions, bind_scalar, common_type
 from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
 from floodmark.plan.grouping import Selection, select_rows
 from floodmark.plan.relations import build_from
-from floodmark.plan.scope import QueryScope
+from floodmark.plan.scope import OuterScope, QueryScope
 from floodmark.sql.nodes import ChangelogOf
 from floodmark.sql.spans import span_of
 
 
 @dataclass
 class Builder:
-    """Builds the plan of one statement; `ctes` are the WITH names in reach."""
+    """Builds the plan of one statement; `ctes` are the WITH names in reach.
+
+    `outer` are the columns around a subquery, `subquery` binds one that stands in an expression,
+    `numbers` name what subqueries give.
+    """
 
     relations: Mapping[str, Relation]
     source: Span | None
@@ -32,11 +37,14 @@ class Builder:
     views: Mapping[str, n.Node] = field(default_factory=dict)
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
     positions: Positions = field(default_factory=Positions)
+    outer: OuterScope | None = None
+    subquery: Callable[[exp.Expression], Expr] | None = None
+    numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def context(self) -> BindContext:
         """Return what the expression binder needs to know."""
-        return BindContext(self.source, functions=self.functions, positions=self.positions)
+        return BindContext(self.source, self.subquery, self.functions, self.positions)
 
     def span(self, node: exp.Expression | None) -> Span | None:
         """Return the place of an expression."""
@@ -67,7 +75,7 @@ class Builder:
 
     def query(self, query: exp.Expression) -> n.Node:
         """Return the plan of a query: visible columns first, named as the query names them."""
-        inner = self._with(query)
+        inner = replace(self.with_ctes(query), subquery=None)
         match query:
             case exp.Subquery():
                 return inner._ordered(inner.query(query.this), query)
@@ -84,7 +92,8 @@ class Builder:
             case _:
                 raise self.refuse("E0337", "this form of query is not available yet", query)
 
-    def _with(self, query: exp.Expression) -> Builder:
+    def with_ctes(self, query: exp.Expression) -> Builder:
+        """Return the builder with the WITH names of a query in reach."""
         clause = query.args.get("with_") or query.args.get("with")
         if clause is None:
             return self

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.types import BOOLEAN, VARCHAR, Field, Kind
+from floodmark.catalog.types import VARCHAR, Field, Kind
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import OVER_COLUMN, AggregateCollector, WindowCollector, bind_scalar
+from floodmark.plan.conditions import boolean, filtered
 from floodmark.plan.expressions import (
     Call,
     Case,
@@ -28,6 +29,7 @@ from floodmark.plan.first_rows import distinct_on, limited
 from floodmark.plan.output_names import output_name, position_of
 from floodmark.plan.scope import Bound, QueryScope, fresh_name
 from floodmark.plan.set_calls import SET_COLUMN, SetCall, SetCollector, in_step
+from floodmark.plan.subqueries import Subqueries
 from floodmark.plan.table_functions import ONE_ROW
 from floodmark.plan.windowed import collector_of, rewritten, windowed
 
@@ -46,10 +48,10 @@ class Item:
 def select_rows(builder: Builder, query: exp.Select, bound: Bound | None) -> n.Node:
     """Return the plan of a SELECT over its FROM."""
     bound = bound or Bound(ONE_ROW, QueryScope())
+    bound = replace(bound, scope=replace(bound.scope, outer=builder.outer))
     where = query.args.get("where")
     if where is not None:
-        predicate = _boolean(builder, where.this, bound.scope, "WHERE")
-        bound = Bound(n.Filter(bound.node, predicate, span=builder.span(where)), bound.scope)
+        bound, _ = filtered(builder, bound, where)
     return Selection(builder, query, bound).plan()
 
 
@@ -61,6 +63,10 @@ class Selection:
     query: exp.Select
     bound: Bound
 
+    def __post_init__(self) -> None:
+        self.subqueries = Subqueries(self.builder, self.bound.scope)
+        self.builder = replace(self.builder, subquery=self.subqueries.bind)
+
     def plan(self) -> n.Node:
         """Return the plan, ordered and limited."""
         collector = AggregateCollector()
@@ -71,7 +77,7 @@ class Selection:
         condition = (
             None
             if having is None
-            else _boolean(self.builder, having.this, self.bound.scope, "HAVING", collector)
+            else boolean(self.builder, having.this, self.bound.scope, "HAVING", collector)
         )
         order = self._order_items(items, collector, windows)
         on = self._distinct_on(items, collector, windows)
@@ -79,6 +85,8 @@ class Selection:
         grouped = self.query.args.get("group") is not None or collector.calls or having is not None
         if grouped:
             node, replaced = self._aggregate(node, collector, items)
+            over = partial(self._over_groups, replaced=replaced, node=node)
+            node = self.subqueries.beside(node, over)
             items = [Item(i.name, self._over_groups(i.expr, replaced, node)) for i in items]
             order = [(self._over_groups(e, replaced, node), d, f) for e, d, f in order]
             on = [self._over_groups(e, replaced, node) for e in on]
@@ -88,6 +96,8 @@ class Selection:
             calls = [(c, self._set_over_groups(call, replaced, node)) for c, call in sets.calls]
             sets = SetCollector(calls)
             sites = rewritten(sites, partial(self._over_groups, replaced=replaced, node=node))
+        else:
+            node = self.subqueries.beside(node)
         above = [
             *(i.expr for i in items),
             *(e for e, _, _ in order),
@@ -188,6 +198,8 @@ class Selection:
     ) -> tuple[n.Node, Mapping[Expr, ColumnRef]]:
         """Return the aggregate, and what stands for each group expression above it."""
         keys = self._group_keys(items)
+        read = _reads(collector) | {c for key, _ in keys for c in columns_of(key)}
+        node = self.subqueries.beside(node, only=read)
         columns: list[tuple[str, Expr]] = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema]
         replaced: dict[Expr, ColumnRef] = {}
         taken = set(node.names) | {name for name, _ in collector.calls}
@@ -355,26 +367,6 @@ def _set_in_group(key: Expr) -> BindError:
         span=key.span,
         hint="write it in FROM: GROUP BY takes its column",
     )
-
-
-def _boolean(
-    builder: Builder,
-    e: exp.Expression,
-    scope: QueryScope,
-    clause: str,
-    collector: AggregateCollector | None = None,
-) -> Expr:
-    expr = bind_scalar(e, scope, builder.context, aggregates=collector)
-    if isinstance(expr, Literal) and expr.value is None:
-        return Literal(BOOLEAN, None, span=expr.span)
-    if expr.type != BOOLEAN:
-        raise BindError(
-            "E0218",
-            f"argument of {clause} must be boolean, not {expr.type}",
-            span=builder.span(e),
-            hint="compare it with something",
-        )
-    return expr
 
 
 def _reads(collector: AggregateCollector) -> set[str]:

@@ -233,7 +233,9 @@ def _paired(builder: Builder, left: Bound, right: Bound, join: exp.Join) -> Boun
         raise builder.refuse("E0335", f"{side} JOIN is not available", join)
     kind = _KINDS[side]
     both = QueryScope(
-        (*left.scope.sources, *right.scope.sources), {**left.scope.merged, **right.scope.merged}
+        (*left.scope.sources, *right.scope.sources),
+        {**left.scope.merged, **right.scope.merged},
+        builder.outer,
     )
     if (join.args.get("method") or "").upper() == "NATURAL":
         shared = [c.name for c in left.scope.star(None, None)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from floodmark.catalog.types import SqlType
 from floodmark.changelog import is_hidden
-from floodmark.errors import BindError, Span
+from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.expressions import ColumnRef
 from floodmark.plan.nodes import Node
 
@@ -49,18 +49,61 @@ class Source:
         return Source(self.alias, columns, self.value)
 
 
+OUTER = "__outer:"
+"""Stands before the name of a column of the query around a subquery."""
+
+
+class Correlated(NotSupported):
+    """A subquery reads a column of the query around it where it cannot be joined by that."""
+
+
+@dataclass(frozen=True, slots=True)
+class OuterScope:
+    """The columns of the query around a subquery; `allowed` where the subquery may name them."""
+
+    scope: QueryScope
+    allowed: bool = False
+
+    def resolve(self, table: str | None, column: str, unknown: BindError) -> ColumnRef:
+        """Return the column under its outer name; `unknown` is raised where there is none."""
+        try:
+            found = self.scope.resolve(table, column, unknown.span)
+        except BindError:
+            raise unknown from None
+        if self.allowed and not found.name.startswith(OUTER):
+            return ColumnRef(found.type, OUTER + found.name, span=unknown.span)
+        raise Correlated(
+            "E0325",
+            f'a subquery cannot read "{column}" of the query around it in this place',
+            span=unknown.span,
+            hint="compare it in the WHERE of the subquery: … WHERE inner.k = outer.k",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class QueryScope:
     """The relations of one FROM; `merged` are the columns that USING made one."""
 
     sources: tuple[Source, ...] = ()
     merged: Mapping[str, ColumnRef] = field(default_factory=dict)
+    outer: OuterScope | None = None
 
     def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
         """Return the column that a name stands for.
 
         Raises E0206 for an unknown column, E0207 for an ambiguous one, E0208 for an unknown table.
         """
+        if self.outer is None:
+            return self._own(table, column, span)
+        try:
+            return self._own(table, column, span)
+        except BindError as error:
+            own = table is not None and any(s.alias == table for s in self.sources)
+            if error.code not in ("E0206", "E0208") or own:
+                raise
+            return self.outer.resolve(table, column, error)
+
+    def _own(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
         wanted = ALIASES.get(column, column)
         if table is None and wanted in self.merged:
             return self.merged[wanted]

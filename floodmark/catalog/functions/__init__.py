@@ -43,6 +43,7 @@ from floodmark.catalog.functions.numbers import numbers
 from floodmark.catalog.functions.pattern import patterns
 from floodmark.catalog.functions.regexes import regexes
 from floodmark.catalog.functions.sets import SetFunction, sets
+from floodmark.catalog.functions.single_row import single_rows
 from floodmark.catalog.functions.string import strings
 from floodmark.catalog.functions.texts import texts
 from floodmark.catalog.functions.time_parsing import time_parsing
@@ -114,6 +115,7 @@ REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
         *jsonb(),
         *jsonb_edits(),
         *constants(),
+        *single_rows(),
         *volatile(),
     ]
 )

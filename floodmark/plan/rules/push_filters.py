@@ -25,7 +25,7 @@ def push_filters(node: n.Node) -> n.Node:
 
 
 def _into_join(outer: n.Filter, join: n.Join) -> n.Node:
-    if join.kind not in (n.JoinKind.INNER, n.JoinKind.LEFT):
+    if join.kind.pads_left:
         return outer
     inner = join.kind is n.JoinKind.INNER
     left_names, right_names = frozenset(join.left.names), frozenset(join.right.names)

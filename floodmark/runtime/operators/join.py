@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
+from floodmark.plan.expressions import columns_of
 from floodmark.runtime.operators.keyed import hinted
 from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, error_struct, flipped, weighted
 from floodmark.spark.expressions import Compiled
@@ -71,7 +72,7 @@ def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
         if node.kind is n.JoinKind.INNER:
             parts.append(_join(node, after, theirs, now))
         elif after is not None:
-            touched = weighted(_touching(node, after, theirs, few=sides.few))
+            touched = weighted(_touching(node, after, theirs, now, few=sides.few))
             parts.append(_of_kept(node, touched, sides.new(other), now))
             before = _of_kept(node, touched, sides.old(other), now)
             parts.append(None if before is None else flipped(before))
@@ -182,6 +183,8 @@ def _of_kept(node: n.Join, kept: DataFrame, other: DataFrame | None, now: int) -
 
 def _reduced(node: n.Join, left: DataFrame, right: DataFrame | None, now: int) -> DataFrame | None:
     """Return the left rows that a semi or anti join keeps, and the pairs that ON refuses."""
+    if right is not None and _only_existence(node):
+        right = right.limit(1)
     anti, failing = node.kind is n.JoinKind.ANTI, failing_residual(node, now)
     columns = [*map(quoted, node.names), WEIGHT]
     if right is None:
@@ -252,12 +255,24 @@ def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: in
     return joined.selectExpr(*map(quoted, node.names), WEIGHT, *extra)
 
 
-def _touching(node: n.Join, kept: DataFrame, changes: DataFrame, *, few: bool) -> DataFrame:
+def _only_existence(node: n.Pairing) -> bool:
+    """Tell whether it only matters if the right side of a semi or anti join has any row."""
+    reduces = node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI)
+    read = frozenset[str]() if node.residual is None else columns_of(node.residual)
+    return reduces and not node.equi and not read & set(node.right.names)
+
+
+def _touching(
+    node: n.Join, kept: DataFrame, changes: DataFrame, now: int, *, few: bool
+) -> DataFrame:
     """Return the kept rows whose key occurs among the other side's changes."""
     from pyspark.sql import functions as F
 
     if not node.equi:
-        return kept
+        if node.residual is not None and _only_existence(node) and not failing_residual(node, now):
+            kept = kept.where(compile_expr(node.residual, now).value)
+        some = changes.limit(1).selectExpr("TRUE AS __some")
+        return kept.join(F.broadcast(some), _always(), "left_semi")
     right = node.kind is n.JoinKind.RIGHT
     pairs = [(b, a) if right else (a, b) for a, b in node.equi]
     names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(pairs)]
