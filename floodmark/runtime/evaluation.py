@@ -27,6 +27,7 @@ from floodmark.runtime.operators import (
     session,
     set_operation,
     top_n,
+    transitions,
     union_all,
 )
 from floodmark.runtime.operators.rows import Rows, empty, weighted
@@ -92,13 +93,13 @@ class Stages(Protocol):
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""
 
-    def own_state(self, node: n.Node) -> aggregate.Stored | None:
+    def own_state(self, node: n.Node) -> transitions.Stored | None:
         """Return an aggregate's groups, where they live in the object's own table."""
 
     def own_first(self, node: n.TopN) -> top_n.FirstRows | None:
         """Return the first rows of each group, where they are the object's own table."""
 
-    def aggregate_state(self, name: str, schema: Schema) -> aggregate.StateFiles:
+    def aggregate_state(self, name: str, schema: Schema) -> transitions.StateFiles:
         """Return the state table of an aggregate."""
 
     def arrangement(self, name: str, columns: Schema) -> Arrangement:
@@ -179,7 +180,7 @@ class Evaluation:
             case _:
                 return dispatch.row_local(node, self)
 
-    def own_state(self, node: n.Node) -> aggregate.Stored | None:
+    def own_state(self, node: n.Node) -> transitions.Stored | None:
         """Return the node's groups at rest, where they live in the object's own table."""
         return self.stages.own_state(node)
 

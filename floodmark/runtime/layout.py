@@ -11,6 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.runtime.operators.accumulators import state_schema
 from floodmark.runtime.operators.aggregate import parts_of
 from floodmark.runtime.operators.rows import ERROR_FIELD
+from floodmark.runtime.operators.transitions import parts_of
 from floodmark.storage import warehouse
 from floodmark.storage.table import Store
 

@@ -23,6 +23,7 @@ from floodmark.runtime.operators.aggregate import NEW, OLD
 from floodmark.runtime.operators.rows import Rows, never_negative, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD
 from floodmark.runtime.operators.stored_values import Gone
+from floodmark.runtime.operators.transitions import NEW, OLD
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune

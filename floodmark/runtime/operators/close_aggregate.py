@@ -13,7 +13,7 @@ from floodmark.analysis.state import closes_from_input
 from floodmark.changelog import ERROR
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
-from floodmark.runtime.operators import aggregate
+from floodmark.runtime.operators import aggregate, transitions
 from floodmark.runtime.operators.rows import Rows, constants, weighted
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted, spark_type
@@ -61,18 +61,18 @@ def _closed(
 
 
 def _from_state(node: n.CloseAggregate, around: Evaluation, after: Any) -> Rows | None:
-    parts = aggregate.parts_of(node, around.plan[node.input].mode, around.now)
+    parts = transitions.parts_of(node, around.plan[node.input].mode, around.now)
     settled = aggregate.settled_input(node, around)
     if settled is None and after is None:
         return None
     state = aggregate.state_of(node, around, parts)
     merged = None
     if settled is not None:
-        merged = aggregate.transitions(node, settled, parts, state, around)
+        merged = transitions.transitions(node, settled, parts, state, around)
     type_ = node.input.field(node.window).type
     bound = literal(after, type_)
     closed = "FALSE" if after is None else f"coalesce({quoted(node.window)} < {bound}, FALSE)"
-    schema = aggregate.transition_schema(node, parts)
+    schema = transitions.transition_schema(node, parts)
     released = state.release(merged, schema, node.group, closed)
     return None if released is None else _values(node, released, parts)
 
