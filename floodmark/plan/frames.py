@@ -41,6 +41,7 @@ def bind_frame(binder: Binder, spec: object, order: tuple[SqlType, ...]) -> Fram
     sides = [(spec.args.get(name), spec.args.get(f"{name}_side")) for name in ("start", "end")]
     start, end = (_bound(binder, unit, value, side, order, span) for value, side in sides)
     _check_order(start, end, span)
+    _check_months(start, end, span)
     exclude = spec.args.get("exclude")
     return unit, start, end, "NO OTHERS" if exclude is None else str(exclude.name).upper()
 
@@ -53,6 +54,14 @@ def _check_order(start: str, end: str, span: Span | None) -> None:
     ranks = {"PRECEDING": 0, "ROW": 1, "FOLLOWING": 2}
     if ranks[start.rpartition(" ")[2]] > ranks[end.rpartition(" ")[2]]:
         raise _wrong(f"a frame that starts at {start} cannot end at {end}", span)
+
+
+def _check_months(start: str, end: str, span: Span | None) -> None:
+    """Refuse months and days in one frame: Spark measures with one kind of interval."""
+    amounts = [bound.partition(" ")[0].split("/") for bound in (start, end) if "/" in bound]
+    months = any(amount[0] != "0" for amount in amounts)
+    if months and any(amount[1:] != ["0", "0"] for amount in amounts):
+        raise refuse("RANGE with months and days in one frame is not available", span)
 
 
 def _wrong(message: str, span: Span | None) -> BindError:
@@ -91,8 +100,6 @@ def _distance(expr: Expr, order: tuple[SqlType, ...], span: Span | None) -> str:
             months, days, micros = moved.value
             if min(months, days, micros) < 0:
                 raise _misfit("a distance cannot be negative", span)
-            if months and (days or micros):
-                raise refuse("a distance of months and days together is not available", span)
             return f"{months}/{days}/{micros}"
         raise _misfit("the distance between times is a constant interval", span)
     if column.kind not in _NUMBERS:

@@ -98,16 +98,11 @@ def _with_amount(bound: str, literal: str) -> str:
     if "/" not in amount:
         return f"{literal.format(amount)} {side}"
     months, days, micros = map(int, amount.split("/"))
-    if months:
-        return f"INTERVAL '{months}' MONTH {side}"
-    length = days * _DAY + micros
-    if literal:
-        return f"{literal.format(length)} {side}"
-    return f"INTERVAL '{length // 1_000_000}.{length % 1_000_000:06d}' SECOND {side}"
+    return f"{literal.format(days * _DAY + micros, months=months)} {side}"
 
 
 def _measured(type_: SqlType, name: str, start: str, end: str) -> tuple[str, str]:
-    """Return what is ordered by, and how a distance is written; empty: as an interval."""
+    """Return what is ordered by, and how a distance is written."""
     column = quoted(name)
     match type_.kind:
         case Kind.SMALLINT | Kind.INT:
@@ -122,6 +117,6 @@ def _measured(type_: SqlType, name: str, start: str, end: str) -> tuple[str, str
             assert type_.kind in _TIMES, type_
     instant = f"CAST({column} AS TIMESTAMP_NTZ)"
     if any("/" in bound and not bound.startswith("0/") for bound in (start, end)):
-        return instant, ""
+        return instant, "INTERVAL '{months}' MONTH"
     epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
     return f"timestampdiff(MICROSECOND, {epoch}, {instant})", "{}L"
