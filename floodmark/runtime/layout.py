@@ -9,7 +9,6 @@ from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, KIND, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.accumulators import state_schema
-from floodmark.runtime.operators.aggregate import parts_of
 from floodmark.runtime.operators.rows import ERROR_FIELD
 from floodmark.runtime.operators.transitions import parts_of
 from floodmark.storage import warehouse

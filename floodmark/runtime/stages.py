@@ -19,7 +19,6 @@ from floodmark.runtime.fetched import FetchedRows
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import keyed
-from floodmark.runtime.operators.aggregate import NEW, OLD
 from floodmark.runtime.operators.rows import Rows, never_negative, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD
 from floodmark.runtime.operators.stored_values import Gone
