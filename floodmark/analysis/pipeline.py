@@ -244,7 +244,7 @@ def _view(
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
     on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close
-    plan = plan_of(node, on_close=on_close, statement=statement)
+    plan = plan_of(unordered(node), on_close=on_close, statement=statement)
     notes: tuple[str, ...] = ()
     if isinstance(statement, s.CreateMaterializedView):
         root = Root(plan[plan.root].stream_key, stores=True)
@@ -270,7 +270,7 @@ def _sink(
     check_options(declared)
     target = done[declared.target]
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
-    source = plan_of(node, on_close=statement.emit_on_window_close, statement=statement)
+    source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
     fitted = fit_to_target(source, statement, target.relation, target.declared)
     root = Root(_written_key(fitted, target.relation), stores=False, target=True)
     resolved = resolve(fitted, root, mode_of(declared), statement)
@@ -293,7 +293,7 @@ def plan_of(node: Node, *, on_close: bool, statement: s.Statement) -> AnalysedPl
     """Return the rewritten, keyed and analysed plan of a query's nodes."""
     for rule in RULES:
         node = rule(node)
-    plan = analyse(keep_keys(unordered(node)))
+    plan = analyse(keep_keys(node))
     if on_close:
         plan = analyse(keep_keys(emit_on_close(plan, statement)))
     return plan

@@ -39,7 +39,9 @@ def unordered(node: n.Node) -> n.Node:
 
 
 def unordered_below(node: n.Node) -> n.Node:
-    """Return the plan with an order of all rows at most on top."""
+    """Return the plan with an order of all rows at most on top, below projections."""
+    if isinstance(node, n.Project):
+        return node.with_inputs([unordered_below(node.input)])
     return node.with_inputs([unordered(child) for child in node.inputs])
 
 
