@@ -173,7 +173,8 @@ class Bench:
                 return spark.streaming(self.sessions.main, name, data, folder)
             case _:
                 assert self.flink is not None
-                return self.flink.run(name, data, keys=system == "flink-keys")
+                files = flink.listed_in_order(data, folder)
+                return self.flink.run(name, files, keys=system == "flink-keys")
 
 
 def _keep(measured: report.Measured, systems: tuple[str, ...], data: Data, folder: Path) -> None:

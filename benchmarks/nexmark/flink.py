@@ -133,6 +133,27 @@ def cluster(flink: Flink, folder: Path) -> Iterator[Cluster]:
         yield Cluster(rest, client)
 
 
+def listed_in_order(data: Path, folder: Path) -> Path:
+    """Return a folder with other names of the same files, which the system lists in their order.
+
+    Flink reads files in the order in which a folder lists them. Read in another order, most events
+    would be late and dropped.
+    """
+    for table in _TABLES:
+        (folder / table).mkdir(parents=True)
+        files = sorted((data / table).glob("*.parquet"))
+        for file in files:
+            (folder / table / file.name).touch()
+        places = [entry.path for entry in os.scandir(folder / table)]
+        for file, place in zip(files, places, strict=True):
+            scratch = folder / "scratch"
+            scratch.hardlink_to(file)
+            scratch.replace(place)
+        found = [os.stat(entry.path).st_ino for entry in os.scandir(folder / table)]
+        assert found == [file.stat().st_ino for file in files], f"{folder} does not keep an order"
+    return folder
+
+
 def _configured(flink: Flink, folder: Path) -> Path:
     """Write the configuration of a cluster and return its folder."""
     conf = folder / "conf"
