@@ -38,8 +38,6 @@ _JOINS = {
     n.JoinKind.LEFT: "LEFT JOIN",
     n.JoinKind.RIGHT: "RIGHT JOIN",
     n.JoinKind.FULL: "FULL JOIN",
-    n.JoinKind.SEMI: "SEMI JOIN",
-    n.JoinKind.ANTI: "ANTI JOIN",
 }
 
 
@@ -63,7 +61,14 @@ def render(node: n.Node, inputs: Mapping[str, Sequence[Row]]) -> str:
             )
         case n.Join():
             left, right = render(node.left, inputs), render(node.right, inputs)
-            on = " AND ".join(f"l.{quoted(a)} = r.{quoted(b)}" for a, b in node.equi)
+            tests = [f"l.{quoted(a)} = r.{quoted(b)}" for a, b in node.equi]
+            tests += [] if node.residual is None else [expression(node.residual)]
+            on = " AND ".join(tests) or "TRUE"
+            if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
+                word = "EXISTS" if node.kind is n.JoinKind.SEMI else "NOT EXISTS"
+                return (
+                    f"SELECT * FROM ({left}) l WHERE {word} (SELECT 1 FROM ({right}) r WHERE {on})"
+                )
             join = f"({left}) l {_JOINS[node.kind]} ({right}) r ON {on}"
             return f"SELECT {columns} FROM {join}"
         case n.Aggregate() | n.CloseAggregate():

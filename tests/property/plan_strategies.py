@@ -164,9 +164,27 @@ class Builder:
         pairs = [(a, b) for a in left.schema for b in right.schema if a.type == b.type]
         if not pairs:
             return left
-        count = self.draw(st.integers(1, 2))
+        count = self.pick([0, 1, 1, 1, 2, 2])
         equi = tuple({(a.name, b.name): None for a, b in (self.pick(pairs) for _ in range(count))})
-        return n.Join(left, right, self.pick(list(n.JoinKind)), equi)
+        residual = self.residual(left, right) if self.pick([True, False, False]) else None
+        return n.Join(left, right, self.pick(list(n.JoinKind)), equi, residual)
+
+    def residual(self, left: n.Node, right: n.Node) -> Expr | None:
+        """Draw a condition on pairs; it divides by zero sometimes."""
+        if not numbers(left) or not numbers(right):
+            return None
+        pairs = [(a, b) for a in numbers(left) for b in numbers(right) if a.type == b.type]
+        if not pairs:
+            return self.comparison(left)
+        mine, theirs = self.pick(pairs)
+        a, b = ColumnRef(mine.type, mine.name), ColumnRef(theirs.type, theirs.name)
+        match self.pick(["<", "<>", "/", "left"]):
+            case "/":
+                return Call(BOOLEAN, ">=", (call("/", a, b), Literal(mine.type, 1)))
+            case "left":
+                return self.comparison(left)
+            case op:
+                return Call(BOOLEAN, op, (a, b))
 
     def aggregate(self, below: n.Node) -> n.Node:
         group = self.draw(st.lists(st.sampled_from(below.names), max_size=2, unique=True))
