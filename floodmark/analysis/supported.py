@@ -87,11 +87,16 @@ def _reason(node: n.Node) -> str | None:
         case n.LookupJoin():
             return None if rereadable(node.right) else "a lookup in a query that nothing stores"
         case n.OverWindow():
-            return next((f"{c.function} with EXCLUDE" for _, c in node.calls if _unlisted(c)), None)
+            return unlisted(node)
         case n.TopN():
             return None
         case _:
             return type(node).__name__
+
+
+def unlisted(node: n.OverWindow) -> str | None:
+    """Return what leaves rows out of the frame of an aggregate that has no form over a list."""
+    return next((f"{call.function} with EXCLUDE" for _, call in node.calls if _unlisted(call)), None)
 
 
 def _unlisted(call: n.WindowCall) -> bool:

@@ -12,6 +12,7 @@ from sqlglot import exp
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
+from floodmark.analysis.supported import unlisted
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
@@ -194,10 +195,13 @@ _DEAD_LETTER: Schema = (
 def check_batch(node: n.Node) -> None:
     """Raise E0355 for the first operator that a SELECT cannot use yet."""
     for part in n.walk(node):
-        if not isinstance(part, dispatch.BATCH):
+        what = None if isinstance(part, dispatch.BATCH) else type(part).__name__
+        if isinstance(part, n.OverWindow):
+            what = unlisted(part)
+        if what is not None:
             raise NotSupported(
                 "E0355",
-                f"{type(part).__name__} is not available in a query yet",
+                f"{what} is not available in a query yet",
                 span=part.span,
                 hint="docs/sql.md lists what runs",
             )

@@ -1,0 +1,102 @@
+"""What is said of windows and first rows that cannot be; which filters are a top-N."""
+
+from __future__ import annotations
+
+import pytest
+from program_reference import compile_sql
+
+from floodmark.errors import FloodmarkError
+from floodmark.plan import nodes as n
+
+TABLES = "CREATE TABLE t (k INT PRIMARY KEY, g INT, a INT, m NUMERIC(10, 2), at TIMESTAMP, s TEXT);"
+
+REFUSED = {
+    "sum(a) OVER (GROUPS 1 PRECEDING)": "E0291",
+    "sum(a) OVER (ORDER BY a ROWS BETWEEN CURRENT ROW AND 1 PRECEDING)": "E0291",
+    "sum(a) OVER (ORDER BY a ROWS BETWEEN UNBOUNDED FOLLOWING AND 1 FOLLOWING)": "E0291",
+    "sum(a) OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING AND UNBOUNDED PRECEDING)": "E0291",
+    "sum(a) OVER (ORDER BY a ROWS 1.5 PRECEDING)": "E0292",
+    "sum(a) OVER (ORDER BY a ROWS k PRECEDING)": "E0292",
+    "sum(a) OVER (ORDER BY a ROWS 3000000000 PRECEDING)": "E0292",
+    "sum(a) OVER (RANGE 1 PRECEDING)": "E0292",
+    "sum(a) OVER (ORDER BY a, k RANGE 1 PRECEDING)": "E0292",
+    "sum(a) OVER (ORDER BY a RANGE 1.5 PRECEDING)": "E0292",
+    "sum(a) OVER (ORDER BY m RANGE 0.125 PRECEDING)": "E0292",
+    "sum(a) OVER (ORDER BY at RANGE INTERVAL '-1 day' PRECEDING)": "E0292",
+    "sum(a) OVER (ORDER BY s RANGE 1 PRECEDING)": "E0374",
+    "sum(a) OVER (ORDER BY at RANGE INTERVAL '1 month 1 day' PRECEDING)": "E0374",
+    "ntile(0) OVER (ORDER BY a)": "E0293",
+    "nth_value(a, NULL) OVER (ORDER BY a)": "E0293",
+    "rank() FILTER (WHERE a > 1) OVER (ORDER BY a)": "E0374",
+    "sum(a) IGNORE NULLS OVER (ORDER BY a)": "E0374",
+    "count(DISTINCT a) OVER ()": "E0374",
+    "sum(a) OVER w": "E0275",
+    "bit_and(a) OVER (ORDER BY a ROWS 1 PRECEDING EXCLUDE CURRENT ROW)": "E0350",
+}
+
+
+def refusal(query: str) -> str | None:
+    """Return the code with which a view of the query is refused."""
+    try:
+        compile_sql(f"{TABLES} CREATE MATERIALIZED VIEW v AS {query};")
+    except FloodmarkError as error:
+        return error.code
+    return None
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_cannot_be_a_window(call: str) -> None:
+    assert refusal(f"SELECT {call} AS x FROM t") == REFUSED[call]
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("SELECT a FROM t FETCH FIRST 2 ROWS WITH TIES", "E0294"),
+        ("SELECT DISTINCT ON (g) g, a FROM t ORDER BY a", "E0295"),
+        ("SELECT DISTINCT ON (g, a) g, a FROM t ORDER BY g, k", "E0295"),
+        ("SELECT DISTINCT ON (g, a) g, a FROM t ORDER BY a, g, k", None),
+        ("SELECT DISTINCT ON (g, a) g, a FROM t ORDER BY a", None),
+        ("SELECT a FROM t WHERE rank() OVER (ORDER BY a) = 1", "E0374"),
+        ("SELECT a FROM t LIMIT NULL OFFSET 1", None),
+        ("SELECT a FROM t WINDOW w AS (v), v AS (ORDER BY a)", "E0275"),
+    ],
+)
+def test_what_cannot_be_first_rows(query: str, code: str | None) -> None:
+    assert refusal(query) == code
+
+
+def top_of(condition: str, call: str = "row_number()", shown: str = "k") -> n.TopN | None:
+    """Return the top-N that a view makes of a condition on a number `r`."""
+    below = f"SELECT *, {call} OVER (PARTITION BY g ORDER BY a) AS r FROM t"
+    query = f"SELECT {shown} FROM (SELECT k, a, r FROM ({below}) x) y WHERE {condition}"
+    plan = compile_sql(f"{TABLES} CREATE MATERIALIZED VIEW v AS {query};")["v"].plan
+    assert plan is not None
+    return next((node for node in plan.nodes if isinstance(node, n.TopN)), None)
+
+
+@pytest.mark.parametrize(
+    ("condition", "limit", "offset"),
+    [
+        ("r <= 3", 3, 0), ("r < 3", 2, 0), ("r = 1", 1, 0), ("1 = r", 1, 0), ("3 >= r", 3, 0),
+        ("4 > r", 3, 0), ("r = 3", 1, 2), ("a > 1 AND r <= 2", 2, 0),
+    ],
+)  # fmt: skip
+def test_a_filter_on_a_row_number_is_a_top_n(condition: str, limit: int, offset: int) -> None:
+    found = top_of(condition)
+    assert found is not None and (found.limit, found.offset) == (limit, offset)
+    assert found.number is None and set(found.input.names) == {"k", "g", "a"}
+
+
+@pytest.mark.parametrize("condition", ["r > 1", "r <= 0", "r <= 2 OR a = 1", "r <> 1", "r = a"])
+def test_other_filters_are_none(condition: str) -> None:
+    assert top_of(condition) is None
+
+
+def test_a_rank_takes_its_ties_and_a_number_stays_where_it_is_read() -> None:
+    ranked = top_of("r <= 2", "rank()", "k, r")
+    assert ranked is not None and ranked.with_ties and ranked.number is not None
+    assert top_of("r = 2", "rank()") is None
+    assert top_of("r <= 2", "dense_rank()") is None
+    twice = top_of("r <= 2 AND r <> a")
+    assert twice is not None and twice.number is not None
