@@ -18,7 +18,7 @@ from floodmark.catalog.functions import Determinism, lookup
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Call, Now, walk
+from floodmark.plan.expressions import Call, Now, columns_of, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,8 @@ def _without_group(node: n.Node) -> str | None:
     match node:
         case n.OverWindow(partition=()):
             return "OVER without PARTITION BY"
+        case n.Session(partition=()):
+            return "SESSION without a key"
         case n.TopN(group=()):
             return "ORDER BY … LIMIT over everything"
         case _:
@@ -107,8 +109,16 @@ def _cross_joins(plan: AnalysedPlan) -> Notes:
     return tuple(
         Note("A105", f"{plan[node].identifier} pairs every row with every row: it has no equality")
         for node in plan.nodes
-        if isinstance(node, n.Join) and not node.equi
+        if isinstance(node, n.Join) and not node.equi and not _asks_one_row(node, plan)
     )
+
+
+def _asks_one_row(node: n.Join, plan: AnalysedPlan) -> bool:
+    """Tell whether one row of a side is all that a join without an equality asks for."""
+    one = any(not plan[side].stream_key for side in node.inputs)
+    read = frozenset[str]() if node.residual is None else columns_of(node.residual)
+    reduces = node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI)
+    return one or (reduces and not read & set(node.right.names))
 
 
 def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
