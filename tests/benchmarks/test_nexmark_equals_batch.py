@@ -49,9 +49,9 @@ def check(fm: Floodmark, names: Sequence[str]) -> None:
     head = log.head().sealed
     records = log.sealed(head).objects
     assert not {key: r for key, r in records.items() if r.late_rows or r.dead_rows}
-    for start in range(0, len(names), AT_ONCE):
-        found = compare(fm, names[start : start + AT_ONCE])
-        assert not {key: d for key, d in found.items() if d.missing or d.surplus}
+    chunks = (names[start : start + AT_ONCE] for start in range(0, len(names), AT_ONCE))
+    found = {key: d for chunk in chunks for key, d in compare(fm, chunk).items()}
+    assert not {key: d for key, d in found.items() if d.missing or d.surplus}
 
 
 def advance(fm: Floodmark, landing: Landing, views: Sequence[str], parts: int, first: int) -> None:
