@@ -29,10 +29,15 @@ _STREAMING = {
 }
 
 
-def batch(spark: Any, name: str, data: Path) -> float:
-    """Run a query once over all files into nothing; return the seconds."""
+def offer(spark: Any, data: Path) -> None:
+    """Make the files known to a session under the names of the tables."""
     for table in (*STREAMS, SIDE_INPUT):
         _files(spark.read, table).parquet(str(data / table)).createOrReplaceTempView(table)
+
+
+def batch(spark: Any, name: str, data: Path) -> float:
+    """Run a query once over all files into nothing; return the seconds."""
+    offer(spark, data)
     started = time.perf_counter()
     spark.sql(query(name, "spark")).write.format("noop").mode("overwrite").save()
     return time.perf_counter() - started
