@@ -148,7 +148,7 @@ def test_what_is_ignored_drifts() -> None:
     """The check above has teeth: without repair and refusal it fails often."""
     drifting = [
         root
-        for root, inputs in drawn(st.tuples(loose_plans(), loose_epochs()), 150)
+        for root, inputs in drawn(st.tuples(loose_plans(), loose_epochs()), 320)
         if (plan := settled(root, DeterminismMode.IGNORE)) is not None
         and _drift(plan, _last(plan, inputs), inputs[-1].now) is not None
     ]
