@@ -9,11 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.nexmark.data import Data, Landing, write
-from benchmarks.nexmark.queries import NAMES, analysed, definition, query, schema
+from benchmarks.nexmark.queries import NAMES, definition, query, schema
 from benchmarks.nexmark.spark import offer
-from floodmark.analysis.supported import check_supported
 from floodmark.api import Floodmark, connect
-from floodmark.errors import NotSupported
 from floodmark.runtime.equivalence import compare
 from floodmark.spark.session import Sessions
 
@@ -22,17 +20,6 @@ DATA = Data(events=3_000, rate=100, parts=4)
 """30 s of event time; an auction is open for 17 s on average."""
 DAILY = ("q4", "q8", "q20")
 AT_ONCE = 6
-
-
-def runs(name: str) -> bool:
-    """Tell whether a query is kept incremental by now; test_nexmark_plans.py has the others."""
-    try:
-        plan = analysed(name)[name].plan
-        assert plan is not None
-        check_supported(plan)
-    except NotSupported:
-        return False
-    return True
 
 
 @pytest.fixture(scope="module")
@@ -99,4 +86,4 @@ def test_some_queries(tmp_path: Path, events: Path, sessions: Sessions) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", [0, 2], ids=["views then data", "data then views"])
 def test_all_queries(first: int, tmp_path: Path, events: Path, sessions: Sessions) -> None:
-    run([name for name in NAMES if runs(name)], tmp_path, events, sessions, first)
+    run(NAMES, tmp_path, events, sessions, first)
