@@ -95,6 +95,7 @@ class Check:
                     self._first_of_groups(node, node.group, node.number, required, needed)
                     return
                 used = frozenset(k.column for k in node.order)
+                required, needed = required - {node.number}, needed - {node.number}
                 if not self.strict:
                     self._above_first_rows(node, required)
                 self.hand(node.input, required | self._also(used), needed | used)
