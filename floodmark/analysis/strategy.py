@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from floodmark.analysis.dynamic_filter import is_dynamic_filter
 from floodmark.catalog.functions import aggregate_for
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
@@ -114,6 +115,9 @@ def _join(node: n.Join) -> Strategy:
     match node.kind:
         case n.JoinKind.INNER:
             return _DELTA
+        case n.JoinKind.SEMI if is_dynamic_filter(node):
+            text = "exact delta of the left side; left rows between the old and the new value"
+            return Strategy(Computed.SCOPE, text)
         case n.JoinKind.SEMI | n.JoinKind.ANTI:
             return _kept("left", left, "a match decides whether a left row is there")
         case n.JoinKind.LEFT:

@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from floodmark.catalog.promotion import common_type
 from floodmark.catalog.types import BOOLEAN
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import SUBQUERY_COLUMN, AggregateCollector, bind_scalar
 from floodmark.plan.calls import bind_call
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of, transform
+from floodmark.plan.expressions import (
+    BoolOp,
+    Call,
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+    columns_of,
+    transform,
+)
 from floodmark.plan.related_rows import Related, any_of, is_outer, joined, outward, rows_of, typed
 from floodmark.plan.relations import conjuncts, with_column
 from floodmark.plan.scope import OUTER, Bound, OuterScope, QueryScope
@@ -210,8 +220,17 @@ def _is_dynamic(expr: Expr, collector: Subqueries, node: n.Node) -> bool:
     (attached,) = collector.found
     if attached.conditions or attached.kind is not n.JoinKind.INNER:
         return False
-    plain = expr.function in _COMPARISONS and all(isinstance(a, ColumnRef) for a in expr.args)
+    plain = expr.function in _COMPARISONS and all(
+        isinstance(_uncast(a), ColumnRef) for a in expr.args
+    )
     return plain and columns_of(expr) <= {*node.names, *attached.right.names}
+
+
+def _uncast(expr: Expr) -> Expr:
+    """Return what a conversion that never fails converts."""
+    if isinstance(expr, Cast) and common_type((expr.operand.type, expr.type)) == expr.type:
+        return expr.operand
+    return expr
 
 
 def _is_certain(node: n.Node, related: Related, test: Call) -> bool:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.dynamic_filter import is_dynamic_filter
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.state import arrangement_name, rereadable
 from floodmark.catalog.functions.volatile import RowSeed
@@ -19,6 +20,7 @@ from floodmark.runtime.operators import (
     aggregate,
     close_aggregate,
     dispatch,
+    dynamic_filter,
     full_join,
     join,
     lookup_join,
@@ -158,7 +160,8 @@ class Evaluation:
                 return full_join.delta(node, self)
             case n.Join():
                 sides = _Sides(self, node)
-                changes = join.delta(node, sides, self.now)
+                compute = dynamic_filter.delta if is_dynamic_filter(node) else join.delta
+                changes = compute(node, sides, self.now)
                 sides.keep()
                 return changes
             case n.Aggregate():

@@ -94,7 +94,7 @@ def batch(
         case n.UnionAll():
             return union_all.batch(node, frames)
         case n.Join() | n.LookupJoin():
-            return join.batch(node, frames[0], frames[1], now)
+            return join.batch(node, frames[0], frames[1], now, strict=strict)
         case n.Aggregate() | n.CloseAggregate():
             return aggregate.batch(node, frames[0], now, strict=strict)
         case n.TopN():

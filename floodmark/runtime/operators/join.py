@@ -17,6 +17,7 @@ from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import columns_of
 from floodmark.runtime.operators.keyed import hinted
+from floodmark.runtime.operators.project import raising
 from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, error_struct, flipped, weighted
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
@@ -96,15 +97,21 @@ def _inserts(node: n.Join, kept: Rows | None, other: Rows | None) -> bool:
     return grows and (node.kind is n.JoinKind.INNER or other is None)
 
 
-def batch(node: n.Pairing, left: DataFrame, right: DataFrame, now: int) -> DataFrame:
-    """Return the joined rows, for any kind of join; pairs that ON refuses are left out."""
+def batch(
+    node: n.Pairing, left: DataFrame, right: DataFrame, now: int, *, strict: bool = False
+) -> DataFrame:
+    """Return the joined rows, for any kind of join.
+
+    A pair that ON refuses is left out; `strict` raises for it.
+    """
     how = _HOW[node.kind]
-    condition = _holds(node, now) if how == "left_semi" else _condition(node, now)
+    semi, anti = node.kind is n.JoinKind.SEMI, node.kind is n.JoinKind.ANTI
+    condition = _holds(node, now, strict=strict) if strict or semi else _condition(node, now)
     if condition is None:
         return left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
-    failing = failing_residual(node, now)
+    failing = None if strict else failing_residual(node, now)
     names = [quoted(c) for c in node.names]
-    if failing is None or node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
+    if failing is None or semi or anti:
         return left.join(right, condition, how).selectExpr(*names)
     joined = flagged(left, LEFT).join(flagged(right, RIGHT), condition, how)
     refused = f"{LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL"
@@ -128,12 +135,14 @@ def _condition(node: n.Pairing, now: int) -> Column | None:
     return F.expr(text) if text else None
 
 
-def _holds(node: n.Pairing, now: int) -> Column | None:
-    """Return the condition for a pair to be TRUE; the value of one that is refused is NULL."""
+def _holds(node: n.Pairing, now: int, *, strict: bool = False) -> Column | None:
+    """Return the condition for a pair to be TRUE; one that is refused is NULL, or raises."""
     from pyspark.sql import functions as F
 
-    residual = [] if node.residual is None else [f"({compile_expr(node.residual, now).value})"]
-    parts = [*_equal(node), *residual]
+    parts = _equal(node)
+    if node.residual is not None:
+        found = compile_expr(node.residual, now)
+        parts.append(f"({raising(found) if strict else found.value})")
     return F.expr(" AND ".join(parts)) if parts else None
 
 
@@ -174,14 +183,14 @@ def _of_kept(node: n.Join, kept: DataFrame, other: DataFrame | None, now: int) -
     """Return what the join makes of weighted rows of the side that it keeps; None for nothing."""
     match node.kind:
         case n.JoinKind.SEMI | n.JoinKind.ANTI:
-            return _reduced(node, kept, other, now)
+            return reduced(node, kept, other, now)
         case n.JoinKind.RIGHT:
             return _mirrored(node, kept, other, now)
         case _:
             return padded_or_joined(node, kept, other, now)
 
 
-def _reduced(node: n.Join, left: DataFrame, right: DataFrame | None, now: int) -> DataFrame | None:
+def reduced(node: n.Join, left: DataFrame, right: DataFrame | None, now: int) -> DataFrame | None:
     """Return the left rows that a semi or anti join keeps, and the pairs that ON refuses."""
     if right is not None and _only_existence(node):
         right = right.limit(1)
@@ -226,9 +235,9 @@ def _mirrored(node: n.Join, right: DataFrame, left: DataFrame | None, now: int) 
     return right.selectExpr(*columns, *_no_error(failing_residual(node, now)))
 
 
-def nulls(node: n.Node) -> list[str]:
-    """Return the texts of a node's columns, all NULL."""
-    return [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.schema]
+def nulls(node: n.Node, prefix: str = "") -> list[str]:
+    """Return the texts of a node's columns, all NULL, with something before their names."""
+    return [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(prefix + f.name)}" for f in node.schema]
 
 
 def _no_error(failing: Compiled | None) -> list[str]:
