@@ -12,12 +12,12 @@ from floodmark.catalog.types import Kind
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import bind_scalar
-from floodmark.plan.expressions import Now
-from floodmark.plan.scope import QueryScope
+from floodmark.plan.expressions import ColumnRef, Expr, Now
 
 if TYPE_CHECKING:
     from floodmark.plan.build import Builder
     from floodmark.plan.definitions import Declared
+    from floodmark.plan.scope import Bound
 
 LOOKUP = "lookup"
 """The connector of a table whose rows are kept elsewhere, and asked for by key."""
@@ -40,16 +40,32 @@ def refuse_version(builder: Builder, item: exp.Table) -> None:
             )
 
 
-def looked_up_table(builder: Builder, item: exp.Expression) -> exp.Table | None:
-    """Return the relation of `t FOR SYSTEM_TIME AS OF PROCTIME()` without its time, or None."""
+def looked_up_table(builder: Builder, item: exp.Expression, left: Bound) -> exp.Table | None:
+    """Return the relation of `t FOR SYSTEM_TIME AS OF PROCTIME()` without its time, or None.
+
+    As in Flink, the time may also be a column of the left side that a subquery gave PROCTIME().
+    """
     if not isinstance(item, exp.Table) or item.args.get("version") is None:
         return None
-    time = bind_scalar(item.args["version"].expression, QueryScope(), builder.context)
-    if not isinstance(time, Now):
+    time = bind_scalar(item.args["version"].expression, left.scope, builder.context)
+    if not isinstance(_origin(time, left.node), Now):
         refuse_version(builder, item)
     plain = item.copy()
     plain.set("version", None)
     return plain
+
+
+def _origin(expr: Expr, node: n.Node) -> Expr:
+    """Return what a column was computed as; itself where that is not in the same query."""
+    while isinstance(expr, ColumnRef):
+        match node:
+            case n.Project():
+                expr, node = dict(node.columns)[expr.name], node.input
+            case n.Filter() | n.Join() | n.LookupJoin():
+                node = next(child for child in node.inputs if expr.name in child.names)
+            case _:
+                break
+    return expr
 
 
 def check_external(found: CatalogObject, declared: Declared) -> None:

@@ -216,7 +216,7 @@ def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
         bound = beside(builder, left, join)
         if bound is not None:
             return bound
-    table = looked_up_table(builder, join.this)
+    table = looked_up_table(builder, join.this, left)
     if table is not None:
         right = disjoint(left, _table(builder, table, looked_up=True))
         plain = join.copy()
