@@ -6,10 +6,11 @@ Python function becomes a `UserCall`.
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -123,6 +124,7 @@ def check(function: UserFunction, functions: Functions) -> None:
     """
     if function.language == "python":
         _check_aggregate(function, function.callable)
+        _check_count(function, function.callable)
         return
     from floodmark.plan.binder import Binder
     from floodmark.plan.scope import QueryScope
@@ -161,6 +163,29 @@ def _check_aggregate(function: UserFunction, found: object) -> None:
             hint="write a class with accumulate(self, value) and finish(self), or a function that "
             "takes the list of the values",
         )
+
+
+def _check_count(function: UserFunction, found: Callable[..., Any]) -> None:
+    """Refuse a Python function that cannot take so many arguments: it would refuse every row."""
+    count = len(function.types)
+    if isinstance(found, type) and function.kind is FunctionKind.AGGREGATE:
+        found, count = inspect.getattr_static(found, "accumulate"), count + 1
+        if not inspect.isfunction(found):
+            return
+    try:
+        signature = inspect.signature(found)
+    except ValueError:
+        # Not every function of C says what it takes.
+        return
+    try:
+        signature.bind(*range(count))
+    except TypeError as problem:
+        raise BindError(
+            "E0281",
+            f"{function.signature} cannot be called with its parameters: {problem}",
+            span=function.span,
+            hint="give the Python function as many parameters as CREATE FUNCTION names",
+        ) from None
 
 
 def bind_user_call(

@@ -65,6 +65,15 @@ def value(text: str, sql: str, **row: Any) -> Any:
 
 PLUS = "CREATE FUNCTION plus(a int, b int) RETURNS bigint LANGUAGE sql AS 'SELECT a + b';"
 DOUBLE_IT = "CREATE FUNCTION double_it(int) RETURNS int LANGUAGE sql AS $$ $1 * 2 $$;"
+TWO_VALUES = """
+CREATE AGGREGATE f(int) RETURNS int LANGUAGE python AS $$
+class f:
+    def accumulate(self, a, b):
+        pass
+    def finish(self):
+        pass
+$$;
+"""
 SHOUT = """
 CREATE FUNCTION shout(a int, b text) RETURNS text LANGUAGE python IMMUTABLE AS $$
 def shout(a, b):
@@ -131,6 +140,9 @@ def test_python_is_what_it_is_declared(word: str, wanted: Determinism) -> None:
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef f(:\n$$;", "E0281"),
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\nimport nothing\n$$;", "E0281"),
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef g(x): pass\n$$;", "E0281"),
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'operator.add';", "E0281"),
+        ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef f(): pass\n$$;", "E0281"),
+        (TWO_VALUES, "E0281"),
         ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS 'b + 1';", "E0282"),
         ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS 'f(a)';", "E0269"),
         ("CREATE FUNCTION upper(a int) RETURNS int LANGUAGE sql AS 'a';", "E0283"),
