@@ -18,7 +18,10 @@ def outline(plan: AnalysedPlan, root: n.Node) -> str:
         known, said = plan[node], describe(node, place)
         inputs = ", ".join(plan[child].identifier for child in node.inputs)
         head = f"{known.identifier} := {said.operator}{f'[{inputs}]' if inputs else ''}"
-        arguments = said.arguments or "; ".join(cells[0] for cells in said.details)
+        # Of a projection the details are its expressions: what an error is about is among them.
+        computed = isinstance(node, n.Project) or not said.arguments
+        details = [cells[0] for cells in said.details] if computed else []
+        arguments = "; ".join([*([said.arguments] if said.arguments else []), *details])
         keys = f"upsert keys {keys_text(known.upsert_keys)}"
         rows.append((f"{head} {arguments}".rstrip(), str(known.mode), _key(known), keys))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]

@@ -135,7 +135,7 @@ def _value(column: ColumnInfo, given: Field | None, statement: s.CreateSink) -> 
         "E0230",
         f'column type mismatch: "{column.name}" is {column.type}, the query gives {given.type}',
         span=_into(statement),
-        hint=f"cast it in the query: {given.name}::{column.type}",
+        hint=f"cast it in the query: CAST(… AS {column.type}) AS {column.name}",
     )
 
 
