@@ -165,10 +165,10 @@ def _overflows(call: AggCall) -> bool:
     return test is not None and test(types)
 
 
-def own_rows(root: n.Node) -> n.TopN | None:
-    """Return the top-N whose rows are those of the object's own table, or None."""
+def own_rows(root: n.Node) -> n.TopN | n.OverWindow | None:
+    """Return the node in an order of rows whose rows are those of the own table, or None."""
     found = _renamed(root)
-    return found if isinstance(found, n.TopN) else None
+    return found if isinstance(found, n.TopN | n.OverWindow) else None
 
 
 def _renamed(root: n.Node) -> n.Node | None:

@@ -33,6 +33,7 @@ from floodmark.runtime.operators import (
     union_all,
 )
 from floodmark.runtime.operators.rows import Rows, empty, weighted
+from floodmark.runtime.operators.scope import OwnRows
 from floodmark.runtime.operators.stored_values import StoredValues
 from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
@@ -98,8 +99,8 @@ class Stages(Protocol):
     def own_state(self, node: n.Node) -> transitions.Stored | None:
         """Return an aggregate's groups, where they live in the object's own table."""
 
-    def own_first(self, node: n.TopN) -> top_n.FirstRows | None:
-        """Return the first rows of each group, where they are the object's own table."""
+    def own_rows(self, node: n.TopN | n.OverWindow) -> OwnRows | None:
+        """Return the rows of a node, where they are those of the object's own table."""
 
     def aggregate_state(self, name: str, schema: Schema) -> transitions.StateFiles:
         """Return the state table of an aggregate."""

@@ -58,8 +58,8 @@ def own_aggregate(found: AnalysedObject) -> n.Aggregate | None:
     return own_table(found.plan.root)
 
 
-def own_first(found: AnalysedObject) -> n.TopN | None:
-    """Return the top-N whose rows are the object's own."""
+def own_node(found: AnalysedObject) -> n.TopN | n.OverWindow | None:
+    """Return the node in an order of rows whose rows are the object's own."""
     if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None:
         return None
     return own_rows(found.plan.root)

@@ -85,11 +85,11 @@ class ObjectStages:
         assert isinstance(node, n.Aggregate)
         return OwnGroups(self, node)
 
-    def own_first(self, node: n.TopN) -> OwnFirst | None:
-        """Return the first rows of each group, where they are the object's own table."""
-        if self.owner is not self.home or layout.own_first(self.home) != node:
+    def own_rows(self, node: n.TopN | n.OverWindow) -> OwnRows | None:
+        """Return the rows of a node, where they are those of the object's own table."""
+        if self.owner is not self.home or layout.own_node(self.home) != node:
             return None
-        return OwnFirst(self, node)
+        return OwnRows(self, node)
 
     def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
         """Return the state table of an aggregate."""
@@ -168,14 +168,14 @@ def _own_names(home: AnalysedObject, node: n.Node) -> dict[str, str]:
 
 
 @dataclass
-class OwnFirst:
-    """The first rows of each group as rows of the object itself."""
+class OwnRows:
+    """The rows of a node, which are those of the object itself."""
 
     stages: ObjectStages
-    node: n.TopN
+    node: n.TopN | n.OverWindow
 
     def before(self, within: Bounds) -> DataFrame | None:
-        """Return those of before the epoch, at least of the groups within bounds."""
+        """Return those of before the epoch, at least of the scopes within bounds."""
         home = self.stages.home
         handle = self.stages.handle_before(layout.current_table(home))
         if handle is None:

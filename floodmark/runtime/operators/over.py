@@ -33,6 +33,11 @@ Key = tuple[str, ...]
 def delta(node: n.OverWindow, around: Evaluation) -> Rows | None:
     """Return the changes of the partitions that the input's changes touch."""
     key = around.plan[node.input].stream_key
+    own = around.stages.own_rows(node)
+    if own is not None:
+        return scope.delta_from_own(
+            node, node.partition, lambda f: batch(node, f, around.now, key), own, around
+        )
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], around.now, key, (AFTER,))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
@@ -53,6 +53,40 @@ def delta(
     weight = f"CASE WHEN {AFTER} THEN 1 ELSE -1 END AS {WEIGHT}"
     error = [ERROR] if failing else []
     return Rows(rows.selectExpr(*names, weight, *error), failing=failing)
+
+
+class OwnRows(Protocol):
+    """An operator's rows at rest, in the object's own table."""
+
+    def before(self, within: Bounds) -> DataFrame | None:
+        """Return those of before the epoch, at least of the scopes within bounds."""
+
+
+def delta_from_own(
+    node: n.Node,
+    scope: tuple[str, ...],
+    compute: Callable[[DataFrame], DataFrame],
+    own: OwnRows,
+    around: Evaluation,
+) -> Rows | None:
+    """Return the changes of a node whose rows of before are at rest: only those after are computed.
+
+    `scope` are columns of the only input that the node passes on.
+    """
+    changes = around.settled(node.inputs[0])
+    if changes is None:
+        return None
+    keys = None if around.inputs.fills else _touched([changes], [scope])
+    (within,) = _within(node, [scope], [changes], around)
+    names = [quoted(c) for c in node.names]
+    parts = []
+    sides = (own.before(within), around.before_and_after(node, 0, within)[1])
+    for rows, weight in zip(sides, (-1, 1), strict=True):
+        if rows is not None:
+            among = _among(rows, keys, scope, around)
+            done = compute(among) if weight > 0 else among
+            parts.append(done.selectExpr(*names, f"{weight} AS {WEIGHT}"))
+    return Rows(reduce(lambda a, b: a.unionAll(b), parts)) if parts else None
 
 
 def _touched(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame | None:
@@ -103,6 +137,13 @@ def _tagged(
     if not parts:
         return empty(around.inputs.spark, child).selectExpr("*", f"TRUE AS {AFTER}")
     rows = reduce(lambda a, b: a.unionAll(b), parts)
+    return _among(rows, keys, scope, around)
+
+
+def _among(
+    rows: DataFrame, keys: DataFrame | None, scope: tuple[str, ...], around: Evaluation
+) -> DataFrame:
+    """Return the rows of the touched scopes."""
     if keys is None or not scope:
         return rows
     named = keys.selectExpr(*(f"{_KEY}{p} AS {quoted(c)}" for p, c in enumerate(scope)))

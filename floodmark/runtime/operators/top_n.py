@@ -7,7 +7,7 @@ one that goes, and the touched groups are computed again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from floodmark.analysis.state import first_name
 from floodmark.analysis.strategy import keeps_first
@@ -23,20 +23,12 @@ from floodmark.spark.types import quoted
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from floodmark.runtime.bounds import Bounds
     from floodmark.runtime.evaluation import Evaluation
 
 Key = tuple[str, ...]
 _PLACE, _RANK = "__place", "__rank"
 _OLD, _NOW = "__old_number", "__new_number"
 """BIGINT: what a row among the first ones has as its number, 0 without one; NULL for others."""
-
-
-class FirstRows(Protocol):
-    """The first rows of each group at rest."""
-
-    def before(self, within: Bounds) -> DataFrame | None:
-        """Return those of before the epoch, at least of the groups within bounds."""
 
 
 def order_of(node: n.TopN, key: Key) -> list[n.SortKey]:
@@ -53,6 +45,10 @@ def delta(node: n.TopN, around: Evaluation) -> Rows | None:
     below = around.plan[node.input]
     if keeps_first(node, below.mode):
         return _kept(node, around, below.stream_key)
+    own = around.stages.own_rows(node)
+    if own is not None:
+        key = below.stream_key
+        return scope.delta_from_own(node, node.group, lambda f: batch(node, f, key), own, around)
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], below.stream_key, (AFTER,))
@@ -67,12 +63,9 @@ def batch(node: n.TopN, frame: DataFrame, key: Key, apart: Key = ()) -> DataFram
     ranked = frame.selectExpr("*", *_places(node, order_of(node, key), (*node.group, *apart)))
     numbered = [] if node.number is None else [f"{_number(node)} AS {quoted(node.number)}"]
     names = map(quoted, (*node.input.names, *apart))
-    chosen = ranked.where(_chosen(node)).selectExpr(*names, *numbered)
-    return (
-        chosen
-        if node.group or apart or not node.order
-        else chosen.orderBy(*map(_column, node.order))
-    )
+    chosen = ranked.where(_chosen(node))
+    chosen = chosen if node.group or apart else chosen.orderBy(_PLACE)
+    return chosen.selectExpr(*names, *numbered)
 
 
 def _sorted(node: n.TopN, frame: DataFrame, key: Key) -> DataFrame:
@@ -123,7 +116,7 @@ def _number(node: n.TopN) -> str:
 def _kept(node: n.TopN, around: Evaluation, key: Key) -> Rows | None:
     """Return the changes over rows that are only added: from the first rows and the new ones."""
     fresh = around.settled(node.input)
-    own = around.stages.own_first(node)
+    own = around.stages.own_rows(node)
     if own is not None:
         if fresh is None:
             return None
