@@ -47,7 +47,7 @@ class Place:
     kinds: Mapping[str, str]
     owner: str | None
     beside: n.Node | None = None
-    """The aggregate whose accumulators live in the owner's own table."""
+    """The node whose rows or accumulators are in the owner's own table."""
     stores: bool = True
     """Whether the owner has a table; a sink's rows are in its target."""
 
@@ -220,10 +220,11 @@ def _recomputed(node: n.TopN | n.OverWindow, place: Place) -> tuple[tuple[str, .
         return ()
     how = (derive(node, _modes(node, place)).text,)
     table = next(iter(place.plan[node].state), None)
-    if table is None:
-        return ((f"input: {reread_text(node.input, place)}",), how)
-    word = "input" if table.role == "input arrangement" else "kept"
-    return ((f"{word}: {place.state_text(table, node)}", table.role), how)
+    if table is not None and table.role == "first rows":
+        return ((f"kept: {place.state_text(table, node)}", table.role), how)
+    source = reread_text(node.input, place) if table is None else place.state_text(table)
+    before = (("before: own table",),) if node == place.beside else ()
+    return ((f"input: {source}", *_role(table)), *before, how)
 
 
 def _role(table: StateTable | None) -> tuple[str, ...]:

@@ -134,10 +134,7 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
 
 def _beside(plan: AnalysedPlan) -> n.Node | None:
     """Return the node whose state is in the own table of a view."""
-    first = own_rows(plan.root)
-    if isinstance(first, n.TopN) and strategy.keeps_first(first, plan[first.input].mode):
-        return first
-    return own_table(plan.root)
+    return own_rows(plan.root) or own_table(plan.root)
 
 
 def explain_plan(

@@ -96,7 +96,7 @@ def _reason(node: n.Node) -> str | None:
 
 def unlisted(node: n.OverWindow) -> str | None:
     """Return what leaves rows out of the frame of an aggregate that has no form over a list."""
-    return next((f"{call.function} with EXCLUDE" for _, call in node.calls if _unlisted(call)), None)
+    return next((f"{c.function} with EXCLUDE" for _, c in node.calls if _unlisted(c)), None)
 
 
 def _unlisted(call: n.WindowCall) -> bool:
