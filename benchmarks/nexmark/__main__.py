@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -35,6 +37,8 @@ _RATES = "Nexmark: events per second, whole data set"
 def main(arguments: list[str] | None = None) -> None:
     """Measure, print the table; a complete run on a quiet machine is kept."""
     chosen = _parser().parse_args(arguments)
+    # Ends what was started, Flink above all, also when somebody else ends this.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if chosen.quick:
         chosen.events, chosen.parts, chosen.queries = 50_000, 4, chosen.queries or QUICK
     names, systems = chosen.queries or NAMES, chosen.systems or SYSTEMS
