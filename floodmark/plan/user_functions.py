@@ -181,7 +181,7 @@ def _check_count(function: UserFunction, found: Callable[..., Any]) -> None:
         signature.bind(*range(count))
     except TypeError as problem:
         raise BindError(
-            "E0281",
+            "E0297",
             f"{function.signature} cannot be called with its parameters: {problem}",
             span=function.span,
             hint="give the Python function as many parameters as CREATE FUNCTION names",
