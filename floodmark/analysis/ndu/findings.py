@@ -8,10 +8,12 @@ from enum import Enum
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.labels import labels_of
+from floodmark.analysis.ndu.culprits import conjuncts, culprits
 from floodmark.analysis.ndu.mode import DeterminismMode
 from floodmark.analysis.outline import outline
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
+from floodmark.plan.expressions import columns_of
 from floodmark.sql import statements as s
 
 
@@ -83,8 +85,16 @@ def _function_hint(found: Finding, mode: DeterminismMode) -> str:
 
 
 def _condition_hint(found: Finding, mode: DeterminismMode) -> str:
-    if mode is DeterminismMode.FLINK:
+    if mode is DeterminismMode.FLINK and _strict_stores(found.node):
         return "leave it out, or leave WITH (determinism = 'flink') out: the outcome is then stored"
     if "now()" in found.functions:
         return "compare a column with the time: ts > now() - INTERVAL '1 hour'"
     return "compute it in a view below, as a column, and compare that"
+
+
+def _strict_stores(node: n.Node) -> bool:
+    """Tell whether `strict` would store a condition: one of an outer join reads one side then."""
+    if not isinstance(node, n.Join) or node.kind is n.JoinKind.INNER or node.residual is None:
+        return True
+    parts = (columns_of(p) for p in conjuncts(node.residual) if culprits((p,)))
+    return all(any(part <= set(side.names) for side in node.inputs) for part in parts)
