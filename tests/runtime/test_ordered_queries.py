@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 QUERIES = {
     "SELECT k, row_number() OVER (PARTITION BY g ORDER BY a DESC) AS n FROM t ORDER BY k": [
-        (1, 1), (2, 2), (3, 1), (4, 2),
+        (1, 1), (2, 2), (3, 2), (4, 1),
     ],
     "SELECT g, sum(a) AS s, rank() OVER (ORDER BY sum(a)) AS r FROM t GROUP BY g ORDER BY g": [
         ("x", 20, 2), ("y", 7, 1),
