@@ -10,7 +10,7 @@ from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.emit_on_close import emit_on_close
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.ndu import Root, mode_of, resolve
-from floodmark.analysis.sinks import fit_to_target
+from floodmark.analysis.sinks import check_sole_writer, fit_to_target
 from floodmark.analysis.supported import check_options, check_supported
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.user import UserFunction
@@ -277,6 +277,8 @@ def _sink(
     plan, notes = resolved.plan, resolved.notes
     if runs:
         check_supported(plan)
+        if len(target.feeders) > 1 or (target.declared and target.declared.connector):
+            check_sole_writer(plan, statement, target.relation.name)
     relation = _relation_of(declared, plan)
     return AnalysedObject(declared, relation, plan=plan, reads=_reads(plan), notes=notes)
 

@@ -8,7 +8,7 @@ from floodmark.catalog.objects import Kind as ObjectKind
 from floodmark.catalog.objects import Relation
 from floodmark.catalog.types import UNKNOWN, Field, Kind
 from floodmark.changelog import ChangelogMode, is_hidden
-from floodmark.errors import BindError
+from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.build import cast_to
 from floodmark.plan.definitions import ColumnInfo, Declared
@@ -36,6 +36,22 @@ def fit_to_target(
     _check_modes(source, statement, target, declared)
     columns = _columns(source, statement, declared)
     return analyse(keep_keys(n.Project(source.root, tuple(columns), span=statement.span)))
+
+
+def check_sole_writer(plan: AnalysedPlan, statement: s.CreateSink, target: str) -> None:
+    """Raise E0358 for a sink that takes rows back by key alone, into a table with other writers.
+
+    An inner lookup that keeps no state does not know whether it has written the row of a key.
+    """
+    for node in plan.nodes:
+        inner = isinstance(node, n.LookupJoin) and node.kind is n.JoinKind.INNER
+        if inner and plan[node].own_table:
+            raise NotSupported(
+                "E0358",
+                f'the sink takes back rows of "{target}" by key, and others write there, too',
+                span=node.span or _into(statement),
+                hint="make it a LEFT JOIN, or write into a table that nothing else writes",
+            )
 
 
 def _into(statement: s.CreateSink):  # type: ignore[no-untyped-def]
