@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.labels import Labels, input_labels
 from floodmark.analysis.state import StateTable, rereadable
-from floodmark.analysis.strategy import Computed, aggregate_strategy, derive
+from floodmark.analysis.strategy import Computed, aggregate_strategy, derive, distinct_arguments
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef, Expr
@@ -256,6 +256,12 @@ def _aggregate(
         table = tables.get("input arrangement")
         source = reread_text(node.input, place) if table is None else place.state_text(table)
         lines.append((f"input: {source}", *_role(table)))
+    values = [t for t in place.plan[node].state if t.role == "distinct values"]
+    if place.owner is not None:
+        lines += [
+            (f"values of {to_text(one.argument, names)}: {place.state_text(table)}", table.role)
+            for one, table in zip(distinct_arguments(node), values, strict=True)
+        ]
     return Description("Aggregate", head, tuple(lines))
 
 
@@ -270,7 +276,10 @@ def _kept_in(
         return ("stateless: reads what the watermark has passed",) if stateless else ()
     mode = _modes(node, place)[0]
     calls = dict(node.aggregates)
-    how = "exact delta" if column is None else aggregate_strategy(calls[column], mode).text
+    closes = isinstance(node, n.CloseAggregate)
+    how = "exact delta"
+    if column is not None:
+        how = aggregate_strategy(calls[column], mode, closes=closes).text
     cleaned = "" if table.cleaned_by is None else "cleaned by watermark"
     return (place.state_text(table, node), *((cleaned,) if cleaned else ()), how)
 

@@ -55,7 +55,7 @@ def derive(
             return (StateTable(f"{identifier}_fetched", "an epoch's fetched rows", asked),)
         case n.Aggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
-            return (own, *_arrangement(node, identifier, modes))
+            return (own, *_values(node, identifier), *_arrangement(node, identifier, modes))
         case n.CloseAggregate() if closes_from_input(node, modes[0]):
             return ()
         case n.CloseAggregate():
@@ -76,6 +76,23 @@ def derive(
             return _arrangements(node, identifier, [node.partition])
         case _:
             return ()
+
+
+COUNTED = "__counted"
+"""The value that is counted, in the table of an aggregate with DISTINCT."""
+
+
+def values_name(identifier: str, i: int) -> str:
+    """Return the name of the table with the values of an aggregate's distinct argument."""
+    return f"{identifier}_values{i}"
+
+
+def _values(node: n.Aggregate, identifier: str) -> tuple[StateTable, ...]:
+    """Return how often each value of the arguments with DISTINCT is there, as tables."""
+    return tuple(
+        StateTable(values_name(identifier, i), "distinct values", (*node.group, COUNTED))
+        for i in range(len(strategy.distinct_arguments(node)))
+    )
 
 
 def first_name(identifier: str) -> str:

@@ -5,6 +5,7 @@ The rules are those by which `floodmark.runtime.operators` works; EXPLAIN prints
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,7 +13,7 @@ from floodmark.analysis.dynamic_filter import is_dynamic_filter
 from floodmark.catalog.functions import aggregate_for
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall
+from floodmark.plan.expressions import AggCall, Expr
 
 Modes = tuple[ChangelogMode, ...]
 
@@ -39,9 +40,55 @@ class Strategy:
 _DELTA = Strategy(Computed.DELTA, "exact delta")
 
 
-def aggregate_strategy(call: AggCall, mode: ChangelogMode) -> Strategy:
-    """Return how one aggregate is kept over input of a changelog mode."""
+_VALUES = Strategy(Computed.DELTA, "exact delta by how often each value is there")
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Calls of one aggregate node that take each value of one argument once.
+
+    `filters` are their conditions, each once, None for none; `calls` give for the position of a
+    call that of its condition.
+    """
+
+    argument: Expr
+    filters: tuple[Expr | None, ...]
+    calls: Mapping[int, int]
+
+
+def distinct_arguments(node: n.Aggregate | n.CloseAggregate) -> tuple[Distinct, ...]:
+    """Return the arguments of which it is kept how often each value is there."""
+    if isinstance(node, n.CloseAggregate):
+        return ()
+    found: dict[Expr, list[tuple[int, Expr | None]]] = {}
+    for i, (_, call) in enumerate(node.aggregates):
+        if counts_values(call):
+            found.setdefault(call.args[0], []).append((i, call.filter))
+    out = []
+    for argument, calls in found.items():
+        filters = tuple(dict.fromkeys(condition for _, condition in calls))
+        out.append(Distinct(argument, filters, {i: filters.index(c) for i, c in calls}))
+    return tuple(out)
+
+
+def counts_values(call: AggCall) -> bool:
+    """Tell whether an aggregate with DISTINCT is a sum over the values that are there."""
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    if not call.distinct or entry.ignores_distinct or entry.decompose is None:
+        return False
+    if len(call.args) != 1 or not call.args[0].type.is_orderable:
+        return False
+    return entry.decompose((call.args[0].type,), call.type).in_range is None
+
+
+def aggregate_strategy(call: AggCall, mode: ChangelogMode, *, closes: bool = False) -> Strategy:
+    """Return how one aggregate is kept over input of a changelog mode.
+
+    `closes` tells that it emits on window close.
+    """
+    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    if counts_values(call) and not closes:
+        return _VALUES
     if call.distinct and not entry.ignores_distinct:
         return _groups(f"{call.function} with DISTINCT is not a sum")
     if call.order_by:
@@ -82,7 +129,9 @@ def derive(node: n.Node, modes: Modes) -> Strategy:
             return Strategy(Computed.SCOPE, _recomputed("rows", names, why), names)
         case n.Session():
             why = "a row can merge or split sessions"
-            return Strategy(Computed.SCOPE, f"touched sessions recomputed because {why}")
+            return Strategy(
+                Computed.SCOPE, _recomputed("partitions", node.partition, why), node.partition
+            )
         case n.TemporalFilter():
             return Strategy(Computed.DELTA, "exact delta, and the rows whose bound falls due")
         case n.MaterializeProject():
@@ -103,7 +152,8 @@ def _recomputed(what: str, columns: tuple[str, ...], why: str) -> str:
 
 
 def _aggregate(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> Strategy:
-    each = [aggregate_strategy(call, mode) for _, call in node.aggregates]
+    closes = isinstance(node, n.CloseAggregate)
+    each = [aggregate_strategy(call, mode, closes=closes) for _, call in node.aggregates]
     scoped = [s for s in each if s.computed is Computed.SCOPE]
     if not scoped:
         return _DELTA

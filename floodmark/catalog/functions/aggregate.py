@@ -2,72 +2,43 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from decimal import Decimal
 from functools import cmp_to_key, reduce
 from operator import and_, or_, xor
 from typing import Any
 
-from floodmark.catalog.functions.arithmetic import (
-    decimal_name,
-    divide_decimals,
-    exact_sum,
-    fit_decimal,
-    fit_integer,
-    quotient_of,
-)
 from floodmark.catalog.functions.comparison import compare
 from floodmark.catalog.functions.model import (
     Accumulator,
     Aggregate,
     Decomposition,
-    Operand,
     Operands,
     Var,
 )
 from floodmark.catalog.functions.spread import present, spreads
-from floodmark.catalog.promotion import as_numeric, bounds
+from floodmark.catalog.functions.sums import NONNULL, counting, exact, inexact
 from floodmark.catalog.types import (
     BIGINT,
     BOOLEAN,
-    DOUBLE,
     INT,
     SMALLINT,
     VARCHAR,
     Kind,
     SqlType,
     list_of,
-    numeric,
 )
 
 Rows = list[tuple[Any, ...]]
 Types = tuple[SqlType, ...]
-FIXED = numeric(38, 18)
-"""The fixed point in which doubles are added, so that order and retraction do not matter."""
-SMALLEST, LARGEST = 1e-6, 1e15
-_NARROW = 26
-"""Digits to which 38 leave room for the sum of 10^12 numbers."""
-_WHOLE = numeric(38, 0)
-_IN_RANGE = f"({{0}} = 0 OR abs({{0}}) BETWEEN {SMALLEST!r}D AND {LARGEST:.0f}D)"
-_NONNULL = Accumulator(
-    "nonnull", BIGINT, "CASE WHEN {0} IS NOT NULL THEN CAST({w} AS BIGINT) ELSE 0L END"
-)
 
 
 def _first_type(o: Operands) -> SqlType:
     return o[0].type
 
 
-def _counting(condition: str, suffix: str) -> Accumulator:
-    return Accumulator(
-        suffix, BIGINT, f"CASE WHEN {condition} THEN CAST({{w}} AS BIGINT) ELSE 0L END"
-    )
-
-
 def _count() -> list[Aggregate]:
     rows = Accumulator("count", BIGINT, "CAST({w} AS BIGINT)")
-    some = Accumulator("count", BIGINT, _NONNULL.contribution)
+    some = Accumulator("count", BIGINT, NONNULL.contribution)
     return [
         Aggregate(
             "count",
@@ -85,260 +56,6 @@ def _count() -> list[Aggregate]:
             lambda r, t, x: len(present(r)),
             decompose=lambda t, x: Decomposition((some,), "{count}"),
         ),
-    ]
-
-
-def _sum_type(argument: SqlType) -> SqlType:
-    match argument.kind:
-        case Kind.SMALLINT | Kind.INT:
-            return BIGINT
-        case Kind.BIGINT:
-            return numeric(38, 0)
-        case Kind.NUMERIC:
-            return numeric(38, bounds(argument)[1])
-        case _:
-            return DOUBLE
-
-
-def _exact_sums(argument: SqlType) -> tuple[Accumulator, ...]:
-    type_ = _sum_type(argument)
-    if type_ is BIGINT:
-        return (Accumulator("sum", BIGINT, "coalesce(CAST({0} AS BIGINT) * {w}, 0L)"),)
-    value = "{0}" if argument.kind is Kind.NUMERIC else "CAST({0} AS DECIMAL(19,0))"
-    if not _is_wide(argument):
-        return (Accumulator("sum", type_, _times(value, type_)),)
-    unit = _unit(type_)
-    return (
-        Accumulator("high", _WHOLE, _times(f"({value} div {unit})", _WHOLE)),
-        Accumulator("low", type_, _times(f"({value} % {unit})", type_)),
-    )
-
-
-def _times(value: str, type_: SqlType) -> str:
-    return f"CAST(coalesce(try_multiply({value}, {{w}}), 0) AS {decimal_name(type_)})"
-
-
-def _is_wide(argument: SqlType) -> bool:
-    """Tell whether a sum of so many digits can leave its type; others would take 10^12 rows to.
-
-    Such a sum is kept in two parts, neither of which leaves its own.
-    """
-    return argument.kind is Kind.NUMERIC and bounds(argument)[0] > _NARROW
-
-
-def _unit(type_: SqlType) -> str:
-    """Return the text of the number that divides a wide sum into 18 high and 20 low digits."""
-    exponent = 20 - bounds(type_)[1]
-    return f"{10**exponent}BD" if exponent >= 0 else f"0.{'0' * (-exponent - 1)}1BD"
-
-
-def _total(argument: SqlType) -> str:
-    """Return the text of the sum from its accumulators; NULL where it is out of range."""
-    if not _is_wide(argument):
-        return "{sum}"
-    type_ = _sum_type(argument)
-    unit, name = _unit(type_), decimal_name(type_)
-    high = f"({{high}} + ({{low}} div {unit}))"
-    low = f"({{low}} % {unit})"
-    # The two parts can have different signs: near the limit the high one alone is beyond it.
-    plain = f"try_add(try_cast(try_multiply({high}, {unit}) AS {name}), {low})"
-    sign = f"CAST(sign({high}) AS DECIMAL(1,0))"
-    moved = f"try_cast(try_multiply({high} - {sign}, {unit}) AS {name})"
-    return f"coalesce({plain}, try_add({moved}, {low} + {sign} * {unit}))"
-
-
-def _decompose_sum(types: Types, result: SqlType) -> Decomposition:
-    total = _total(types[0])
-    return Decomposition(
-        (*_exact_sums(types[0]), _NONNULL),
-        f"CASE WHEN {{nonnull}} > 0 THEN {total} END",
-        overflow=f"{{nonnull}} > 0 AND {total} IS NULL" if _is_wide(types[0]) else None,
-    )
-
-
-def _python_sum(rows: Rows, types: Types, result: SqlType) -> Any:
-    values = present(rows)
-    if not values:
-        return None
-    if result.kind is Kind.NUMERIC:
-        return fit_decimal(exact_sum(values), result)
-    return fit_integer(sum(values), 63)
-
-
-def _print_sum(o: Operands) -> str:
-    if o[0].type.kind in (Kind.SMALLINT, Kind.INT):
-        return "try_sum({distinct}CAST({0} AS BIGINT)){filter}"
-    value = "{0}" if o[0].type.kind is Kind.NUMERIC else "CAST({0} AS DECIMAL(19,0))"
-    name = decimal_name(_sum_type(o[0].type))
-    text = f"try_cast(try_sum({{distinct}}{value}){{filter}} AS {name})"
-    if not _is_wide(o[0].type):
-        return text
-    # What is added up first can be out of range though the sum is not; of values that are counted
-    # once there are no parts.
-    slots = {
-        part.suffix: f"coalesce(sum({part.contribution.format('{0}', w=1)}){{filter}}, 0BD)"
-        for part in _exact_sums(o[0].type)
-    }
-    parts = f"CASE WHEN count({{0}}){{filter}} > 0 THEN {_total(o[0].type).format(**slots)} END"
-    return f"CASE WHEN '{{distinct}}' = '' THEN {parts} ELSE {text} END"
-
-
-def _avg_operands(argument: SqlType, total: str, count: str) -> tuple[Operand, Operand]:
-    exact = as_numeric(_sum_type(argument))
-    return (
-        Operand(f"CAST({total} AS {decimal_name(exact)})", exact),
-        Operand(f"CAST({count} AS DECIMAL(19,0))", numeric(19, 0)),
-    )
-
-
-def _avg_type(o: Operands) -> SqlType:
-    return numeric(38, max(16, bounds(o[0].type)[1]))
-
-
-def _print_avg(o: Operands) -> str:
-    count = "count({distinct}{0}){filter}"
-    return divide_decimals(_avg_operands(o[0].type, _print_sum(o), count))
-
-
-def _decompose_avg(types: Types, _: SqlType) -> Decomposition:
-    finish = divide_decimals(_avg_operands(types[0], _total(types[0]), "{nonnull}"))
-    overflow = f"{{nonnull}} > 0 AND {finish} IS NULL" if _avg_overflows(types) else None
-    return Decomposition((*_exact_sums(types[0]), _NONNULL), finish, overflow=overflow)
-
-
-def _sum_overflows(types: Types) -> bool:
-    return _is_wide(types[0])
-
-
-def _avg_overflows(types: Types) -> bool:
-    precision, scale = bounds(types[0])
-    return _is_wide(types[0]) or precision - scale > 38 - max(16, scale)
-
-
-def _python_avg(rows: Rows, types: Types, result: SqlType) -> Any:
-    values = present(rows)
-    if not values:
-        return None
-    total = as_numeric(_sum_type(types[0]))
-    exact = fit_decimal(exact_sum(values), total)
-    return quotient_of((total, numeric(19, 0)), result, exact, Decimal(len(values)))
-
-
-def _exact() -> list[Aggregate]:
-    kinds = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC)
-    return [
-        *(
-            Aggregate(
-                "sum",
-                (k,),
-                lambda o: _sum_type(o[0].type),
-                _print_sum,
-                _python_sum,
-                decompose=_decompose_sum,
-                overflows=_sum_overflows,
-            )
-            for k in kinds
-        ),
-        *(
-            Aggregate(
-                "avg",
-                (k,),
-                _avg_type,
-                _print_avg,
-                _python_avg,
-                decompose=_decompose_avg,
-                overflows=_avg_overflows,
-            )
-            for k in kinds
-        ),
-    ]
-
-
-def _double_total() -> str:
-    near = [
-        f"CAST(try_sum({{distinct}}CASE WHEN {_IN_RANGE} THEN CAST({{0}} AS {name}) END){{filter}} AS DOUBLE)"  # noqa: E501
-        for name in (decimal_name(FIXED), "DECIMAL(38,4)")
-    ]
-    far = f"collect_list({{distinct}}CASE WHEN NOT {_IN_RANGE} THEN CAST({{0}} AS DOUBLE) END){{filter}}"  # noqa: E501
-    outliers = f"aggregate(array_sort({far}), 0D, (a, v) -> a + v)"
-    return f"coalesce({near[0]}, {near[1]}, 0D) + {outliers}"
-
-
-def double_total(values: list[float]) -> float:
-    """Add doubles so that their order does not matter.
-
-    Values whose size is ordinary are added in fixed point, the others in ascending order.
-    """
-    near = [v for v in values if v == 0 or SMALLEST <= abs(v) <= LARGEST]
-    fixed = exact_sum(fit_decimal(Decimal(repr(v)), FIXED) for v in near)
-    far = [v for v in values if not (v == 0 or SMALLEST <= abs(v) <= LARGEST)]
-    total = 0.0
-    for value in sorted(far, key=lambda v: (math.isnan(v), v)):
-        total += value
-    return float(fixed) + total
-
-
-def _double_accumulators() -> tuple[Accumulator, ...]:
-    name = decimal_name(FIXED)
-    value = f"CAST(CASE WHEN {_IN_RANGE} THEN {{0}} END AS {name})"
-    infinity = "CAST('Infinity' AS DOUBLE)"
-    return (
-        Accumulator("sum", FIXED, f"CAST(coalesce(try_multiply({value}, {{w}}), 0) AS {name})"),
-        _NONNULL,
-        _counting("isnan({0})", "nan"),
-        _counting(f"{{0}} = {infinity}", "up"),
-        _counting(f"{{0}} = -{infinity}", "down"),
-    )
-
-
-def _decompose_double(finish: str) -> Decomposition:
-    total = (
-        "CASE WHEN {nan} > 0 OR ({up} > 0 AND {down} > 0) THEN CAST('NaN' AS DOUBLE) "
-        "WHEN {up} > 0 THEN CAST('Infinity' AS DOUBLE) WHEN {down} > 0 THEN CAST('-Infinity' AS DOUBLE) "  # noqa: E501
-        "ELSE CAST({sum} AS DOUBLE) END"
-    )
-    special = "isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE)"
-    return Decomposition(
-        _double_accumulators(),
-        f"CASE WHEN {{nonnull}} > 0 THEN {finish.format(total)} END",
-        overflow="{nonnull} > 0 AND {sum} IS NULL",
-        in_range=f"({{0}} IS NULL OR {_IN_RANGE} OR {special})",
-    )
-
-
-def _inexact() -> list[Aggregate]:
-    total = _double_total()
-    count = "count({distinct}{0}){filter}"
-
-    def add(rows: Rows, _: Types, __: SqlType) -> float | None:
-        values = present(rows)
-        return double_total(values) if values else None
-
-    def mean(rows: Rows, _: Types, __: SqlType) -> float | None:
-        values = present(rows)
-        return double_total(values) / len(values) if values else None
-
-    return [
-        a
-        for kind in (Kind.REAL, Kind.DOUBLE)
-        for a in (
-            Aggregate(
-                "sum",
-                (kind,),
-                DOUBLE,
-                f"CASE WHEN {count} > 0 THEN {total} END",
-                add,
-                decompose=lambda t, x: _decompose_double("{0}"),
-            ),
-            Aggregate(
-                "avg",
-                (kind,),
-                DOUBLE,
-                f"CASE WHEN {count} > 0 THEN ({total}) / nullif({count}, 0) END",
-                mean,
-                decompose=lambda t, x: _decompose_double("({0}) / {{nonnull}}"),
-            ),
-        )
     ]
 
 
@@ -360,7 +77,7 @@ def _extreme(name: str) -> Aggregate:
 
 
 def _boolean(name: str, spark: str, wanted: bool) -> Aggregate:
-    counted = _counting(f"{{0}} = {'TRUE' if wanted else 'FALSE'}", "hits")
+    counted = counting(f"{{0}} = {'TRUE' if wanted else 'FALSE'}", "hits")
     finish = "{hits} > 0" if wanted else "{hits} = 0"
 
     def python(rows: Rows, _: Types, __: SqlType) -> bool | None:
@@ -375,7 +92,7 @@ def _boolean(name: str, spark: str, wanted: bool) -> Aggregate:
         python,
         ignores_distinct=True,
         decompose=lambda t, x: Decomposition(
-            (_NONNULL, counted), f"CASE WHEN {{nonnull}} > 0 THEN {finish} END"
+            (NONNULL, counted), f"CASE WHEN {{nonnull}} > 0 THEN {finish} END"
         ),
     )
 
@@ -420,6 +137,16 @@ def _ordered() -> list[Aggregate]:
             constant=frozenset({1}),
         ),
         Aggregate(
+            "any_value",
+            (Var.ANY,),
+            _first_type,
+            "",
+            lambda r, t, x: next(iter(present(r)), None),
+            order_sensitive=True,
+            over_list="get(filter({list}, v -> v IS NOT NULL), 0)",
+            ignores_distinct=True,
+        ),
+        Aggregate(
             "first_value",
             (Var.ANY,),
             _first_type,
@@ -444,8 +171,8 @@ def aggregates() -> list[Aggregate]:
     """Return the aggregate functions."""
     return [
         *_count(),
-        *_exact(),
-        *_inexact(),
+        *exact(),
+        *inexact(),
         _extreme("min"),
         _extreme("max"),
         _boolean("bool_and", "bool_and", False),

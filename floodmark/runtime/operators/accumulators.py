@@ -34,6 +34,7 @@ class Strategy(Enum):
     ADDED = "exact delta"
     EXTREMUM = "extremum of append-only input"
     SCOPE = "touched groups recomputed"
+    VALUES = "added where a value comes or goes"
 
 
 @dataclass(frozen=True)
@@ -55,23 +56,36 @@ class Kept:
     overflow: str | None = None
 
 
-def strategy_of(call: AggCall, mode: ChangelogMode) -> Strategy:
+def strategy_of(call: AggCall, mode: ChangelogMode, *, closes: bool = False) -> Strategy:
     """Return how an aggregate is kept over input of a changelog mode."""
-    if aggregate_strategy(call, mode).computed is Computed.SCOPE:
+    if aggregate_strategy(call, mode, closes=closes).computed is Computed.SCOPE:
         return Strategy.SCOPE
+    if call.distinct and not aggregate_of(call).ignores_distinct:
+        return Strategy.VALUES
     return Strategy.EXTREMUM if aggregate_of(call).decompose is None else Strategy.ADDED
 
 
 def kept(
-    name: str, index: int, call: AggCall, mode: ChangelogMode, now: int, ties: Schema = ()
+    name: str,
+    index: int,
+    call: AggCall,
+    mode: ChangelogMode,
+    now: int,
+    ties: Schema = (),
+    *,
+    closes: bool = False,
 ) -> Kept:
     """Return how one aggregate call is maintained.
 
-    `ties` are the columns by which rows follow each other that ORDER BY leaves equal.
+    `ties` are the columns by which rows follow each other that ORDER BY leaves equal; `closes`
+    tells that it emits on window close.
     """
-    match strategy_of(call, mode):
+    match strategy_of(call, mode, closes=closes):
         case Strategy.ADDED:
-            return _added(name, index, call, now)
+            texts = [o.sql for o in operands(call, now)]
+            return _added(name, index, call, texts, WEIGHT, _condition(call, now))
+        case Strategy.VALUES:
+            return _added(name, index, call, [value_of(index)], crossing_of(index), None)
         case Strategy.EXTREMUM:
             return _extremum(name, index, call, now)
         case _:
@@ -123,19 +137,30 @@ def errors_of(call: AggCall, now: int) -> list[Compiled]:
     return [condition, *guarded]
 
 
-def _added(name: str, index: int, call: AggCall, now: int) -> Kept:
-    args = operands(call, now)
+def value_of(index: int) -> str:
+    """Return the column with the value that comes or goes, for an aggregate with DISTINCT."""
+    return f"__value{index}"
+
+
+def crossing_of(index: int) -> str:
+    """Return the column that says whether a value comes, 1, goes, -1, or stays, 0."""
+    return f"__crossing{index}"
+
+
+def _added(
+    name: str, index: int, call: AggCall, args: list[str], weight: str, condition: str | None
+) -> Kept:
+    """Return an aggregate that is a sum of its arguments' contributions, each with a weight."""
     decompose = aggregate_of(call).decompose
     assert decompose is not None
-    parts = decompose(tuple(o.type for o in args), call.type)
-    condition = _condition(call, now)
+    parts = decompose(tuple(a.type for a in call.args), call.type)
     columns, partial, merge = [], [], []
     names = {}
     for acc in parts.accumulators:
         column = f"__acc{index}_{acc.suffix}"
         type_ = spark_type(acc.type)
         names[acc.suffix] = f"coalesce({{p}}{column}, CAST(0 AS {type_}))"
-        text = acc.contribution.format(*(o.sql for o in args), w=WEIGHT)
+        text = acc.contribution.format(*args, w=weight)
         if condition is not None:
             text = f"CASE WHEN {condition} THEN {text} END"
         zero = f"CAST(0 AS {type_})"
@@ -160,7 +185,10 @@ def _fill(template: str, slots: dict[str, str]) -> str:
 def _extremum(name: str, index: int, call: AggCall, now: int) -> Kept:
     (arg,) = operands(call, now)
     column = f"__acc{index}_{aggregate_of(call).extremum}"
-    text = aggregate_of(call).print_batch([arg], condition=_condition(call, now))
+    # What comes and goes of values of DISTINCT is there beside the rows, without weight.
+    asked = _condition(call, now)
+    condition = f"{WEIGHT} > 0" if asked is None else f"({asked}) AND {WEIGHT} > 0"
+    text = aggregate_of(call).print_batch([arg], condition=condition)
     pick = "least" if aggregate_of(call).extremum == "min" else "greatest"
     return Kept(
         name,

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from floodmark.analysis.strategy import distinct_arguments
 from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.types import INT, Field
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
+from floodmark.runtime.operators import distinct_values
 from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import Rows, error_column, error_struct
 from floodmark.runtime.operators.transitions import (
@@ -43,13 +45,14 @@ def delta(node: n.Aggregate, around: Surroundings) -> Rows | None:
         if node.group or not around.inputs.fills:
             return None
         settled = _nothing(node, around)
+    widened = distinct_values.widened(node, settled, around)
     own = around.own_state(node)
     if own is not None:
-        merged = transitions(node, settled, parts, own, around)
+        merged = transitions(node, settled, parts, own, around, widened)
         carried = tuple(f.name for f in acc.state_schema((), parts))
         return changes(node, merged, parts, fills=around.inputs.fills, carried=carried)
     state = state_of(node, around, parts)
-    merged = transitions(node, settled, parts, state, around)
+    merged = transitions(node, settled, parts, state, around, widened)
     read_back = state.keep(merged, transition_schema(node, parts), node.group)
     return changes(node, read_back, parts, fills=around.inputs.fills)
 
@@ -67,7 +70,8 @@ def settled_input(node: Grouping, around: Surroundings) -> DataFrame | None:
         return None
     marked = checked(node, rows, around.now)
     if not marked.failing:
-        return marked.frame
+        again = bool(distinct_arguments(node))
+        return around.settled(node.input) if again else marked.frame
     columns = (*node.input.schema, Field(WEIGHT, INT, nullable=False))
     return around.stages.settle(f"{around.name(node)}_accepted", marked, columns)
 

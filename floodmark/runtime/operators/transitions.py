@@ -73,6 +73,9 @@ class Surroundings(Protocol):
     def delta(self, node: n.Node) -> Rows | None:
         """Return the changes of a node."""
 
+    def settled(self, node: n.Node) -> DataFrame | None:
+        """Return the changes of a node without failing rows, cheap to read more than once."""
+
     def bounds(self, node: n.Node) -> Bounds:
         """Return where the values of a node's changes lie."""
 
@@ -87,7 +90,8 @@ def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Kept]:
     """Return how each aggregate of the node is kept."""
     ties = ties_of(node)
     return [
-        acc.kept(name, i, call, mode, now, ties) for i, (name, call) in enumerate(node.aggregates)
+        acc.kept(name, i, call, mode, now, ties, closes=isinstance(node, n.CloseAggregate))
+        for i, (name, call) in enumerate(node.aggregates)
     ]
 
 
@@ -119,9 +123,13 @@ def transitions(
     parts: list[acc.Kept],
     state: Stored,
     around: Surroundings,
+    widened: DataFrame | None = None,
 ) -> DataFrame:
-    """Return one row per touched group with its old and new accumulators."""
-    partial = _partial(node, changes, parts)
+    """Return one row per touched group with its old and new accumulators.
+
+    `widened` are the changes with what comes and goes of the values of DISTINCT.
+    """
+    partial = _partial(node, changes if widened is None else widened, parts)
     scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
     if scoped:
         rows = _scope(node, changes, around)
