@@ -80,7 +80,7 @@ def _exact_sums(argument: SqlType) -> tuple[Accumulator, ...]:
 
 
 def _times(value: str, type_: SqlType) -> str:
-    return f"CAST(coalesce(try_multiply({value}, {{w}}), 0) AS {decimal_name(type_)})"
+    return f"CAST(coalesce(try_multiply({value}, {{w}}), 0BD) AS {decimal_name(type_)})"
 
 
 def _is_wide(argument: SqlType) -> bool:
@@ -249,7 +249,7 @@ def _double_accumulators() -> tuple[Accumulator, ...]:
     value = f"CAST(CASE WHEN {_IN_RANGE} THEN {{0}} END AS {name})"
     infinity = "CAST('Infinity' AS DOUBLE)"
     return (
-        Accumulator("sum", FIXED, f"CAST(coalesce(try_multiply({value}, {{w}}), 0) AS {name})"),
+        Accumulator("sum", FIXED, f"CAST(coalesce(try_multiply({value}, {{w}}), 0BD) AS {name})"),
         NONNULL,
         counting("isnan({0})", "nan"),
         counting(f"{{0}} = {infinity}", "up"),
