@@ -42,16 +42,25 @@ def check(fm: Floodmark, names: Sequence[str]) -> None:
     assert not {key: d for key, d in found.items() if d.missing or d.surplus}
 
 
-def advance(fm: Floodmark, landing: Landing, views: Sequence[str], parts: int, first: int) -> None:
+def deploy(fm: Floodmark, pipelines: Path, views: Sequence[str] = ()) -> None:
+    """Create the sources, or the views, all in one epoch."""
+    pipelines.mkdir(exist_ok=True)
+    text = "\n".join(map(definition, views)) or schema(pipelines.parent / "landing")
+    (pipelines / f"{len(views)}.sql").write_text(text, encoding="utf-8")
+    fm.deploy(pipelines)
+
+
+def advance(fm: Floodmark, root: Path, events: Path, views: Sequence[str], first: int) -> None:
     """Create the views after `first` parts of the data, then compare after each epoch."""
+    landing = Landing(events, root / "landing")
+    deploy(fm, root / "pipelines")
     if first:
         landing.arrive(first)
         fm.advance()
-    for name in views:
-        fm.execute(definition(name))
+    deploy(fm, root / "pipelines", views)
     if first:
         check(fm, views)
-    for _ in range(first, parts):
+    for _ in range(first, DATA.parts):
         landing.arrive()
         fm.advance(max_epochs=1)
         check(fm, views)
@@ -69,10 +78,8 @@ def plain_counts(spark: SparkSession, names: Sequence[str], events: Path) -> dic
 
 
 def run(names: Sequence[str], root: Path, events: Path, sessions: Sessions, first: int) -> None:
-    landing = Landing(events, root / "landing")
     with connect(root / "warehouse", sessions=lambda: sessions) as fm:
-        fm.execute_script(schema(root / "landing"))
-        advance(fm, landing, names, DATA.parts, first)
+        advance(fm, root, events, names, first)
         found = counts(fm, names)
     assert all(found.values())
     assert found == plain_counts(sessions.main, names, events)
