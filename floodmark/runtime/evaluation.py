@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from floodmark.connectors.lookup import Lookup
-    from floodmark.runtime.fetched import FetchedRows
     from floodmark.runtime.inputs import Origin
+    from floodmark.runtime.state.fetched import FetchedRows
 
 Keeps = Callable[[DataFile], bool]
 """Tells whether a file can hold rows that matter."""

@@ -16,9 +16,9 @@ from floodmark.reference.watermarks import propagate
 from floodmark.runtime import bounds, layout
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.fetched import lookup_of
 from floodmark.runtime.operators.keyed import FEW
 from floodmark.runtime.operators.rows import Rows, weighted
+from floodmark.runtime.state.fetched import lookup_of
 from floodmark.runtime.tables import Tables
 from floodmark.spark.types import quoted
 from floodmark.storage.table import DataFile, Handle

@@ -24,10 +24,10 @@ from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.runtime import layout
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.fetched import as_columns, keys_of, lookup_of
 from floodmark.runtime.inputs import micros_of
 from floodmark.runtime.operators import dispatch, lookup_join
 from floodmark.runtime.operators.accumulators import aggregate_of
+from floodmark.runtime.state.fetched import as_columns, keys_of, lookup_of
 from floodmark.runtime.tables import Tables
 from floodmark.spark.types import nullable_ddl, quoted
 from floodmark.spark.user_functions import register

@@ -23,7 +23,7 @@ from floodmark.runtime.inputs import EpochInputs, Origin, micros_of
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.rows import Rows, stamped
-from floodmark.runtime.stages import BROADCAST_BYTES, ObjectStages
+from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
@@ -180,7 +180,7 @@ class Task:
         handle = self.tables.at(table, version)
         files = prune(handle, None, within)
         stored = self.tables.read(handle, layout.current_schema(self.found), files)
-        return stored, sum(file.size for file in files) < BROADCAST_BYTES
+        return stored, sum(file.size for file in files) < keyed.BROADCAST_BYTES
 
     def apply(self, changes: DataFrame | None, stages: ObjectStages) -> tuple[int, dict[str, int]]:
         """Commit changes to the changes table, then the current rows that follow from them."""

@@ -9,18 +9,34 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.spark.types import quoted
+from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 FEW = 2_000_000
 """So many rows are sent whole to every task; beyond, Spark decides from what it knows of sizes."""
+BROADCAST_BYTES = 4 * 2**20
+"""Tables below it are joined whole."""
 _PREFIX = "__key_"
 
 
 def among(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:
     """Return the rows whose key the others have too; `few` tells that there are few others."""
     return rows.join(_keys(others, key, few), _equal(key), "left_semi")
+
+
+def among_stored(
+    rows: DataFrame, files: Sequence[DataFile], keys: DataFrame, key: tuple[str, ...]
+) -> DataFrame:
+    """Return the rows, those of the keys alone where their files are too large to broadcast.
+
+    Spark cannot broadcast the preserved side of the outer join that follows: it would shuffle
+    the whole state.
+    """
+    if not key or sum(file.size for file in files) < BROADCAST_BYTES:
+        return rows
+    return among(rows, keys, key, few=False)
 
 
 def without(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:

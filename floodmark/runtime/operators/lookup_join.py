@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from floodmark.catalog.types import BIGINT, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.plan import nodes as n
-from floodmark.runtime.fetched import keys_of
 from floodmark.runtime.operators import dispatch, keyed
 from floodmark.runtime.operators.join import failing_residual, padded_or_joined
 from floodmark.runtime.operators.rows import ERROR_FIELD, ERROR_TYPE, Rows, stamped
 from floodmark.runtime.operators.stored_values import consolidated, gone, live
+from floodmark.runtime.state.fetched import keys_of
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
