@@ -1,0 +1,132 @@
+"""The groups of an aggregate in a table of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.types import Schema
+from floodmark.runtime.bounds import Bounds
+from floodmark.runtime.keys import touched_files
+from floodmark.runtime.operators import accumulators as acc
+from floodmark.runtime.operators import keyed
+from floodmark.runtime.operators.transitions import NEW, OLD
+from floodmark.runtime.tables import ROUTE, rows_of
+from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import DataFile, Handle
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.runtime.stages import ObjectStages
+
+
+@dataclass
+class AggregateFiles:
+    """The groups of one aggregate at rest: key, row count, accumulators."""
+
+    stages: ObjectStages
+    table: str
+    schema: Schema
+
+    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
+        """Return the stored groups as of the epoch before; None when there are none."""
+        handle = self.stages.handle_before(self.table)
+        if handle is None:
+            return None
+        files = prune(handle, None, within)
+        rows = self.stages.tables.read(handle, self.schema, files)
+        return None if rows is None else keyed.among_stored(rows, files, keys, key)
+
+    def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+        """Write the transitions, bring the state up to date, return them read back."""
+        scratch = f"{self.table}_transitions"
+        files = self.stages.writer.write(scratch, transitions)
+        if not files:
+            self._unchanged()
+            return transitions.where("FALSE")
+        paths = self.stages.writer.paths(scratch, files)
+        read_back = self.stages.tables.read_paths(paths, schema)
+        if self._recorded():
+            return read_back
+        handle = self.stages.handle_before(self.table)
+        touched = () if handle is None else touched_files(handle, files, paths, key)
+        if _only_new(files):
+            touched = ()
+        rows = self._after(read_back, files, handle, touched, key)
+        written = self.stages.writer.write(self.table, rows)
+        self.stages.commit(self.table, self.schema, written, touched, handle)
+        return read_back
+
+    def _recorded(self) -> bool:
+        done = self.stages.writer.recorded(self.table)
+        if done is None:
+            return False
+        self.stages.versions[self.table] = done.version
+        return True
+
+    def _unchanged(self) -> None:
+        handle = self.stages.handle_before(self.table)
+        if handle is not None:
+            self.stages.versions[self.table] = handle.version
+
+    def _after(
+        self,
+        transitions: DataFrame,
+        files: tuple[DataFile, ...],
+        handle: Handle | None,
+        touched: tuple[DataFile, ...],
+        key: tuple[str, ...],
+    ) -> DataFrame:
+        """Return the rows of the touched files after the transitions."""
+        new = transitions.where(f"{quoted(NEW + acc.ROWS)} IS NOT NULL").selectExpr(
+            *self._columns(key)
+        )
+        if handle is None or not touched or not key:
+            return new
+        stored = self.stages.tables.read(handle, self.schema, touched)
+        if stored is None:
+            return new
+        few = rows_of(files) <= keyed.FEW
+        return keyed.without(stored, transitions, key, few=few).unionAll(new)
+
+    def _columns(self, key: tuple[str, ...]) -> list[str]:
+        values = [f.name for f in self.schema[len(key) :]]
+        return [*map(quoted, key), *(f"{quoted(NEW + c)} AS {quoted(c)}" for c in values)]
+
+    def release(
+        self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
+    ) -> DataFrame | None:
+        """Bring the state up to date without the groups that `closed` selects; return those.
+
+        The state holds open windows only, so it is rewritten whole, in one job.
+        """
+        handle = self.stages.handle_before(self.table)
+        stored = None if handle is None else self.stages.tables.read(handle, self.schema)
+        rows = stored
+        if transitions is not None:
+            scratch = f"{self.table}_transitions"
+            files = self.stages.writer.write(scratch, transitions)
+            if files:
+                read_back = self.stages.tables.read_paths(
+                    self.stages.writer.paths(scratch, files), schema
+                )
+                touched = () if handle is None else handle.files
+                rows = self._after(read_back, files, handle, touched, key)
+        if rows is None:
+            return None
+        route = f"CASE WHEN {closed} THEN 1 ELSE 0 END AS {ROUTE}"
+        names = [quoted(f.name) for f in self.schema]
+        routed = self.stages.writer.write_routed(self.table, rows.selectExpr(*names, route))
+        removes = () if handle is None else handle.files
+        if not self._recorded():
+            self.stages.commit(self.table, self.schema, routed.get(0, ()), removes, handle)
+        released = routed.get(1, ())
+        return self.stages.read_scratch(self.table, released, self.schema)
+
+
+def _only_new(files: tuple[DataFile, ...]) -> bool:
+    """Tell whether no touched group was there before."""
+    column = OLD + acc.ROWS
+    return all(file.nulls.get(column) == file.rows for file in files)

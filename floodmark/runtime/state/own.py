@@ -1,0 +1,80 @@
+"""Rows of an operator that are those of the object itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.plan import nodes as n
+from floodmark.runtime import layout
+from floodmark.runtime.bounds import Bounds
+from floodmark.runtime.operators import keyed
+from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.runtime.stages import ObjectStages
+
+
+@dataclass
+class OwnGroups:
+    """The groups of an aggregate as rows of the object itself."""
+
+    stages: ObjectStages
+    node: n.Aggregate
+
+    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
+        """Return the stored groups as of the epoch before; None when there are none."""
+        home = self.stages.home
+        handle = self.stages.handle_before(layout.current_table(home))
+        if handle is None:
+            return None
+        names = self._names()
+        files = prune(handle, None, {names[c]: found for c, found in within.items()})
+        rows = self.stages.tables.read(handle, layout.current_schema(home), files)
+        if rows is None:
+            return None
+        renamed = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.group]
+        groups = rows.selectExpr(*renamed, *(quoted(f.name) for f in layout.own_state(home)))
+        return keyed.among_stored(groups, files, keys, key)
+
+    def _names(self) -> dict[str, str]:
+        return _own_names(self.stages.home, self.node)
+
+
+@dataclass
+class OwnRows:
+    """The rows of a node, which are those of the object itself."""
+
+    stages: ObjectStages
+    node: n.TopN | n.OverWindow
+
+    def before(self, within: Bounds) -> DataFrame | None:
+        """Return those of before the epoch, at least of the scopes within bounds."""
+        home = self.stages.home
+        handle = self.stages.handle_before(layout.current_table(home))
+        if handle is None:
+            return None
+        names = _own_names(home, self.node)
+        files = prune(handle, None, {names[c]: found for c, found in within.items()})
+        rows = self.stages.tables.read(handle, layout.current_schema(home), files)
+        if rows is None:
+            return None
+        return rows.selectExpr(*(f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names))
+
+
+def _own_names(home: AnalysedObject, node: n.Node) -> dict[str, str]:
+    """Map a node's columns to those of the object, where the root only renames."""
+    assert home.plan is not None
+    projects = []
+    step = home.plan.root
+    while isinstance(step, n.Project):
+        projects.append(step.passed)
+        step = step.input
+    names = {name: name for name in node.names}
+    for passed in reversed(projects):
+        names = {column: passed[name] for column, name in names.items()}
+    return names
