@@ -109,10 +109,39 @@ def operand_of(expr: Expr, sql: str = "x") -> Operand:
     return Operand(sql, expr.type, expr.value if isinstance(expr, Literal) else NOT_CONSTANT)
 
 
+_ELSEWHERE = {
+    "uuid": "gen_random_uuid()",
+    "newid": "gen_random_uuid()",
+    "generate_uuid": "gen_random_uuid()",
+    "rand": "random()",
+    "timestampadd": "ts + INTERVAL '1 hour'",
+    "date_add": "ts + INTERVAL '1 day'",
+    "date_sub": "ts - INTERVAL '1 day'",
+    "timestampdiff": "extract(epoch FROM b - a)",
+    "datediff": "b::date - a::date",
+    "ifnull": "coalesce(a, b)",
+    "nvl": "coalesce(a, b)",
+    "getdate": "now()",
+    "sysdate": "now()",
+    "collect_list": "array_agg(x)",
+    "listagg": "string_agg(x, ',')",
+    "group_concat": "string_agg(x, ',')",
+    "len": "length(x)",
+    "instr": "strpos(text, part)",
+    "charindex": "strpos(text, part)",
+    "from_unixtime": "to_timestamp(seconds)",
+    "unix_timestamp": "extract(epoch FROM ts)",
+    "explode": "unnest(array)",
+}
+"""What stands here for functions that other engines have."""
+
+
 def unknown_function(name: str, known: Iterable[str], span: Span | None) -> BindError:
     """Return the error for a name that is no function, with near ones; `known` are the users'."""
     near = nearest_names(name, known)
     hint = f"did you mean {', '.join(near)}?" if near else None
+    if name in _ELSEWHERE:
+        hint = f"write {_ELSEWHERE[name]}"
     return BindError("E0269", f"there is no function {name}", span=span, hint=hint)
 
 

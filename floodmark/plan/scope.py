@@ -139,7 +139,7 @@ class QueryScope:
                 "E0208",
                 f'"{table}" is not a relation of this FROM clause',
                 span=span,
-                hint="it has " + ", ".join(known),
+                hint="it has " + ", ".join(known) if known else None,
             )
         return found
 
