@@ -252,20 +252,27 @@ def run_all(cases: Sequence[Case], root: Path, sessions: Sessions) -> Run:
     return run
 
 
-def unequal(run: Run, outcome: Outcome) -> dict[tuple[str, int], int]:
-    """Return where views differ from their queries in batch, after each epoch."""
-    out: dict[tuple[str, int], int] = {}
+def unequal(run: Run, outcome: Outcome, *, every: bool = False) -> dict[tuple[str, int], int]:
+    """Return where views differ from their queries in batch.
+
+    They are compared after the last epoch that touched them, or after `every` one.
+    """
     log = run.fm.scheduler.log
+    touched: dict[int, list[str]] = {}
     for epoch in range(1, log.head().sealed + 1):
-        touched = {key for key, record in log.sealed(epoch).objects.items() if record.touched}
+        changed = {key for key, record in log.sealed(epoch).objects.items() if record.touched}
         views = [
             item.key
             for item in run.pipeline.stored
-            if compares(item) and touched & {item.key, *item.reads}
+            if compares(item) and changed & {item.key, *item.reads}
         ]
-        views = [key for key in views if key not in outcome.broken]
-        for start in range(0, len(views), AT_ONCE):
-            found = compare(run.fm, views[start : start + AT_ONCE], epoch)
+        touched[epoch] = [key for key in views if key not in outcome.broken]
+    last = {key: epoch for epoch, views in touched.items() for key in views}
+    out: dict[tuple[str, int], int] = {}
+    for epoch, views in touched.items():
+        chosen = [key for key in views if every or last[key] == epoch]
+        for start in range(0, len(chosen), AT_ONCE):
+            found = compare(run.fm, chosen[start : start + AT_ONCE], epoch)
             counts = {(key, epoch): d.missing + d.surplus for key, d in found.items()}
             out.update({at: count for at, count in counts.items() if count})
     return out

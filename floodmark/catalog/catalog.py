@@ -107,17 +107,14 @@ class Catalog:
     def order(self) -> tuple[CatalogObject, ...]:
         """Return all objects so that each comes after what flows into it."""
         ranked = {key: i for i, key in enumerate(self.objects)}
+        inflow = {key: set(ranked.keys() & o.reads) for key, o in self.objects.items()}
+        for found in self.objects.values():
+            if found.target in inflow:
+                inflow[found.target].add(found.key)
         sorter = TopologicalSorter(
-            {
-                key: sorted(self._inflow(o), key=ranked.__getitem__)
-                for key, o in self.objects.items()
-            }
+            {key: sorted(names, key=ranked.__getitem__) for key, names in inflow.items()}
         )
         return tuple(self.objects[key] for key in sorter.static_order())
-
-    def _inflow(self, found: CatalogObject) -> set[str]:
-        sinks = {o.key for o in self.feeders(found.key)}
-        return {name for name in found.reads if name in self.objects} | sinks
 
     def _add(self, declared: CatalogObject, statement: s.Definition) -> Catalog:
         if declared.key in self.objects:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import Schema
-from floodmark.changelog import ERROR
+from floodmark.changelog import ERROR, WEIGHT
 from floodmark.connectors.lookup import Lookup
 from floodmark.plan import nodes as n
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators.rows import Rows, stamped
-from floodmark.runtime.operators.source import DEAD, GOOD
+from floodmark.runtime.operators.source import DEAD, GOOD, WITHDRAWN
 from floodmark.runtime.state.arranged import ArrangedRows
 from floodmark.runtime.state.fetched import FetchedRows
 from floodmark.runtime.state.groups import AggregateFiles
 from floodmark.runtime.state.own import OwnGroups, OwnRows
 from floodmark.runtime.state.values import ValuesFiles
-from floodmark.runtime.tables import ROUTE, Tables, Writer
+from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.types import quoted
 from floodmark.storage.table import DataFile, Handle
 
@@ -42,6 +42,7 @@ class ObjectStages:
     owner: AnalysedObject
     versions: dict[str, int] = field(default_factory=dict)
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
+    withdrawn: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
 
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""
@@ -51,16 +52,25 @@ class ObjectStages:
             files = self.writer.write(scratch, rows.frame.selectExpr(*names))
             return self.read_scratch(scratch, files, columns)
         stamp = stamped(self.writer.epoch)
-        route = f"CASE WHEN {ERROR} IS NULL THEN {GOOD} ELSE {DEAD} END AS {ROUTE}"
+        dead = f"CASE WHEN {WEIGHT} < 0 THEN {WITHDRAWN} ELSE {DEAD} END"
+        route = f"CASE WHEN {ERROR} IS NULL THEN {GOOD} ELSE {dead} END AS {ROUTE}"
         routed = rows.frame.selectExpr(*names, ERROR, stamp, route)
         files_of = self.writer.write_routed(scratch, routed)
-        self.put_aside(scratch, files_of.get(DEAD, ()))
+        self.put_aside(scratch, files_of.get(DEAD, ()), files_of.get(WITHDRAWN, ()))
         return self.read_scratch(scratch, files_of.get(GOOD, ()), columns)
 
-    def put_aside(self, table: str, files: tuple[DataFile, ...]) -> None:
-        """Remember written dead letters; they are committed with the object."""
-        if files:
-            self.dead.append((table, files))
+    def put_aside(
+        self, table: str, files: tuple[DataFile, ...], withdrawn: tuple[DataFile, ...] = ()
+    ) -> None:
+        """Remember dead letters, and those taken back; they are committed with the object."""
+        for written, into in ((files, self.dead), (withdrawn, self.withdrawn)):
+            if written:
+                into.append((table, written))
+
+    @property
+    def dead_rows(self) -> int:
+        """Return how many rows the epoch has put aside so far."""
+        return sum(rows_of(files) for _, files in self.dead)
 
     def read_scratch(
         self, table: str, files: tuple[DataFile, ...], columns: Schema

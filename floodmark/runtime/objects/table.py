@@ -85,7 +85,7 @@ class _Gathering:
             out, written = self.task.append(self._inserted(operations), self.stages)
         else:
             out, written = self.task.apply(self._changes(operations), self.stages)
-        dead = sum(rows_of(files) for _, files in self.stages.dead)
+        dead = self.stages.dead_rows
         counts = {} if self.counted is None else self.counted.get
         taken_in = self._rows_in()
         by_connector_alone = self.found.kind is Kind.SOURCE

@@ -131,7 +131,7 @@ class Task:
         else:
             good = self.writer.write(table, rows.frame.selectExpr(*names, stamp))
         failpoints.reach("files_written")
-        versions = self.dead_letters(stages.dead)
+        versions = self.dead_letters([*stages.dead, *stages.withdrawn])
         handle = self.writer.commit(table, schema, good)
         failpoints.reach("view_committed")
         return rows_of(good), {**versions, table: handle.version}
@@ -184,7 +184,7 @@ class Task:
 
     def apply(self, changes: DataFrame | None, stages: ObjectStages) -> tuple[int, dict[str, int]]:
         """Commit changes to the changes table, then the current rows that follow from them."""
-        versions = self.dead_letters(stages.dead)
+        versions = self.dead_letters([*stages.dead, *stages.withdrawn])
         failpoints.reach("state_committed")
         if self.found.append_only:
             handle = self.writer.commit(

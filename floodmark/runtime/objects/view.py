@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.objects.task import Task
-from floodmark.runtime.tables import rows_of
 from floodmark.storage.epoch_log import ObjectRecord
 
 
@@ -29,6 +28,6 @@ def advance(task: Task) -> ObjectRecord:
         {**task.kept_versions(), **stages.versions, **written},
         rows_in=task.rows_of_inputs(found.reads),
         rows_out=out,
-        dead_rows=sum(rows_of(files) for _, files in stages.dead),
+        dead_rows=stages.dead_rows,
         watermarks={w: marks[w] for w, _ in found.relation.watermarks if w in marks},
     )

@@ -26,8 +26,8 @@ from floodmark.spark.types import quoted, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-GOOD, DEAD, LATE, NOTHING = 0, 1, 2, 3
-"""Where a row goes: `NOTHING` is a message that changes no row."""
+GOOD, DEAD, LATE, NOTHING, WITHDRAWN = 0, 1, 2, 3, 4
+"""Where a row goes: `NOTHING` changes no row, `WITHDRAWN` takes a dead letter back."""
 PLACE = "__place"
 """VARCHAR: the file and line of a row."""
 _BLOCK_BITS = 47
