@@ -47,6 +47,9 @@ _LOCAL: Mapping[str, str] = {
     # entries all of them were compiled anew in each epoch (1,330 compilations; with these 365).
     "spark.sql.codegen.cache.maxEntries": "10000",
     "spark.sql.codegen.useIdInClassName": "false",
+    # Each query describes its plan to a user interface that is not there; at length, by default.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.debug.maxToStringFields": "8",
     # Above it Spark lists paths with a job; 500 local paths: 2.0 s with, 0.07 s without.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.parquet.compression.codec": "zstd",

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from floodmark.spark.confs import SparkConfig
+from floodmark.spark.hadoop_defaults import defaults_jar
 from floodmark.spark.jars import delta_jars, spark_jars
 from floodmark.spark.java import Java
 
@@ -40,13 +41,14 @@ _JVM_OPTIONS = (
     "-Dfile.encoding=UTF-8",
     # Plans are deep trees, and analysis walks them recursively.
     "-Xss4m",
-    # Methods are compiled to the last degree only when ten times as hot as usual: epochs of a few
-    # thousand rows spend more on that compiler than they get back. Over the demo, compiling took
-    # 70 s of the server's processor time without these four, and 42 to 46 s with them.
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
+    # Methods are compiled to the last degree only when a hundred times as hot as usual, loops thirty
+    # times: epochs of a few thousand rows spend more on that compiler than they get back. Over the
+    # demo's pipeline on a new server it took 21 to 26 s of processor time at ten times, 5 s so;
+    # batches over 4 million rows are as fast from the second or third on.
+    "-XX:Tier4InvocationThreshold=500000",
+    "-XX:Tier4MinInvocationThreshold=60000",
+    "-XX:Tier4CompileThreshold=1500000",
+    "-XX:Tier4BackEdgeThreshold=1200000",
     # Spark loads classes worth this much; below it, collections start for their sake alone.
     "-XX:MetaspaceSize=256m",
     # A server out of memory answers nothing; a dead one is restarted.
@@ -81,7 +83,7 @@ def server_environment(token: str, environ: Mapping[str, str] = os.environ) -> d
 def server_command(
     config: SparkConfig,
     java: Java,
-    jars: tuple[Path, ...],
+    class_path: str,
     folder: Path,
     nonce: str,
     archive_options: tuple[str, ...],
@@ -99,31 +101,34 @@ def server_command(
     return [
         *(str(java.executable), *_JVM_OPTIONS, *heap, *archive_options),
         f"-Dlog4j2.configurationFile={log4j}",
-        *("-cp", ":".join([f"{spark_jars()}/*", *map(str, jars)])),
+        *("-cp", class_path),
         *(f"-D{key}={value}" for key, value in confs.items()),
         MAIN_CLASS,
     ]
 
 
-def resolve_jars(cache: Path, java: Java) -> tuple[Path, ...]:
-    """Return the jars that go on the class path behind Spark's own."""
-    return delta_jars(cache, java)
+def server_class_path(cache: Path, java: Java) -> str:
+    """Return the class path of a server, with Delta's jars resolved the first time."""
+    spark, delta = spark_jars(), delta_jars(cache, java)
+    return ":".join(map(str, [*defaults_jar(cache, spark), spark / "*", *delta]))
 
 
-def archive_path(cache: Path, java: Java) -> Path:
+def archive_path(cache: Path, java: Java, class_path: str) -> Path:
     """Return where the class archive (AppCDS) of these versions is kept.
 
     It holds parsed classes and cuts the start of the JVM by half; a JVM that finds it missing,
     torn or made by another JVM starts without it.
     """
-    parts = (java.version, str(java.executable), version("pyspark"), version("delta-spark"))
-    digest = hashlib.sha256("\n".join([*parts, str(spark_jars())]).encode()).hexdigest()[:12]
+    parts = (java.version, str(java.executable), version("pyspark"), class_path)
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
     return cache / "cds" / f"{digest}.jsa"
 
 
-def archive_options(cache: Path, java: Java, nonce: str) -> tuple[tuple[str, ...], str | None]:
+def archive_options(
+    cache: Path, java: Java, class_path: str, nonce: str
+) -> tuple[tuple[str, ...], str | None]:
     """Return the JVM options for the class archive, and the file a clean stop writes, if any."""
-    archive = archive_path(cache, java)
+    archive = archive_path(cache, java, class_path)
     quiet = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
     if archive.is_file():
         return (*quiet, f"-XX:SharedArchiveFile={archive}"), None

@@ -27,7 +27,7 @@ from floodmark.spark.java import find_java
 from floodmark.spark.launch import (
     archive_options,
     forget_old_archives,
-    resolve_jars,
+    server_class_path,
     server_command,
     server_environment,
 )
@@ -154,9 +154,9 @@ def _keep_archive(fresh: str | None) -> None:
 
 def _start(config: SparkConfig, home: ServerHome, token: str) -> ServerRecord:
     cache, java, nonce = cache_folder(), find_java(), secrets.token_hex(8)
-    jars = resolve_jars(cache, java)
-    options, fresh = archive_options(cache, java, nonce)
-    command = server_command(config, java, jars, home.folder, nonce, options)
+    classes = server_class_path(cache, java)
+    options, fresh = archive_options(cache, java, classes, nonce)
+    command = server_command(config, java, classes, home.folder, nonce, options)
     if home.log.exists():
         home.log.replace(home.log.with_suffix(".previous.log"))
     with home.log.open("wb") as log:

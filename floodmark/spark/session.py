@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,13 @@ from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Spark keeps generated code per class loader, and Connect gives each session one of its own: every
+# process would compile everything anew (the demo's pipeline: 300 pieces, 20 s of processor time).
+_SHARED_CLASSES: Mapping[str, str] = {
+    "spark.sql.artifact.isolation.enabled": "false",
+    "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
+}
 
 # Spark never cuts a text file into splits and never packs two into one, so that row numbers
 # within a file are dense and ordered.
@@ -114,14 +122,34 @@ def _open(
     expected: Mapping[str, str],
     release: Callable[[], None],
 ) -> Sessions:
-    confs = SEMANTIC if token is None else {}
-    main = _create(url, token, confs)
+    if token is None:
+        create, confs = _create, SEMANTIC
+    else:
+        create, confs = _create_sharing, {}
+    main = create(url, token, confs)
     try:
         _assert_confs(main, expected)
     except BaseException as error:
         main.stop()
         raise translate(error) if isinstance(error, Exception) else error from error
-    return Sessions(main, lambda: _create(url, token, {**confs, **_INGEST}), release)
+    return Sessions(main, lambda: create(url, token, {**confs, **_INGEST}), release)
+
+
+def _create_sharing(url: str, token: str | None, confs: Mapping[str, str]) -> SparkSession:
+    """Make a session of a local server that shares generated code with those made like it.
+
+    The server decides it when a session is made, and the confs of its command line do not reach
+    that point; those of a session that is copied do.
+    """
+    model = _create(url, token, {**confs, **_SHARED_CLASSES})
+    try:
+        session_id = str(uuid.uuid4())
+        model.client.clone(session_id).close()
+    except Exception as error:
+        raise translate(error) from error
+    finally:
+        model.stop()
+    return _create(f"{url}/;session_id={session_id}", token, {})
 
 
 def _create(url: str, token: str | None, confs: Mapping[str, str]) -> SparkSession:

