@@ -41,10 +41,10 @@ _JVM_OPTIONS = (
     "-Dfile.encoding=UTF-8",
     # Plans are deep trees, and analysis walks them recursively.
     "-Xss4m",
-    # Methods are compiled to the last degree only when a hundred times as hot as usual, loops thirty
-    # times: epochs of a few thousand rows spend more on that compiler than they get back. Over the
-    # demo's pipeline on a new server it took 21 to 26 s of processor time at ten times, 5 s so;
-    # batches over 4 million rows are as fast from the second or third on.
+    # Methods are compiled to the last degree only when a hundred times as hot as usual, and loops
+    # thirty times: epochs of a few thousand rows spend more on that compiler than they get back.
+    # Over the demo's pipeline on a new server it took 21 to 26 s of processor time at ten times,
+    # 5 s so; batches over 4 million rows are as fast from the second or third on.
     "-XX:Tier4InvocationThreshold=500000",
     "-XX:Tier4MinInvocationThreshold=60000",
     "-XX:Tier4CompileThreshold=1500000",
