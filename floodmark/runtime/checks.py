@@ -32,6 +32,7 @@ ACCOUNTED = "rows_accounted_for"
 MONOTONIC = "watermark_monotonic"
 FINAL = "closed_windows_final"
 COLUMNS = "columns_hold"
+_KINDS = {"+I": "i", "-D": "d", "-U": "b", "+U": "a"}
 _SOUND = "(i + d = 1 AND b + a = 0 OR i + d = 0 AND b = 1 AND a = 1)"
 
 
@@ -195,45 +196,46 @@ class _Audit:
         named = {r.name: counted.get(f"rule_{i}", 0) for i, r in enumerate(self.rules)}
         return nulls | named
 
-    def frame(self) -> DataFrame | None:
-        """Return the object's counts as one row: `object`, `counts` by name."""
-        from pyspark.sql import functions
+    def open_rules(self) -> dict[int, Rule]:
+        """Return the rules that statistics do not answer, by their place."""
+        files = self._files()
+        return {i: rule for i, rule in enumerate(self.rules) if not answered(rule, files)}
+
+    def frame(self, rules: int) -> DataFrame | None:
+        """Return the object's changes as rows of one shape for all objects.
+
+        `object`, `pairs` (whether the changes of a key in an epoch have to be one insert, one
+        delete or one update pair), what tells keys apart, the four kinds and `rules` conditions
+        as 0 or 1.
+        """
+        from pyspark.sql import functions as F
 
         changes = self._changes()
         if changes is None:
             return None
+        pairs = not self.found.append_only
         key = [quoted(c) for c in self.found.relation.stream_key]
-        per_key = changes.groupBy(*([] if self.found.append_only else [EPOCH]), *key).agg(
-            *_expressions(_PER_KEY), *_expressions(self._per_rule())
-        )
-        totals = per_key.agg(*_expressions(self._totals()))
-        pairs = ", ".join(f"'{name}', {name}" for name in self._totals())
-        name = functions.lit(self.report.key).alias("object")
-        return totals.select(name, functions.expr(f"map({pairs})").alias("counts"))
-
-    def _per_rule(self) -> dict[str, str]:
         new = f"{KIND} IN ('+I', '+U')"
-        return {
-            f"rule_{i}": f"count_if({new} AND NOT ({rule.predicate}))"
-            for i, rule in self._open_rules()
-        }
-
-    def _open_rules(self) -> list[tuple[int, Rule]]:
-        """Return the rules that statistics do not answer."""
-        files = self._files()
-        return [(i, r) for i, r in enumerate(self.rules) if not answered(r, files)]
-
-    def _totals(self) -> dict[str, str]:
-        malformed = "CAST(0 AS BIGINT)" if self.found.append_only else f"count_if(NOT {_SOUND})"
-        rules = {f"rule_{i}": f"coalesce(sum(rule_{i}), 0)" for i, _ in self._open_rules()}
-        return {
-            "duplicates": "count_if(i > 1 OR a > 1)",
-            "malformed": malformed,
-            "inserts": "coalesce(sum(i), 0)",
-            "updates": "coalesce(sum(a), 0)",
-            "deletes": "coalesce(sum(d), 0)",
-            **rules,
-        }
+        broken = {i: f"{new} AND NOT ({r.predicate})" for i, r in self.open_rules().items()}
+        # A hash skips NULLs, so the key's NULLs stand beside it; with two seeds it has 128 bits.
+        nulls = ", ".join(["''", *(f"string({c} IS NULL)" for c in key)])
+        return changes.select(
+            F.lit(self.report.key).alias("object"),
+            F.lit(pairs).alias("pairs"),
+            *_expressions(
+                {
+                    "epoch": EPOCH if pairs else "CAST(NULL AS BIGINT)",
+                    "key_nulls": f"concat({nulls})",
+                    "key_1": f"xxhash64({', '.join(['1', *key])})",
+                    "key_2": f"xxhash64({', '.join(['2', *key])})",
+                    **{name: f"CAST({KIND} = '{kind}' AS BIGINT)" for kind, name in _KINDS.items()},
+                    **{
+                        f"rule_{i}": f"CAST(coalesce({broken.get(i, 'false')}, false) AS BIGINT)"
+                        for i in range(rules)
+                    },
+                }
+            ),
+        )
 
     def _changes(self) -> DataFrame | None:
         """Return the changes of the report's epochs, with `__epoch` and `__kind`."""
@@ -251,14 +253,6 @@ class _Audit:
             return None
         frame = frame.where(f"{EPOCH} BETWEEN {first} AND {last}")
         return frame.selectExpr("*", f"'+I' AS {KIND}") if only_appends else frame
-
-
-_PER_KEY = {
-    "i": f"count_if({KIND} = '+I')",
-    "d": f"count_if({KIND} = '-D')",
-    "b": f"count_if({KIND} = '-U')",
-    "a": f"count_if({KIND} = '+U')",
-}
 
 
 def _expressions(named: Mapping[str, str]) -> list[Any]:
@@ -292,10 +286,30 @@ def _count(audits: Sequence[_Audit]) -> dict[str, dict[str, int]]:
     """Return the counts of all objects, in one query."""
     if not audits:
         return {}
+    rules = max((i + 1 for audit in audits for i in audit.open_rules()), default=0)
     sessions = audits[0].scheduler.sessions()
     with sessions.guarded():
-        frames = [frame for audit in audits if (frame := audit.frame()) is not None]
+        frames = [frame for audit in audits if (frame := audit.frame(rules)) is not None]
         if not frames:
             return {}
-        rows = reduce(lambda a, b: a.unionAll(b), frames).toArrow().to_pylist()
-    return {row["object"]: dict(row["counts"]) for row in rows}
+        rows = _totals(reduce(lambda a, b: a.unionAll(b), frames), rules).toArrow().to_pylist()
+    return {row.pop("object"): row for row in rows}
+
+
+def _totals(changes: DataFrame, rules: int) -> DataFrame:
+    """Return a row per object with its counts, from the changes of all objects."""
+    from pyspark.sql import functions as F
+
+    summed = [*_KINDS.values(), *(f"rule_{i}" for i in range(rules))]
+    per_key = changes.groupBy("object", "pairs", "epoch", "key_nulls", "key_1", "key_2").agg(
+        *(F.sum(name).alias(name) for name in summed)
+    )
+    totals = {
+        "duplicates": "count_if(i > 1 OR a > 1)",
+        "malformed": f"count_if(pairs AND NOT {_SOUND})",
+        "inserts": "sum(i)",
+        "updates": "sum(a)",
+        "deletes": "sum(d)",
+        **{f"rule_{i}": f"sum(rule_{i})" for i in range(rules)},
+    }
+    return per_key.groupBy("object").agg(*_expressions(totals))

@@ -11,12 +11,14 @@ from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
-from floodmark.errors import NotSupported, Span
+from floodmark.errors import NotSupported, Span, UserError
 from floodmark.plan.user_functions import check, functions_of
+from floodmark.runtime.offers import connector_of
 from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
+from floodmark.storage.delta_types import delta_schema
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,28 @@ def plan_files(desired: Desired, deployed: Deployed) -> Plan:
         {k: o for k, o in deployed.catalog.objects.items() if o.origin is Origin.STATEMENT}
     )
     catalog = _with_definitions(desired.definitions, deployed, catalog)
-    pipeline = analyse_catalog(catalog, deployed.pipeline)
-    return Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
+    return _planned(catalog, deployed)
+
+
+def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan:
+    """Return what a catalog changes; what cannot be stored or read is refused here."""
+    pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
+    plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
+    created = plan.created
+    for found in pipeline.stored:
+        if found.key in created:
+            _check_outside(found)
+    return plan
+
+
+def _check_outside(found: AnalysedObject) -> None:
+    """Refuse columns that Delta cannot hold, and options with which no connector can be made."""
+    try:
+        delta_schema(found.relation.columns)
+        if found.declared is not None and found.declared.connector is not None:
+            connector_of(found)
+    except UserError as problem:
+        raise problem.with_span(found.object.statement.name.span) from None
 
 
 def _with_definitions(
@@ -216,8 +238,7 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
                 return None
         case _:
             raise AssertionError(statement)
-    pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
-    return Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
+    return _planned(catalog, deployed, runs=runs)
 
 
 def _created(statement: s.Definition, catalog: Catalog) -> Catalog:

@@ -12,6 +12,23 @@ from floodmark.errors import FloodmarkError
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 
 
+def connector_of(found: AnalysedObject) -> Connector:
+    """Make the connector of a source or table; a `UserError` where its definition does not do."""
+    declared = found.declared
+    assert declared is not None
+    return make_connector(
+        SourceSpec(
+            found.name,
+            declared.physical,
+            declared.format,
+            declared.encode,
+            dict(declared.options),
+            declared.metadata,
+            declared.primary_key,
+        )
+    )
+
+
 class Offers:
     """Asks the connectors of one warehouse; keeps them, and what each has discovered."""
 
@@ -48,23 +65,11 @@ class Offers:
         return out
 
     def connector(self, found: AnalysedObject) -> Connector:
-        """Return the connector of a source."""
+        """Return the connector of a source, made once."""
         cached = self._connectors.get(found.key)
         if cached is not None and cached[0] is found:
             return cached[1]
-        declared = found.declared
-        assert declared is not None
-        connector = make_connector(
-            SourceSpec(
-                found.name,
-                declared.physical,
-                declared.format,
-                declared.encode,
-                dict(declared.options),
-                declared.metadata,
-                declared.primary_key,
-            )
-        )
+        connector = connector_of(found)
         self._connectors[found.key] = (found, connector)
         return connector
 

@@ -19,7 +19,6 @@ from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.suspension import notices
 from floodmark.sql import statements as s
-from floodmark.storage.delta_types import delta_schema
 from floodmark.storage.epoch_log import dml_of
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.warehouse import engine_folder
@@ -55,13 +54,6 @@ def apply_plan(plan: Plan, scheduler: Scheduler, *, discard_rows: bool = False) 
     before = scheduler.deployed().pipeline
     if not discard_rows:
         _refuse_loss(plan, scheduler)
-    for key in plan.created:
-        created = plan.pipeline[key]
-        # What cannot be stored or read is refused here: nothing has been logged yet.
-        if created in plan.pipeline.stored:
-            delta_schema(created.relation.columns)
-        if created.declared is not None and created.declared.connector is not None:
-            scheduler.offers.connector(created)
     epoch = scheduler.log.head().sealed + 1
     version = scheduler.catalogs.append(
         epoch, deployment.statements_of(plan.catalog), scheduler.clock.now()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from floodmark.catalog.objects import CatalogObject
+from floodmark.errors import UserError
 from floodmark.runtime.deployment import (
     EMPTY,
     Deployed,
@@ -56,3 +59,31 @@ def test_a_statement_that_moves_is_no_change_and_knows_its_new_place(tmp_path: P
     assert [found.span.line for found in plan.catalog.objects.values()] == [1, 4]
     again = deployed(tmp_path, (tmp_path / "a.sql").read_text(), before)
     assert [found.span.line for found in again.catalog.objects.values()] == [1, 4]
+
+
+SOURCE = "CREATE SOURCE s (a INT{}) WITH (connector = 'files', path = 'x'{}) FORMAT {} ENCODE {};"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (SOURCE.format("", ", max_rows_per_epoch = 0", "PLAIN", "JSON"), "E0473"),
+        (SOURCE.format("", ", \"csv.header\" = 'maybe'", "PLAIN", "CSV"), "E0473"),
+        (SOURCE.format(", b INT METADATA FROM 'nothing'", "", "PLAIN", "JSON"), "E0474"),
+        (SOURCE.format(", b INT METADATA FROM 'row_number'", "", "PLAIN", "JSON"), "E0484"),
+        (SOURCE.format(", PRIMARY KEY (a)", "", "UPSERT", "CSV"), "E0485"),
+        ('CREATE TABLE s ("a b" INT);', "E0403"),
+    ],
+)
+def test_a_plan_refuses_what_deploying_would(tmp_path: Path, text: str, code: str) -> None:
+    (tmp_path / "a.sql").write_text(f"{TABLE}\n{text}")
+    with pytest.raises(UserError) as refused:
+        plan_files(read_files(tmp_path), EMPTY)
+    assert refused.value.code == code
+    assert refused.value.span is not None
+    assert (refused.value.span.text, refused.value.span.line) == ("s", 2)
+
+
+def test_a_source_is_planned_before_its_folder_is_there(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text(SOURCE.format("", "", "PLAIN", "JSON"))
+    assert [c.key for c in plan_files(read_files(tmp_path), EMPTY).changes] == ["s"]

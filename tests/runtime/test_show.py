@@ -71,16 +71,18 @@ def test_explain_of_what_is_there(fm: Floodmark) -> None:
 
 
 @pytest.mark.parametrize("value", ["abc", "0", "-4"])
-def test_a_wrong_max_rows_per_epoch_is_refused_at_create(
+def test_a_wrong_max_rows_per_epoch_is_refused_at_create_and_explain(
     fm: Floodmark, tmp_path: Path, value: str
 ) -> None:
     head = fm.scheduler.log.head().sealed
-    with pytest.raises(UserError) as refused:
-        fm.execute(
-            f"CREATE SOURCE s (a INT) WITH (connector = 'files', path = '{tmp_path}',"
-            f" max_rows_per_epoch = '{value}') FORMAT PLAIN ENCODE JSON"
-        )
-    assert refused.value.code == "E0473"
+    sql = (
+        f"CREATE SOURCE s (a INT) WITH (connector = 'files', path = '{tmp_path}',"
+        f" max_rows_per_epoch = '{value}') FORMAT PLAIN ENCODE JSON"
+    )
+    for text in (sql, f"EXPLAIN {sql}"):
+        with pytest.raises(UserError) as refused:
+            fm.execute(text)
+        assert refused.value.code == "E0473"
     assert fm.scheduler.log.head().sealed == head
 
 
