@@ -75,20 +75,17 @@ def refusal(
 
 def _function_hint(found: Finding, mode: DeterminismMode) -> str:
     if "now()" in found.functions:
-        return (
-            "use a time of the row in its place; a comparison such as ts > now() - INTERVAL "
-            "'1 hour' in WHERE is fine; or ask for now() when you read the view"
-        )
+        return "use a time of the row in its place, or ask for now() when you read the view"
     if mode is DeterminismMode.FLINK:
         return "leave it out, or leave WITH (determinism = 'flink') out: the value is then stored"
     return "declare the function IMMUTABLE if it is, or compute it over append-only rows"
 
 
 def _condition_hint(found: Finding, mode: DeterminismMode) -> str:
+    if "now()" in found.functions:
+        return "leave it out, and compare with now() in the query that reads the view"
     if mode is DeterminismMode.FLINK and _strict_stores(found.node):
         return "leave it out, or leave WITH (determinism = 'flink') out: the outcome is then stored"
-    if "now()" in found.functions:
-        return "compare a column with the time: ts > now() - INTERVAL '1 hour'"
     return "compute it in a view below, as a column, and compare that"
 
 
