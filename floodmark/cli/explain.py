@@ -31,7 +31,8 @@ HELP = """Show how an object or query is computed: keys, changelog modes, waterm
   floodmark explain "CREATE MATERIALIZED VIEW v AS SELECT …"
   floodmark explain orders_per_hour --json
 
-A name is looked up in the pipeline files first, then in the warehouse. Needs no Spark.
+Names are looked up in the pipeline files, deployed or not, and among what statements created; an
+object that the files no longer have is explained as it is deployed. Needs no Spark.
 """
 
 
@@ -54,18 +55,17 @@ def explain(
 
 
 def explanation(connection: Floodmark, settings: Settings, what: str) -> Explanation:
-    """Return the explanation of a name, as the pipeline files define it, or of SQL."""
-    from floodmark.analysis.explain import explain_object
-    from floodmark.catalog.objects import Kind, key_of
+    """Return the explanation of a name or of SQL, as if the pipeline files were applied."""
+    from floodmark.runtime.deployment import Deployed
+    from floodmark.runtime.show import explain_name, explain_statement
+    from floodmark.sql.parse import parse_statement
 
+    deployed = planned = connection.deployed
     folder = settings.pipelines_if_any
-    if not what.replace("_", "").replace(".", "").isalnum():
-        return connection.explain(what)
     if folder is not None:
-        pipeline = connection.plan(folder).pipeline
-        found = pipeline.objects.get(what) or pipeline.objects.get(key_of(what, Kind.SINK))
-        if found is not None:
-            return explain_object(found, pipeline)
-        if what not in connection.deployed.catalog.objects:
-            pipeline.catalog.get(what)
-    return connection.explain(connection.find(what).key)
+        planned = Deployed(deployed.version, connection.plan(folder).pipeline)
+    gone = what in deployed.catalog.objects and what not in planned.catalog.objects
+    known = deployed if gone else planned
+    if what in known.pipeline.objects or what.replace("_", "").replace(".", "").isalnum():
+        return explain_name(what, known)
+    return explain_statement(parse_statement(what), known)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from floodmark.api import connect
 from floodmark.cli.app import app, invoke
 
 PIPELINE = """
@@ -49,6 +50,40 @@ def test_a_plan_of_an_empty_warehouse_creates_everything() -> None:
 def test_explain_knows_what_the_files_define() -> None:
     found = call("explain", "total")
     assert "Materialize" in found.stdout and found.exit_code == 0
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sum(part) FROM squares",
+        "CREATE MATERIALIZED VIEW parts AS SELECT sum(part) AS p FROM squares",
+    ],
+)
+def test_explain_of_sql_reads_what_the_files_define(sql: str) -> None:
+    found = call("explain", sql)
+    assert "Aggregate" in found.stdout and found.exit_code == 0, found.stderr
+
+
+def test_explain_reads_what_statements_created_and_what_the_files_have_no_more(
+    project: Path,
+) -> None:
+    (project / "pipelines" / "numbers.sql").write_text("CREATE TABLE old (k INT PRIMARY KEY);")
+    with connect(project / "warehouse", project / "pipelines") as fm:
+        fm.execute("CREATE TABLE kept (k INT PRIMARY KEY)")
+    (project / "pipelines" / "numbers.sql").write_text("CREATE TABLE fresh (k INT PRIMARY KEY);")
+    assert call("explain", "SELECT * FROM kept JOIN fresh USING (k)").exit_code == 0
+    assert "old" in call("explain", "old").stdout
+    refused = call("explain", "SELECT * FROM old")
+    assert refused.exit_code == 1 and "E0201" in refused.stderr
+
+
+def test_plan_and_explain_refuse_what_no_connector_takes(project: Path) -> None:
+    file = project / "pipelines" / "numbers.sql"
+    file.write_text(file.read_text().replace("'files'", "'files', max_rows_per_epoch = 0", 1))
+    for command in (("plan",), ("explain", "total"), ("explain", "SELECT * FROM total")):
+        found = call(*command)
+        assert found.exit_code == 1 and "E0473" in found.stderr and "numbers.sql:" in found.stderr
 
 
 def test_wrong_sql_in_a_file_shows_the_place(project: Path) -> None:
