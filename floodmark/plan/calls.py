@@ -110,11 +110,9 @@ def operand_of(expr: Expr, sql: str = "x") -> Operand:
 
 
 _ELSEWHERE = {
-    "uuid": "gen_random_uuid()",
     "newid": "gen_random_uuid()",
     "generate_uuid": "gen_random_uuid()",
     "rand": "random()",
-    "timestampadd": "ts + INTERVAL '1 hour'",
     "date_add": "ts + INTERVAL '1 day'",
     "date_sub": "ts - INTERVAL '1 day'",
     "timestampdiff": "extract(epoch FROM b - a)",

@@ -10,14 +10,31 @@ from sqlglot import exp
 
 from floodmark.catalog.functions import REGISTRY
 from floodmark.catalog.functions.zones import is_utc
-from floodmark.catalog.types import DATE, DOUBLE, JSONB, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from floodmark.catalog.interval_text import parse_interval
+from floodmark.catalog.types import (
+    DATE,
+    DOUBLE,
+    INTERVAL,
+    JSONB,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    Kind,
+)
 from floodmark.errors import Span
-from floodmark.plan.calls import bind_call
+from floodmark.plan.calls import bind_call, bind_volatile
 from floodmark.plan.coerce import coerce, refuse
 from floodmark.plan.expressions import Call, Cast, Expr, Literal, Now
 
 if TYPE_CHECKING:
     from floodmark.plan.binder import Binder
+
+
+_UNITS = {
+    **{unit: f"1 {unit}" for unit in ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR")},
+    "QUARTER": "3 MONTH",
+}
+_UNITS_TEXT = ", ".join(_UNITS)
 
 
 def bind_special(binder: Binder, name: str, node: exp.Anonymous) -> Expr | None:
@@ -64,6 +81,23 @@ def _if(binder: Binder, node: exp.Anonymous) -> Expr:
     case = exp.Case(ifs=[exp.If(this=condition, true=values[0])], default=[*values, None][1])
     case.meta.update(node.meta)
     return binder.bind(case)
+
+
+def _uuid(binder: Binder, node: exp.Anonymous) -> Expr:
+    return bind_volatile("gen_random_uuid", binder.context.positions.of(node), binder.span(node))
+
+
+def _timestampadd(binder: Binder, node: exp.Anonymous) -> Expr:
+    """Bind `TIMESTAMPADD(unit, count, time)` as `time + count * INTERVAL '1 unit'`."""
+    unit, count, time = node.expressions
+    word = unit.name.upper().removeprefix("SQL_TSI_")
+    span = binder.span(node)
+    if word not in _UNITS:
+        raise refuse(f"{word or unit.sql()} is no unit of time", span, f"write {_UNITS_TEXT}")
+    step = Literal(INTERVAL, parse_interval(_UNITS[word]), span=span)
+    return bind_call(
+        "+", [binder.bind(time), bind_call("*", [binder.bind(count), step], span)], span
+    )
 
 
 def _to_jsonb(binder: Binder, node: exp.Anonymous) -> Expr:
@@ -113,6 +147,8 @@ _FORMS: Mapping[str, tuple[tuple[int, ...], Callable[[Binder, exp.Anonymous], Ex
         "age": ((1,), _age),
         "timezone": ((2,), _timezone),
         "if": ((2, 3), _if),
+        "uuid": ((0,), _uuid),
+        "timestampadd": ((3,), _timestampadd),
         "to_jsonb": ((1,), _to_jsonb),
         "to_json": ((1,), _to_jsonb),
         "jsonb_build_object": ((), _build_object),

@@ -122,6 +122,7 @@ def test_a_window_call_is_collected() -> None:
     ("text", "code", "hint"),
     [
         ("lenght(s)", "E0269", "length"),
+        ("timestampadd(fortnight, 1, ts)", "E0374", "WEEK"),
         ("x", "E0261", "there is"),
         ("t.a", "E0262", None),
         ("a + s", "E0270", "+(integer, integer)"),

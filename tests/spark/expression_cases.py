@@ -375,6 +375,8 @@ extract(epoch from iw)
 extract(century from ts)
 extract(decade from dt)
 date_part('epoch', ts)
+timestampadd(MINUTE, -2, ts)
+timestampadd(quarter, i, ts)
 make_date(2024, i, j)
 to_timestamp(e)
 ts at time zone 'UTC'
