@@ -79,6 +79,8 @@ CREATE FUNCTION shout(a int, b text) RETURNS text LANGUAGE python IMMUTABLE AS $
 def shout(a, b):
     if a == 3:
         raise ValueError(a)
+    if a == 5:
+        raise SystemExit(a)
     return a if a == 4 else f"{b}{a}!"
 $$;
 """
@@ -103,6 +105,7 @@ def test_a_volatile_call_inside_keeps_its_place() -> None:
 def test_a_python_function_gives_a_value_or_a_row_error() -> None:
     assert value("shout(i, t)", SHOUT) == ("x1!", None)
     assert value("shout(i, t)", SHOUT, i=3) == (None, RowErrorCode.FUNCTION_RAISED)
+    assert value("shout(i, t)", SHOUT, i=5) == (None, RowErrorCode.FUNCTION_RAISED)
     assert value("shout(i, t)", SHOUT, i=4) == (None, RowErrorCode.WRONG_RESULT)
     assert value("shout(i, t)", SHOUT, i=None) == ("xNone!", None)
     assert value("coalesce(t, shout(3, t))", SHOUT) == ("x", None)
@@ -139,6 +142,7 @@ def test_python_is_what_it_is_declared(word: str, wanted: Determinism) -> None:
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'math';", "E0280"),
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef f(:\n$$;", "E0281"),
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\nimport nothing\n$$;", "E0281"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE python AS $$\nraise SystemExit\n$$;", "E0281"),
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef g(x): pass\n$$;", "E0281"),
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS 'operator.add';", "E0297"),
         ("CREATE FUNCTION f(int) RETURNS int LANGUAGE python AS $$\ndef f(): pass\n$$;", "E0297"),
@@ -210,7 +214,8 @@ $$;"""
     one = "CREATE FUNCTION g(t jsonb) RETURNS TABLE (a {}) LANGUAGE python AS $$\n{}\n$$;"
     lists = user_function(one.format("int[]", "def g(t): return t"))
     assert lists.compute("[[1,2],null,[]]") == (((1, 2),), (None,), ((),))
-    for body in ("return 3", "return 'ab'", "yield 1; raise ValueError", "return [('a',)]"):
+    raising = ("yield 1; raise ValueError", "yield 1; raise SystemExit")
+    for body in ("return 3", "return 'ab'", "return [('a',)]", *raising):
         wrong = user_function(one.format("int", f"def g(t): {body}"))
         with pytest.raises(RowError):
             wrong.compute("[]")

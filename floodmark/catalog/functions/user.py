@@ -22,6 +22,9 @@ from floodmark.catalog.functions.python_values import from_python, to_python
 from floodmark.catalog.types import SqlType, list_of, struct_of
 from floodmark.errors import BindError, Span
 
+_RAISED = (Exception, SystemExit)
+"""What a user's code may raise: `sys.exit()` in it ends a call, not the process."""
+
 
 class FunctionKind(Enum):
     """What a call of a function stands for; the value is what people read."""
@@ -98,7 +101,7 @@ class UserFunction:
         """
         try:
             value = self._called(*args)
-        except Exception:
+        except _RAISED:
             raise RowError(RowErrorCode.FUNCTION_RAISED) from None
         return from_python(value, self.gives)
 
@@ -159,7 +162,7 @@ def _from_text(function: UserFunction) -> Callable[..., Any]:
     names: dict[str, Any] = {"__name__": f"floodmark_function_{function.name}"}
     try:
         exec(compile(textwrap.dedent(function.body), f"<{function.name}>", "exec"), names)
-    except Exception as problem:
+    except _RAISED as problem:
         raise BindError(
             "E0281",
             f"the Python text of {function.name} does not run: {type(problem).__name__}: {problem}",
@@ -188,7 +191,7 @@ def _from_module(function: UserFunction) -> Callable[..., Any]:
         )
     try:
         found = getattr(importlib.import_module(module), name, None)
-    except Exception as problem:
+    except _RAISED as problem:
         raise BindError(
             "E0280",
             f"the module {module} cannot be imported: {problem}",
