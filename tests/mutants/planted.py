@@ -1,0 +1,391 @@
+"""Planted bugs: wrong versions of lines of the engine, and which tests have to catch each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_ON_SPARK = "tests/programs/test_programs_spark.py::test_spark_emits_what_the_program_says"
+_ON_REFERENCE = "tests/programs/test_programs.py::test_reference_emits_what_the_program_says"
+_OPERATORS = "runtime/operators"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A bug: in `file` of floodmark/, `right` (there once) becomes `wrong`; `tests` must fail."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    tests: tuple[str, ...]
+
+
+def on_spark(*programs: str) -> tuple[str, ...]:
+    """Return the tests that run programs, as they are written, on Spark."""
+    return tuple(f"{_ON_SPARK}[{program}]" for program in programs)
+
+
+def on_reference(*programs: str) -> tuple[str, ...]:
+    """Return the tests that run programs on the reference interpreter."""
+    return tuple(f"{_ON_REFERENCE}[{program}]" for program in programs)
+
+
+CHANGES = (
+    Planted(
+        "an old row of an update is skipped",
+        "runtime/inputs.py",
+        "return Rows(frame.selectExpr(*names, _WEIGHT_OF_KIND), consolidated=True)",
+        """return Rows(frame.where(f"{KIND} <> '-U'").selectExpr(*names, _WEIGHT_OF_KIND))""",
+        on_spark("filter_update_crosses_predicate"),
+    ),
+    Planted(
+        "the rows of an update are swapped",
+        f"{_OPERATORS}/materialize.py",
+        "agg(*sides).selectExpr(OLD_ROW, NEW_ROW)",
+        'agg(*sides).selectExpr(f"{NEW_ROW} AS {OLD_ROW}", f"{OLD_ROW} AS {NEW_ROW}")',
+        on_spark("filter_update_crosses_predicate"),
+    ),
+    Planted(
+        "a sum that stays equal takes its row back",
+        f"{_OPERATORS}/aggregate.py",
+        "WHEN o <=> n THEN '-S' ELSE",
+        "WHEN o <=> n THEN '-U' ELSE",
+        on_spark("aggregate_sum_stays_equal"),
+    ),
+    Planted(
+        "the second input of UNION has the ordinal of the first",
+        f"{_OPERATORS}/union_all.py",
+        'columns += [f"CAST({ordinal} AS BIGINT)',
+        'columns += [f"CAST(0 AS BIGINT)',
+        on_spark("union_all_same_table_twice"),
+    ),
+    Planted(
+        "elements are numbered from 0",
+        f"{_OPERATORS}/project_set.py",
+        'else f"{_PLACE} + 1"',
+        "else _PLACE",
+        on_spark("unnest_in_from"),
+    ),
+)
+GROUPS = (
+    Planted(
+        "the group of NULL forgets what it had",
+        f"{_OPERATORS}/keyed.py",
+        'f"{quoted(c)} <=> {quoted(_PREFIX + c)}"',
+        'f"{quoted(c)} = {quoted(_PREFIX + c)}"',
+        on_spark("aggregate_null_group"),
+    ),
+    Planted(
+        "a sum adds what is taken back",
+        f"{_OPERATORS}/accumulators.py",
+        "[o.sql for o in operands(call, now)]\n            return _added(name, index, call, texts, WEIGHT,",  # noqa: E501
+        '[o.sql for o in operands(call, now)]\n            return _added(name, index, call, texts, "1",',  # noqa: E501
+        on_spark("aggregate_row_moves_between_groups"),
+    ),
+    Planted(
+        "a minimum stays when its row goes",
+        f"{_OPERATORS}/accumulators.py",
+        '("{new}",) * len(columns)',
+        '("coalesce({old}, {new})",) * len(columns)',
+        on_spark("aggregate_count_sum_avg_min_max"),
+    ),
+    Planted(
+        "a group without rows stays",
+        f"{_OPERATORS}/transitions.py",
+        'f"nullif({count}, 0L)"',
+        "count",
+        on_spark("aggregate_group_vanishes_and_returns"),
+    ),
+    Planted(
+        "the sum of no values is 0",
+        "catalog/functions/sums.py",
+        'f"CASE WHEN {{nonnull}} > 0 THEN {total} END"',
+        'f"{total}"',
+        on_spark("aggregate_nulls_are_skipped"),
+    ),
+    Planted(
+        "NULLs count as values of a sum",
+        "catalog/functions/sums.py",
+        '"CASE WHEN {0} IS NOT NULL THEN CAST({w} AS BIGINT) ELSE 0L END"',
+        '"CAST({w} AS BIGINT)"',
+        on_spark("aggregate_nulls_are_skipped"),
+    ),
+    Planted(
+        "a value of DISTINCT counts from its second copy on",
+        f"{_OPERATORS}/distinct_values.py",
+        'f"CAST(coalesce({side}{column}, 0L) > 0 AS INT)"',
+        'f"CAST(coalesce({side}{column}, 0L) > 1 AS INT)"',
+        on_spark("aggregate_distinct"),
+    ),
+    Planted(
+        "a value of DISTINCT counts again with each copy",
+        f"{_OPERATORS}/distinct_values.py",
+        'return f"({new} - {old})"',
+        'return f"({new} - 0 * {old})"',
+        on_spark("aggregate_distinct"),
+    ),
+)
+JOINS = (
+    Planted(
+        "NULL equals NULL in ON",
+        f"{_OPERATORS}/join.py",
+        'return [f"{quoted(a)} = {quoted(b)}" for a, b in node.equi]',
+        'return [f"{quoted(a)} <=> {quoted(b)}" for a, b in node.equi]',
+        on_spark("join_inner_null_keys"),
+    ),
+    Planted(
+        "padding stays when a match comes",
+        f"{_OPERATORS}/join.py",
+        "parts.append(None if before is None else flipped(before))",
+        "parts.append(None if sides.old(other) is None else flipped(before))",
+        on_spark("join_left_padding"),
+    ),
+    Planted(
+        "a row of a semi join goes with the first of its matches",
+        f"{_OPERATORS}/join.py",
+        "parts.append(_of_kept(node, touched, sides.new(other), now))",
+        'come = theirs.where(f"{WEIGHT} > 0").drop(WEIGHT)\n'
+        "            parts.append(_of_kept(node, touched, come, now))",
+        on_spark("join_semi_and_anti"),
+    ),
+    Planted(
+        "a full join pairs rows before with rows after",
+        f"{_OPERATORS}/full_join.py",
+        'f"{AFTER} = {_OTHER}"',
+        '"TRUE"',
+        on_spark("join_full_padding"),
+    ),
+    Planted(
+        "what is looked up is lost with the next change of another row",
+        "runtime/state/values.py",
+        "keyed.without(stored.where(live),",
+        'keyed.without(stored.where("FALSE"),',
+        on_spark("lookup_updating_without_key"),
+    ),
+    Planted(
+        "an old row takes back what is looked up now",
+        f"{_OPERATORS}/lookup_join.py",
+        "sides = ((new, stored), (old, before))",
+        "sides = ((new, stored), (old, stored))",
+        on_spark("lookup_updating_without_key"),
+    ),
+    Planted(
+        "rows stay that a subquery's new value refuses",
+        f"{_OPERATORS}/dynamic_filter.py",
+        'F.expr(f"({before}) <> ({after})")',
+        'F.expr(f"NOT ({before}) AND ({after})")',
+        on_spark("subquery_dynamic_filter"),
+    ),
+)
+ORDERED = (
+    Planted(
+        "LIMIT lets one row too many in",
+        f"{_OPERATORS}/top_n.py",
+        "end = node.offset + node.limit",
+        "end = node.offset + node.limit + 1",
+        on_spark("top_of_groups"),
+    ),
+    Planted(
+        "ties of a limit are broken the other way round",
+        f"{_OPERATORS}/top_n.py",
+        "*map(n.SortKey, dict.fromkeys(rest))]",
+        "*(n.SortKey(c, True) for c in dict.fromkeys(rest))]",
+        on_spark("top_of_groups", "top_global"),
+    ),
+    Planted(
+        "a frame of GROUPS is one group too wide",
+        f"{_OPERATORS}/frames.py",
+        'return f"{literal.format(amount)} {side}"',
+        'return f"{literal.format(int(amount) + 1)} {side}"',
+        on_spark("over_frames_of_groups"),
+    ),
+    Planted(
+        "lag looks one row too far",
+        f"{_OPERATORS}/over.py",
+        'return f"{towards}({value}, {abs(step)}{rest}){nulls}{over}"',
+        'return f"{towards}({value}, {abs(step) + 1}{rest}){nulls}{over}"',
+        on_spark("over_neighbours"),
+    ),
+    Planted(
+        "EXCEPT ALL takes away one copy at most",
+        f"{_OPERATORS}/set_operation.py",
+        'f"{_LEFT} - {_RIGHT}"',
+        'f"{_LEFT} - least({_RIGHT}, 1L)"',
+        on_spark("set_all_numbers_copies"),
+    ),
+    Planted(
+        "INTERSECT keeps what one side alone has",
+        f"{_OPERATORS}/set_operation.py",
+        """{'>' if intersects else '='} 0\"""",
+        """{'>=' if intersects else '='} 0\"""",
+        on_spark("set_intersect_and_except"),
+    ),
+)
+TIMES = (
+    Planted(
+        "a window ends a microsecond early",
+        f"{_OPERATORS}/tumble.py",
+        "from_micros(f'{start} + {size}', time.type)",
+        "from_micros(f'{start} + {size} - 1', time.type)",
+        on_spark("close_tumble_emits_once"),
+    ),
+    Planted(
+        "times before 1970 are in the window after theirs",
+        f"{_OPERATORS}/tumble.py",
+        'f"{since} - pmod({since} - {offset}, {size})"',
+        'f"{since} - ({since} - {offset}) % {size}"',
+        on_spark("windows_before_1970"),
+    ),
+    Planted(
+        "the last window that holds a time is left out",
+        f"{_OPERATORS}/hop.py",
+        "{size + slide - 1} - {past}",
+        "{size - 1} - {past}",
+        on_spark("hop_aggregate_retracts"),
+    ),
+    Planted(
+        "a row exactly the gap later opens a session",
+        f"{_OPERATORS}/session.py",
+        "- {before} > {gap}",
+        "- {before} >= {gap}",
+        on_spark("session_merges_and_splits"),
+    ),
+    Planted(
+        "a row at the watermark is late",
+        f"{_OPERATORS}/source.py",
+        '[f"{quoted(m.column)} < __bound_{i}"',
+        '[f"{quoted(m.column)} <= __bound_{i}"',
+        on_spark("late_equal_is_not_late"),
+    ),
+    Planted(
+        "a watermark goes back",
+        "runtime/objects/source.py",
+        "if value is not None and (mark.column not in marks or marks[mark.column] < value):",
+        "if value is not None:",
+        on_spark("watermark_survives_idle_epochs"),
+    ),
+    Planted(
+        "the watermark of a union is that of its fastest input",
+        "reference/watermarks.py",
+        "out[name] = min(bounds, key=sort_value)",
+        "out[name] = max(bounds, key=sort_value)",
+        on_spark("watermark_of_union_is_the_minimum"),
+    ),
+    Planted(
+        "a window closes one too early",
+        f"{_OPERATORS}/close_aggregate.py",
+        'condition = f"{window} < __after"',
+        'condition = f"{window} <= __after"',
+        on_spark("close_tumble_emits_once"),
+    ),
+    Planted(
+        "a window that has closed closes again",
+        f"{_OPERATORS}/close_aggregate.py",
+        'condition += f" AND {window} >= __before"',
+        "pass",
+        on_spark("close_tumble_emits_once"),
+    ),
+    Planted(
+        "rows know the time of the run, not that of their epoch",
+        "runtime/objects/task.py",
+        "return micros_of(self.work.now)",
+        "return micros_of(datetime.now(self.work.now.tzinfo))",
+        on_spark("source_ingestion_timestamp"),
+    ),
+)
+TABLES = (
+    Planted(
+        "a table keeps a row that its last operation deletes",
+        f"{_OPERATORS}/merge.py",
+        'f"CASE WHEN last.w > 0 THEN last.r END AS {NEW_ROW}"',
+        'f"last.r AS {NEW_ROW}"',
+        on_spark("table_same_key_in_one_epoch"),
+    ),
+    Planted(
+        "DML comes before what the epoch's sinks write",
+        f"{_OPERATORS}/merge.py",
+        "struct(1000000 AS stage,",
+        "struct(-1 AS stage,",
+        on_spark("table_sink_and_rows_in_one_epoch"),
+    ),
+    Planted(
+        "the first message of a key stands",
+        f"{_OPERATORS}/merge.py",
+        "{ROW_ID} AS ordinal",
+        "-{ROW_ID} AS ordinal",
+        on_spark("upsert_replaces_by_key"),
+    ),
+    Planted(
+        "a message that deletes puts its row",
+        "runtime/objects/table.py",
+        "THEN -1 ELSE 1 END",
+        "THEN 1 ELSE 1 END",
+        on_spark("cdc_changes_by_key"),
+    ),
+    Planted(
+        "an update that moves the key leaves the old row",
+        f"{_OPERATORS}/messages.py",
+        "THEN array('take', 'put')",
+        "THEN array('put')",
+        on_spark("cdc_key_moves"),
+    ),
+    Planted(
+        "the second row of a promised key is stored",
+        f"{_OPERATORS}/promised_key.py",
+        'twice = f"({_NTH} > 1 OR',
+        'twice = f"({_NTH} > 2 OR',
+        on_spark("source_promises_a_key"),
+    ),
+    Planted(
+        "dead letters are not stored",
+        "runtime/stages.py",
+        "for written, into in ((files, self.dead), (withdrawn, self.withdrawn)):",
+        "for written, into in ((withdrawn, self.withdrawn),):",
+        on_spark("dead_division_in_select"),
+    ),
+    Planted(
+        "dead letters are never taken back",
+        "runtime/stages.py",
+        "for written, into in ((files, self.dead), (withdrawn, self.withdrawn)):",
+        "for written, into in ((files, self.dead),):",
+        on_spark("subquery_scalar"),
+    ),
+)
+PROTOCOL = (
+    Planted(
+        "an epoch that a table has recorded is committed again",
+        "storage/table.py",
+        "and recorded >= epoch:",
+        "and recorded > epoch:",
+        ("tests/storage/test_contract.py::test_an_epoch_is_recorded_once",),
+    ),
+    Planted(
+        "rows that a crash left behind count twice",
+        "storage/table.py",
+        "and recorded >= epoch:",
+        "and recorded > epoch:",
+        ("tests/crash/test_kill.py::test_a_small_pipeline_survives[view_committed:3]",),
+    ),
+    Planted(
+        "a file that was taken in is listed again",
+        "connectors/files_discovery.py",
+        "if name in discovery or _is_temporary(name)",
+        "if _is_temporary(name)",
+        ("tests/connectors/test_files_offer.py",),
+    ),
+    Planted(
+        "a drawn value is drawn anew when its row goes",
+        f"{_OPERATORS}/materialize_project.py",
+        "parts.append(_joined(node, old, before, key, around))",
+        "parts.append(_joined(node, old, stored, key, around))",
+        ("tests/runtime/test_volatile_values.py::test_what_was_drawn_is_taken_back",),
+    ),
+    Planted(
+        "zeros of both signs draw different values",
+        "spark/volatile.py",
+        'value = f"({value} + CAST(0 AS',
+        'value = f"({value} - CAST(0 AS',
+        ("tests/spark/test_volatile.py",),
+    ),
+)
+PLANTED = (*CHANGES, *GROUPS, *JOINS, *ORDERED, *TIMES, *TABLES, *PROTOCOL)
