@@ -42,12 +42,19 @@ def pipeline_assets(pipeline: Pipeline, root: Path) -> dg.AssetsDefinition:
     def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
         chosen = context.selected_asset_keys
         with errors_for_dagster(), warehouse.connect() as floodmark:
+            failure = None
             if chosen:
                 warehouse.deploy(floodmark)
-                _advance(context, floodmark, None if chosen >= everything else chosen)
+                try:
+                    _advance(context, floodmark, None if chosen >= everything else chosen)
+                except UserError as error:
+                    # Such as a source whose folder is gone: what the others did is told first.
+                    failure = error
             yield from _report(context, floodmark, Path(warehouse.checks))
             yield from _check_again(context, floodmark, Path(warehouse.checks))
             _fail_if_suspended(floodmark, chosen)
+            if failure is not None:
+                raise failure
 
     return run_pipeline
 

@@ -79,6 +79,9 @@ def invoke(arguments: Sequence[str]) -> int:
 
 def _say_usage(error: TyperException) -> None:
     context = getattr(error, "ctx", None)
+    if type(error).__name__.startswith("NoArgsIsHelp"):
+        typer.echo(error.format_message(), err=True)
+        return
     typer.echo(f"error: {error.format_message()}", err=True)
     if context is not None:
         typer.echo(f"help: {context.command_path} --help", err=True)

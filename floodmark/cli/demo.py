@@ -40,6 +40,7 @@ QUESTIONS = Path("demo/questions.sql")
 REPORT = Path("report.html")
 DAGSTER_HOME = Path(".dagster")
 JOB = "epoch_job"
+STOP_SECONDS = 30.0
 HELP = """Run the shipped pipeline on the flights of 2013 from New York (real data, CC0).
 
 \b
@@ -159,18 +160,28 @@ def _run_job(settings: Settings, months: int, before: int) -> int:
     typer.echo(f"dagster job execute -f definitions.py -j {JOB}")
     log = DAGSTER_HOME / "demo.log"
     rows = sum((rows_written(LANDING, months) or {}).values())
-    with log.open("wb") as file:
+    # A signal ends the job, too, and what stays open is said as `floodmark run` says it.
+    with log.open("wb") as file, connected(settings):
         job = subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT)
         try:
             failed = watch(job, settings.warehouse, rows, before)
         except BaseException:
-            job.terminate()
+            _end(job)
             raise
     if failed:
         typer.echo("\n".join(log.read_text(errors="replace").splitlines()[-25:]), err=True)
         typer.echo(f"error: the Dagster job failed; the whole log is in {log}", err=True)
         return 1
     return 0
+
+
+def _end(job: subprocess.Popen[bytes]) -> None:
+    job.terminate()
+    try:
+        job.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        job.wait()
 
 
 def _finish(connection: Floodmark, settings: Settings, before: int) -> int:

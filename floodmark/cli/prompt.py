@@ -116,8 +116,10 @@ class Prompt:
                 typer.echo(f"error: {words[0]} is no command here\nhelp: \\? lists them", err=True)
 
     def _run_file(self, path: Path) -> None:
+        from floodmark.sql.files import read_sql
+
         try:
-            text = path.expanduser().read_text(encoding="utf-8")
+            text = read_sql(path.expanduser())
         except OSError as error:
             typer.echo(f"error: {path}: {error.strerror}", err=True)
             return

@@ -60,12 +60,14 @@ def sql(
         file = None
     if statements is None and file is None and sys.stdin.isatty():
         raise typer.Exit(_converse(settings))
+    from floodmark.sql.files import read_sql
+
     with connected(settings) as connection:
         before = set(connection.scheduler.log.suspended())
         if statements is not None:
             run_script(connection, settings, statements)
         elif file is not None:
-            run_script(connection, settings, file.read_text(encoding="utf-8"), str(file))
+            run_script(connection, settings, read_sql(file), str(file))
         else:
             run_script(connection, settings, sys.stdin.read())
         fresh = set(connection.scheduler.log.suspended()) - before

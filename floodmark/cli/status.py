@@ -21,6 +21,7 @@ from floodmark.cli.options import (
 from floodmark.cli.rendering import cell, columns, duration
 from floodmark.cli.run import lag, record_json
 from floodmark.cli.session import connected
+from floodmark.errors import FloodmarkError
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
@@ -74,8 +75,16 @@ def headline(connection: Floodmark) -> str:
     if head.open is not None:
         lines.append(f"open       epoch {head.open.epoch}: the next run finishes it")
     if head.sealed:
-        lines.append(f"input      {'there is more' if connection.has_new() else 'nothing new'}")
+        lines.append(f"input      {_input(connection)}")
     return "\n".join(lines)
+
+
+def _input(connection: Floodmark) -> str:
+    """Return whether something waits; a source that cannot say it hides nothing else."""
+    try:
+        return "there is more" if connection.has_new() else "nothing new"
+    except FloodmarkError as error:
+        return f"cannot tell\n{error.render()}\n"
 
 
 def objects_table(connection: Floodmark) -> str:
@@ -88,7 +97,7 @@ def objects_table(connection: Floodmark) -> str:
     rows = []
     for key, found in objects.items():
         record = records.get(key)
-        count = stored_rows(connection.store, found)
+        count = stored_rows(connection.store, found, record)
         mark = record.watermark if record is not None else None
         rows.append([
             found.name, found.kind.value, state(connection, key, record),
@@ -151,16 +160,19 @@ def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
             "kind": found.kind.value,
             "state": state(connection, key, record),
             "mode": str(found.relation.mode),
-            "rows": stored_rows(connection.store, found),
+            "rows": stored_rows(connection.store, found, record),
             **({} if record is None else {"last": record_json(record)}),
         })  # fmt: skip
     out: dict[str, Any] = {
         "warehouse": str(connection.root),
         "sealed": head.sealed,
         "open": head.open and head.open.epoch,
-        "has_new": connection.has_new(),
         "objects": objects,
     }
+    try:
+        out["has_new"] = connection.has_new()
+    except FloodmarkError as error:
+        out |= {"has_new": None, "input": error.as_dict()}
     if timings:
         out["timings"] = timings_of(connection)
     return out

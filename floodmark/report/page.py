@@ -30,7 +30,11 @@ def page(connection: Floodmark, *, samples: bool = False) -> str:
     epochs = history(connection)
     pipeline = connection.deployed.pipeline
     suspended = frozenset(connection.scheduler.log.suspended())
-    counts = {key: stored_rows(connection.store, found) for key, found in pipeline.objects.items()}
+    records = connection.status()
+    counts = {
+        key: stored_rows(connection.store, found, records.get(key))
+        for key, found in pipeline.objects.items()
+    }
     captions = {key: f"{plots.short(n)} rows" for key, n in counts.items() if n is not None}
     style, script = _resource("style.css"), _resource("behaviour.js")
     return f"""<!doctype html>

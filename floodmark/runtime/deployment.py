@@ -16,6 +16,7 @@ from floodmark.plan.user_functions import check, functions_of
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
+from floodmark.sql.files import read_sql
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
 from floodmark.storage.delta_types import delta_schema
@@ -92,7 +93,7 @@ def read_files(folder: Path) -> Desired:
     settings: list[s.SetOption] = []
     mode = DeterminismMode.STRICT
     for path in sorted(folder.glob("*.sql")):
-        for statement in parse_script(path.read_text(encoding="utf-8"), str(path)):
+        for statement in parse_script(read_sql(path), str(path)):
             if isinstance(statement, s.Definition):
                 definitions.append(with_default(statement, mode))
             elif isinstance(statement, s.SetOption):

@@ -12,6 +12,7 @@ from floodmark.runtime.operators.accumulators import state_schema
 from floodmark.runtime.operators.rows import ERROR_FIELD
 from floodmark.runtime.operators.transitions import parts_of
 from floodmark.storage import warehouse
+from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import Store
 
 WATERMARK = "__watermark"
@@ -129,11 +130,12 @@ def fetched_tables(found: AnalysedObject) -> list[str]:
     return [state_table(found, s.name) for m in external for s in plan[m].state] if plan else []
 
 
-def stored_rows(store: Store, found: AnalysedObject) -> int | None:
-    """Return how many rows an object's table holds, from its log; None where it has none."""
+def stored_rows(store: Store, found: AnalysedObject, record: ObjectRecord | None) -> int | None:
+    """Return how many rows an object's table holds as of `record`; None where it has none."""
     if found.kind not in (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW):
         return None
     name = current_table(found)
-    if not store.exists(name):
+    version = None if record is None else record.versions.get(name)
+    if version is None or not store.exists(name):
         return 0
-    return sum(file.rows for file in store.open(name).files)
+    return sum(file.rows for file in store.open(name, version).files)

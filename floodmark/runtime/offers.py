@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
@@ -47,7 +47,7 @@ class Offers:
         positions = self._log.positions()
         suspended = self._log.suspended()
         out: dict[str, Sequence[Split]] = {}
-        errors: list[FloodmarkError] = []
+        errors: dict[str, FloodmarkError] = {}
         for found in pipeline.objects.values():
             if found.declared is None or found.declared.connector is None or found.key in suspended:
                 continue
@@ -56,12 +56,12 @@ class Offers:
                 rows = limit or Options(found.name, dict(found.declared.options)).rows_per_epoch()
                 splits = self.connector(found).offer(positions.get(found.key, {}), rows, discovery)
             except FloodmarkError as error:
-                errors.append(error)
+                errors[found.name] = error
                 continue
             if splits:
                 out[found.key] = splits
         if errors and not out:
-            raise errors[0]
+            raise _together(errors)
         return out
 
     def connector(self, found: AnalysedObject) -> Connector:
@@ -93,3 +93,11 @@ class Offers:
             if (epoch + 1) % BUCKET == 0:
                 sources = {k: found.as_json() for k, found in self._discoveries.items()}
                 self._log.record_discovered(epoch, sources)
+
+
+def _together(errors: Mapping[str, FloodmarkError]) -> FloodmarkError:
+    """Return the first error, naming its source, with the others below it."""
+    (name, first), *others = errors.items()
+    lines = [f"  of source {name}", *(f"  {other}: {e.code} {e.message}" for other, e in others)]
+    first.detail = "\n".join(([first.detail] if first.detail else []) + lines)
+    return first

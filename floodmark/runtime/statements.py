@@ -73,8 +73,8 @@ def _refuse_loss(plan: Plan, scheduler: Scheduler) -> None:
         if change.action == "rebuild" and rows:
             raise NotSupported(
                 "E0379",
-                f"{change.key} begins anew, because {change.reason}: the {rows} rows that "
-                "statements wrote into it would be lost",
+                f"{change.key} begins anew, because {change.reason}: what {rows} "
+                "changes by statements wrote into it would be lost",
                 span=plan.pipeline[change.key].object.statement.span,
                 hint="keep the definition; or copy the rows (SELECT), apply with --discard-rows, "
                 "and INSERT them again",

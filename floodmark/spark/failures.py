@@ -145,4 +145,7 @@ def _status(error: BaseException) -> str:
 def _first_line(error: BaseException) -> str:
     asked = getattr(error, "details", None)
     text = str((asked() if callable(asked) else None) or error)
-    return next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    lines = (line.strip() for line in text.splitlines())
+    # An error of gRPC without details begins with the name of its class in angle brackets.
+    told = (line for line in lines if line and not line.startswith("<_"))
+    return next(told, type(error).__name__)

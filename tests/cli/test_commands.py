@@ -95,6 +95,14 @@ def test_wrong_sql_in_a_file_shows_the_place(project: Path) -> None:
     assert "wrong.sql:1:38" in found.stderr and "^" in found.stderr
 
 
+def test_a_file_that_is_not_utf_8_is_told_with_the_place(project: Path) -> None:
+    file = project / "pipelines" / "latin.sql"
+    file.write_bytes("-- one\nCREATE TABLE café (id INT);\n".encode("latin-1"))
+    for found in (call("plan"), call("sql", "-f", str(file))):
+        assert found.exit_code == 1
+        assert "E0131" in found.stderr and "latin.sql:2:17" in found.stderr
+
+
 @pytest.mark.usefixtures("project")
 def test_errors_are_data_where_json_is_asked_for() -> None:
     found = call("explain", "SELECT * FROM nothing", "--json")
@@ -165,6 +173,10 @@ def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
     doctor = json.loads(call("doctor", "--json").stdout)
     assert {c["state"] for c in doctor if c["name"] == "dead letters"} == {"warn"}
     assert call("report", "--out", "r.html", "--samples").exit_code == 0
+    (project / "landing").rename(project / "gone")
+    shown = call("status")
+    assert shown.exit_code == 0 and "squares" in shown.stdout and "E0475" in shown.stdout
+    assert json.loads(call("status", "--json").stdout)["input"]["code"] == "E0475"
     page = (project / "r.html").read_text()
     assert 'id="object-squares"' in page and "http" not in page.split("<style>")[0]
 

@@ -77,6 +77,23 @@ def test_a_suspended_object_fails_alone(skin: Skin, materialized: Names) -> None
     assert _checks(again)["readings", "rows_accounted_for"] is True
 
 
+@pytest.mark.spark
+def test_a_missing_folder_fails_the_run_once_the_others_are_reported(
+    skin: Skin, materialized: Names
+) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    assert skin.run(instance).success
+    (skin.landing / "other").rmdir()
+    skin.land(2, 4)
+    result = skin.run(instance)
+    assert not result.success
+    (failure,) = result.get_step_failure_events()
+    details = failure.step_failure_data.user_failure_data
+    assert details is not None and "E0475" in (details.description or "")
+    assert {"readings", "stations", "hours"} <= materialized(result)
+
+
 def _run_only(
     skin: Skin, instance: dg.DagsterInstance, selection: dg.AssetSelection
 ) -> dg.ExecuteInProcessResult:

@@ -37,6 +37,7 @@ def test_a_missing_folder_does_not_stop_the_other_sources(site: Site) -> None:
         with pytest.raises(DataError, match="cannot be listed") as raised:
             fm.advance(now=NOW)
         assert raised.value.code == "E0475" and raised.value.hint
+        assert "of source lines" in str(raised.value)
         assert len(visible(site.root / "warehouse", "s")) == 5
         with pytest.raises(DataError, match="cannot be listed"):
             fm.has_new()
