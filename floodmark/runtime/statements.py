@@ -9,10 +9,11 @@ from pathlib import Path
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import kind_of, qualified
-from floodmark.errors import NotSupported
+from floodmark.errors import NotSupported, UserError
 from floodmark.runtime import deployment, dml
 from floodmark.runtime.deployment import Deployed, Plan
 from floodmark.runtime.layout import tables_of
+from floodmark.runtime.offers import connector_of
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
@@ -49,9 +50,10 @@ def apply_plan(plan: Plan, scheduler: Scheduler, *, discard_rows: bool = False) 
     """Log a catalog version and run the epoch from which it is in force; the lease is held.
 
     E0379 where a table would begin anew without the rows that statements wrote into it, unless
-    `discard_rows`.
+    `discard_rows`; a source that begins anew has to be readable.
     """
     before = scheduler.deployed().pipeline
+    _ask_again(plan)
     if not discard_rows:
         _refuse_loss(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1
@@ -64,6 +66,19 @@ def apply_plan(plan: Plan, scheduler: Scheduler, *, discard_rows: bool = False) 
             for table in tables_of(before[change.key], scheduler.store):
                 scheduler.store.drop(table)
     return summary
+
+
+def _ask_again(plan: Plan) -> None:
+    """Let a source that begins anew say what it has before its stored rows go."""
+    for change in plan.changes:
+        found = plan.pipeline.objects.get(change.key)
+        if change.action != "rebuild" or found is None or found.declared is None:
+            continue
+        if found.declared.connector is not None:
+            try:
+                connector_of(found).offer({}, 1)
+            except UserError as problem:
+                raise problem.with_span(found.object.statement.name.span) from None
 
 
 def _refuse_loss(plan: Plan, scheduler: Scheduler) -> None:

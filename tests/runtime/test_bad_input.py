@@ -45,6 +45,20 @@ def test_a_missing_folder_does_not_stop_the_other_sources(site: Site) -> None:
         assert not fm.has_new()
 
 
+def test_a_source_is_not_pointed_at_a_missing_folder(site: Site) -> None:
+    site.define(LINES)
+    (site.landing / "lines").mkdir(parents=True)
+    (site.landing / "lines" / "0.json").write_text('{"a": 1, "b": "x"}\n')
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        site.define(LINES.replace("/lines'", "/linse'"))
+        with pytest.raises(DataError, match="cannot be listed"):
+            fm.apply(site.pipelines)
+        assert visible(site.root / "warehouse", "kept") == [(1, "x")]
+        site.define(LINES)
+        assert not fm.plan(site.pipelines).changes
+
+
 def test_an_unparsable_line_is_put_aside_with_its_place(site: Site) -> None:
     site.define(LINES)
     folder = site.landing / "lines"
