@@ -258,6 +258,13 @@ TIMES = (
         on_spark("late_equal_is_not_late"),
     ),
     Planted(
+        "dead rows raise the watermark",
+        f"{_OPERATORS}/source.py",
+        "max(CASE WHEN {ERROR} IS NULL THEN {delayed} END)",
+        "max({delayed})",
+        on_spark("late_dead_rows_move_no_watermark"),
+    ),
+    Planted(
         "a watermark goes back",
         "runtime/objects/source.py",
         "if value is not None and (mark.column not in marks or marks[mark.column] < value):",
@@ -302,11 +309,11 @@ TABLES = (
         on_spark("table_same_key_in_one_epoch"),
     ),
     Planted(
-        "DML comes before what the epoch's sinks write",
+        "of two sinks the first one has the last word",
         f"{_OPERATORS}/merge.py",
-        "struct(1000000 AS stage,",
-        "struct(-1 AS stage,",
-        on_spark("table_sink_and_rows_in_one_epoch"),
+        "struct({ordinal} AS stage,",
+        "struct(-{ordinal} AS stage,",
+        on_spark("sink_two_into_one_table"),
     ),
     Planted(
         "the first message of a key stands",
@@ -371,7 +378,7 @@ PROTOCOL = (
         "connectors/files_discovery.py",
         "if name in discovery or _is_temporary(name)",
         "if _is_temporary(name)",
-        ("tests/connectors/test_files_offer.py",),
+        ("tests/connectors/test_files_offer.py::test_a_late_name_that_sorts_first_is_still_found",),
     ),
     Planted(
         "a drawn value is drawn anew when its row goes",
@@ -385,7 +392,7 @@ PROTOCOL = (
         "spark/volatile.py",
         'value = f"({value} + CAST(0 AS',
         'value = f"({value} - CAST(0 AS',
-        ("tests/spark/test_volatile.py",),
+        ("tests/spark/test_volatile.py::test_spark_draws_what_the_reference_draws",),
     ),
 )
 PLANTED = (*CHANGES, *GROUPS, *JOINS, *ORDERED, *TIMES, *TABLES, *PROTOCOL)
