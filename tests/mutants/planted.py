@@ -190,7 +190,7 @@ ORDERED = (
         f"{_OPERATORS}/top_n.py",
         "*map(n.SortKey, dict.fromkeys(rest))]",
         "*(n.SortKey(c, True) for c in dict.fromkeys(rest))]",
-        on_spark("top_of_groups", "top_global"),
+        on_spark("top_of_groups"),
     ),
     Planted(
         "a frame of GROUPS is one group too wide",
