@@ -14,9 +14,9 @@ from floodmark.cli.options import AsJson, Pipelines, Wait, Warehouse
 
 HELP = """Streaming-database semantics on a lakehouse: SQL files in, Delta tables out.
 
-Exit codes: 0 fine; 1 the command or its SQL was wrong and nothing ran; 2 it ran, but an object is
-suspended, or a replay differs; 3 the world was in the way (lease held, disk full, server gone): try
-again; 130 interrupted.
+Exit codes: 0 fine; 1 the command or its SQL was wrong and nothing ran, or an object could not be
+replayed; 2 it ran, but an object is suspended, or a replay differs; 3 the world was in the way
+(lease held, disk full, server gone): try again; 130 interrupted.
 """
 
 app = typer.Typer(

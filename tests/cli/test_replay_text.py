@@ -42,9 +42,9 @@ def test_each_object_has_a_line_and_what_differs_its_rows() -> None:
 
 
 def test_exit_codes() -> None:
-    assert exit_code([SAME]) == exit_code([]) == exit_code([SAME, GONE]) == 0
+    assert exit_code([SAME]) == exit_code([]) == 0
     assert exit_code([SAME, DIFFERS, GONE]) == 2
-    assert exit_code([GONE]) == 1
+    assert exit_code([GONE]) == exit_code([SAME, GONE]) == 1
 
 
 def test_json_has_the_rows() -> None:
