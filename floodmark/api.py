@@ -226,21 +226,17 @@ class Floodmark:
 
     def run_statement(self, statement: s.Statement) -> Result:
         """Execute a parsed statement."""
+        statement = self.settled(statement)
         match statement:
             case s.Select():
                 return self._select(statement)
             case s.Insert() | s.Update() | s.Delete():
                 return statements.run_dml(statement, self.scheduler, self.reader)
-            case s.Definition():
-                return statements.run_ddl(self._settled(statement), self.scheduler)
-            case s.Drop():
+            case s.Definition() | s.Drop():
                 return statements.run_ddl(statement, self.scheduler)
             case s.AlterResume():
                 return suspension.run_resume(statement, self.scheduler)
             case s.Explain():
-                asked = statement.statement
-                if isinstance(asked, s.Definition):
-                    statement = replace(statement, statement=self._settled(asked))
                 return explain_result(statement, self.deployed)
             case s.Show() | s.Describe():
                 return show(statement, self.deployed, self._settings)
@@ -302,7 +298,7 @@ class Floodmark:
         objects = deployed.pipeline.objects
         if name in objects or key_of(name, Kind.SINK) in objects:
             return explain_name(name, deployed)
-        return explain_statement(parse_statement(name), deployed)
+        return explain_statement(self.settled(parse_statement(name)), deployed)
 
     def _set(self, statement: s.SetOption) -> Result:
         name = statement.name.lower()
@@ -313,9 +309,16 @@ class Floodmark:
         self._settings[name] = value
         return Result(status="SET")
 
-    def _settled(self, statement: s.Definition) -> s.Definition:
-        """Return a definition with what SET says of its options."""
-        return with_default(statement, mode_named(self._settings[OPTION]))
+    def settled(self, statement: s.Statement) -> s.Statement:
+        """Return a statement, with what SET says written into the options of what it defines."""
+        mode = mode_named(self._settings[OPTION])
+        match statement:
+            case s.Definition():
+                return with_default(statement, mode)
+            case s.Explain(statement=s.Definition() as defined):
+                return replace(statement, statement=with_default(defined, mode))
+            case _:
+                return statement
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:
         """Return what changed in an object after an epoch: `epoch`, `kind`, then its columns.

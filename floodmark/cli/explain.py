@@ -32,7 +32,8 @@ HELP = """Show how an object or query is computed: keys, changelog modes, waterm
   floodmark explain orders_per_hour --json
 
 Names are looked up in the pipeline files, deployed or not, and among what statements created; an
-object that the files no longer have is explained as it is deployed. Needs no Spark.
+object that the files no longer have is explained as it is deployed. SQL has the
+determinism that the files SET. Needs no Spark.
 """
 
 
@@ -68,4 +69,4 @@ def explanation(connection: Floodmark, settings: Settings, what: str) -> Explana
     known = deployed if gone else planned
     if what in known.pipeline.objects or what.replace("_", "").replace(".", "").isalnum():
         return explain_name(what, known)
-    return explain_statement(parse_statement(what), known)
+    return explain_statement(connection.settled(parse_statement(what)), known)

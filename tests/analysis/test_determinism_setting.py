@@ -90,3 +90,14 @@ def test_in_a_session_it_settles_what_explain_says(floodmark: Floodmark) -> None
     assert floodmark.execute("SHOW determinism").rows == (("strict",),)
     with pytest.raises(BindError, match="E0324"):
         floodmark.execute("SET determinism = 'loose'")
+
+
+def test_explain_without_the_word_follows_it_too(floodmark: Floodmark) -> None:
+    sql = (
+        "CREATE MATERIALIZED VIEW v AS SELECT x, n, now() AS at "
+        "FROM (SELECT x, count(*) AS n FROM (VALUES (1)) q(x) GROUP BY x) c"
+    )
+    with pytest.raises(NotSupported, match="E0320"):
+        floodmark.explain(sql)
+    floodmark.execute("SET determinism = 'ignore'")
+    assert "A106" in str(floodmark.explain(sql))

@@ -65,6 +65,14 @@ def test_explain_of_sql_reads_what_the_files_define(sql: str) -> None:
     assert "Aggregate" in found.stdout and found.exit_code == 0, found.stderr
 
 
+def test_explain_of_sql_has_the_determinism_that_the_files_set(project: Path) -> None:
+    file = project / "pipelines" / "numbers.sql"
+    sql = "CREATE MATERIALIZED VIEW at AS SELECT n, now() AS seen FROM total"
+    assert "E0320" in call("explain", sql).stderr
+    file.write_text(file.read_text() + "SET determinism = 'ignore';")
+    assert "A106" in call("explain", sql).stdout
+
+
 def test_explain_reads_what_statements_created_and_what_the_files_have_no_more(
     project: Path,
 ) -> None:
