@@ -225,8 +225,6 @@ class Check:
             self.hand(node.left, NONE, wanted)
             return
         called = () if node.residual is None else culprits((node.residual,))
-        if self.strict:
-            called = tuple(f for f in called if f == "now()")
         if called:
             self._found(Cause.CONDITION, node, (), called)
         if self._must_store(node, required & rights, looked_up):

@@ -90,8 +90,12 @@ def _condition_hint(found: Finding, mode: DeterminismMode) -> str:
 
 
 def _strict_stores(node: n.Node) -> bool:
-    """Tell whether `strict` would store a condition: one of an outer join reads one side then."""
-    if not isinstance(node, n.Join) or node.kind is n.JoinKind.INNER or node.residual is None:
+    """Tell whether `strict` would store a condition: one of an outer join reads one side then.
+
+    Of a lookup it is the left one: rows of the right side are not followed.
+    """
+    if not isinstance(node, n.Pairing) or node.kind is n.JoinKind.INNER or node.residual is None:
         return True
+    sides = (node.left,) if isinstance(node, n.LookupJoin) else node.inputs
     parts = (columns_of(p) for p in conjuncts(node.residual) if culprits((p,)))
-    return all(any(part <= set(side.names) for side in node.inputs) for part in parts)
+    return all(any(part <= set(side.names) for side in sides) for part in parts)

@@ -73,6 +73,8 @@ class _Repair:
         below = again or self._rereads(node)
         rebuilt = with_inputs(node, tuple(self.node(c, again=below) for c in node.inputs))
         asks = any(asks_again(e) for e in expressions_of(rebuilt))
+        if isinstance(rebuilt, n.LookupJoin):
+            return _lookup(rebuilt, stored=asks or not self.plan[node.inputs[0]].append_only)
         if not (self.everywhere or below or asks):
             return rebuilt
         updating = any(not self.plan[child].append_only for child in node.inputs)
@@ -84,8 +86,6 @@ class _Repair:
                 return _filter(rebuilt, wanted if updating else asks_again)
             case n.Join():
                 return self._join(node, rebuilt, wanted, asks=asks)
-            case n.LookupJoin() if asks or not self.plan[node.inputs[0]].append_only:
-                return _lookup(rebuilt, wanted)
             case n.Aggregate() | n.CloseAggregate():
                 return _aggregate(rebuilt, wanted, stored=updating or asks)
             case n.OverWindow():
@@ -143,15 +143,26 @@ def _filter(node: n.Filter, wanted: Wanted) -> n.Node:
     return n.Project(kept, _same(node.input))
 
 
-def _lookup(node: n.LookupJoin, wanted: Wanted) -> n.LookupJoin:
-    """Store what a condition reads of the left row alone; the rest is stored with the lookup."""
-    if node.residual is None or not wanted(node.residual):
+def _lookup(node: n.LookupJoin, *, stored: bool) -> n.Node:
+    """Evaluate a volatile condition once per left row where it reads that alone.
+
+    One that reads the right side, too, is evaluated once per pair above an inner lookup; in a left
+    one it stays, and is refused: it says which rows are padded.
+    """
+    if node.residual is None or not is_volatile(node.residual):
         return node
-    left = _Pulled(node.left, {*node.left.names, *node.right.names})
     names = frozenset(node.left.names)
-    parts = [_pull(p, left, names, wanted) for p in conjuncts(node.residual)]
-    rest = _all_of(tuple(parts))
-    return replace(node, left=left.node(stored=True), residual=rest)
+    parts = conjuncts(node.residual)
+    if node.kind is n.JoinKind.INNER and not all(_reads_only(names, p) for p in parts):
+        pairs = n.Filter(replace(node, residual=None), node.residual, span=node.span)
+        return _filter(pairs, is_volatile) if stored else pairs
+    left = _Pulled(node.left, {*node.left.names, *node.right.names})
+    kept = _all_of(tuple(_pull(part, left, names, is_volatile) for part in parts))
+    return replace(node, left=left.node(stored=stored), residual=kept)
+
+
+def _reads_only(names: frozenset[str], part: Expr) -> bool:
+    return not is_volatile(part) or columns_of(part) <= names
 
 
 def _outer_join(node: n.Join, updating: tuple[bool, bool], wanted: Wanted) -> n.Join:

@@ -77,7 +77,7 @@ def _strict(plan: AnalysedPlan, root: Root) -> tuple[AnalysedPlan, list[Finding]
     repaired = _analysed(plan, repair(plan, everywhere=True))
     pulled = pulled_up(repaired, root)
     check = checked(repaired, root, strict=True, pulled=pulled)
-    if not check.lookups:
+    if not check.lookups or check.findings:
         return placed(repaired, pulled & _updating(repaired)), check.findings
     stored = _storing(repaired, check.lookups)
     # What lies below a stored lookup has its state there: the own table has no row for each.
