@@ -86,6 +86,13 @@ class Discovery:
             else:
                 self._unfinished.pop(split.partition, None)
 
+    def amend(self, splits: Iterable[Split]) -> None:
+        """Replace splits that were taken in, where the rest of one is still to come."""
+        for split in splits:
+            last = self._unfinished.get(split.partition)
+            if last is not None and last.end == split.end:
+                self._unfinished[split.partition] = split
+
     def unfinished(self, partition: int) -> Split | None:
         """Return the last split of a file that was cut and has rows left."""
         return self._unfinished.get(partition)
@@ -144,6 +151,13 @@ class Connector(Protocol):
 
     def changed(self, splits: Sequence[Split]) -> str | None:
         """Say, in one sentence, why splits cannot be read again as they were; None: they can."""
+
+    def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
+        """Return splits that `read` has failed for, as it can read them.
+
+        What cannot be read is marked, and comes as a corrupt row. With `changed` so is what is gone
+        or is not as it was logged. Raises `DataError` where dead letters are not wanted.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlparse
 
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, VARCHAR, SqlType
-from floodmark.connectors import files_text
+from floodmark.connectors import files_text, files_unreadable
 from floodmark.connectors.base import BEFORE, FAULT, OPERATION, Discovery, SourceSpec, Split
 from floodmark.connectors.debezium import DEBEZIUM
 from floodmark.connectors.files_discovery import (
@@ -112,11 +112,7 @@ class FilesConnector:
             rows = {} if self.form is None else {"rows_of": self.form.rows}
             facts = files_text.inspect_text(found, self.spec.schema, self.dialect, **rows)
         if facts.bad is not None and not self.dead_letters:
-            raise DataError(
-                "E0477",
-                f"{found.path} is not {self.encode}: {facts.bad}",
-                hint="remove or repair the file; on_error = 'dead_letter' puts it aside instead",
-            )
+            raise _refused(f"{found.path} is not {self.encode}: {facts.bad}")
         return facts
 
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
@@ -131,6 +127,15 @@ class FilesConnector:
         """Say which file is gone or is not the one that was logged: by size, time and digest."""
         found = (changed_since(self.folder, split, digest=True) for split in splits)
         return next((what for what in found if what is not None), None)
+
+    def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
+        """Mark the splits of files that cannot be read; E0477 with `on_error = 'fail'`."""
+        parquet = self.encode == "parquet"
+        found = files_unreadable.marked(self.folder, splits, parquet=parquet, changed=changed)
+        for split, before in zip(found, splits, strict=True):
+            if split is not before and not self.dead_letters:
+                raise _refused(split.payload["bad"])
+        return found
 
     def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits: one scan per form of file, plus one row for each file that is none."""
@@ -243,6 +248,14 @@ class FilesConnector:
         hidden += no_message(self.spec.schema) if self.form is not None else []
         metadata = no_metadata(names_of(self.spec), _known(self.form))
         return frame.selectExpr(*nulls, *hidden, *metadata)
+
+
+def _refused(what: str) -> DataError:
+    return DataError(
+        "E0477",
+        what,
+        hint="remove or repair the file; on_error = 'dead_letter' puts it aside instead",
+    )
 
 
 def _read_alike(split: Split) -> str:

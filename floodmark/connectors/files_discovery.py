@@ -213,6 +213,6 @@ def check_pinned(folder: Path, split: Split) -> None:
         raise DataError(
             "E0476",
             f"{what}, but epochs refer to it as it was",
-            hint="put the file back as it was, deliver changes under a new name, "
-            "or give the consumers a source that is stored",
+            hint="put the file back as it was; or ALTER SOURCE … RESUME, which puts it aside as a "
+            "dead letter, and deliver its rows under a new name",
         )

@@ -98,3 +98,7 @@ class GeneratedConnector:
     def changed(self, splits: Sequence[Split]) -> str | None:
         """Return None: the rows follow from their numbers."""
         return None
+
+    def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
+        """Return the splits: there is nothing that could not be read."""
+        return splits

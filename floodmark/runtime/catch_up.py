@@ -50,7 +50,8 @@ def caught_up(
         for key, done in scheduler.log.sealed(missed).objects.items():
             if key in out and key not in late:
                 progress.add(done)
-        run = Run(scheduler, scheduler.log.opened(missed), pipeline, progress)
+        opened = scheduler.log.opened(missed)
+        run = Run(scheduler, opened, pipeline, progress, catches_up=True)
         run.advance(late - created)
         out.update({k: r for k, r in progress.done.items() if k in late})
     return out

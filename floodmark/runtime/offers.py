@@ -73,6 +73,10 @@ class Offers:
         self._connectors[found.key] = (found, connector)
         return connector
 
+    def amended(self, source: str, splits: Sequence[Split]) -> None:
+        """Take in that logged splits are to be read differently; what follows them is, too."""
+        self._discoveries.setdefault(source, Discovery()).amend(splits)
+
     def _discover(self) -> None:
         """Feed the splits that were logged since last time to the discoveries."""
         if not self._discovered:

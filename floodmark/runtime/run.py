@@ -10,7 +10,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, assert_never
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
-from floodmark.connectors.base import Split
+from floodmark.analysis.refresh import follows_time
+from floodmark.connectors.base import Connector, Split
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.runtime import failpoints
 from floodmark.runtime.cut import Progress
@@ -53,6 +54,8 @@ class Run:
         created: frozenset[str] = frozenset(),
         select: Collection[str] | None = None,
         left: Collection[str] = (),
+        *,
+        catches_up: bool = False,
     ) -> None:
         self.scheduler = scheduler
         self.record = record
@@ -61,6 +64,7 @@ class Run:
         self.created = created
         self.select = select
         self.left = set(left)
+        self.catches_up = catches_up
         self.suspended = set(scheduler.log.suspended())
         self._splits = {
             source: [Split.from_json(split) for split in taken]
@@ -144,10 +148,32 @@ class Run:
         if self.select is not None and key not in self.select:
             return _Skipped.LEFT
         sessions = self.scheduler.sessions()
+        reads = found.declared is not None and found.declared.connector is not None
+        connector = self.scheduler.offers.connector(found) if reads else None
+        try:
+            with sessions.guarded():
+                return advance(found, work, self.scheduler.tables, sessions, connector)
+        except TransientError:
+            raise
+        except FloodmarkError:
+            if connector is None or not self._amended(key, connector):
+                raise
         with sessions.guarded():
-            reads = found.declared is not None and found.declared.connector is not None
-            connector = self.scheduler.offers.connector(found) if reads else None
-            return advance(found, work, self.scheduler.tables, sessions, connector)
+            return advance(found, self.work(), self.scheduler.tables, sessions, connector)
+
+    def _amended(self, key: str, connector: Connector) -> bool:
+        """Put aside what of a source's splits cannot be read; tell whether that was anything.
+
+        What is gone or another file is put aside when the source is resumed, not before.
+        """
+        splits = self._splits.get(key, [])
+        readable = list(connector.without_unreadable(splits, changed=self.catches_up))
+        if readable == splits:
+            return False
+        self.scheduler.log.amend(self.record.epoch, {key: [s.as_json() for s in readable]})
+        self.scheduler.offers.amended(key, readable)
+        self._splits[key] = readable
+        return True
 
     def work(self) -> Work:
         """Return what the epoch asks, with what it has done so far."""
@@ -170,6 +196,8 @@ class Run:
         if found.key in work.created or found.key in work.splits:
             return True
         if any(item["table"] == found.key for item in work.dml):
+            return True
+        if found.refreshes and found.plan is not None and follows_time(found.plan):
             return True
         done = self.progress.done
         changed = {k for k, r in done.items() if r.touched and (r.rows_out or k in work.created)}

@@ -124,6 +124,13 @@ class Advanced:
 
 
 @dataclass(frozen=True, slots=True)
+class Amended:
+    """Splits that take the place of those that an epoch was opened with, per source."""
+
+    splits: Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """Where the log stands: the last sealed epoch (0 before the first) and the open one."""
 
@@ -199,17 +206,20 @@ class EpochLog:
 
         They spare the next run the work; what is not here is found out from the objects' tables.
         """
-        number = 0
-        while not self._try_put(epoch, f"advanced-{number:06d}", Advanced(objects)):
-            number += 1
+        self._append(epoch, "advanced", Advanced(objects))
+
+    def amend(self, epoch: int, splits: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Replace sources' splits in an opened epoch, in which they have not advanced.
+
+        Partitions, offsets and rows to come stay: only how a split is read may differ.
+        """
+        self._append(epoch, "amended", Amended(splits))
 
     def advanced(self, epoch: int) -> dict[str, ObjectRecord]:
         """Return what selections have advanced in an epoch so far, by object."""
         out: dict[str, ObjectRecord] = {}
-        number = 0
-        while data := read_record(self._path(epoch, f"advanced-{number:06d}")):
+        for data in self._numbered(epoch, "advanced"):
             out.update({o["object"]: ObjectRecord(**o) for o in data["objects"]})
-            number += 1
         return out
 
     def opened(self, epoch: int) -> OpenRecord:
@@ -219,6 +229,8 @@ class EpochLog:
             source: {int(p): end for p, end in ends.items()}
             for source, ends in data["positions"].items()
         }
+        for amended in self._numbered(epoch, "amended"):
+            data["splits"] = {**data["splits"], **amended["splits"]}
         return OpenRecord(**data)
 
     def sealed(self, epoch: int) -> SealRecord:
@@ -329,8 +341,20 @@ class EpochLog:
         if not self._try_put(epoch, kind, record):
             _raise_taken(epoch, "opened" if kind == "open" else "sealed")
 
+    def _numbered(self, epoch: int, kind: str) -> Iterator[dict[str, Any]]:
+        """Iterate over an epoch's records of a kind that there may be several of."""
+        number = 0
+        while data := read_record(self._path(epoch, f"{kind}-{number:06d}")):
+            yield data
+            number += 1
+
+    def _append(self, epoch: int, kind: str, record: Advanced | Amended) -> None:
+        number = 0
+        while not self._try_put(epoch, f"{kind}-{number:06d}", record):
+            number += 1
+
     def _try_put(
-        self, epoch: int, kind: str, record: OpenRecord | SealRecord | Event | Advanced
+        self, epoch: int, kind: str, record: OpenRecord | SealRecord | Event | Advanced | Amended
     ) -> bool:
         path = self._path(epoch, kind)
         with disk_errors("the epoch log"):

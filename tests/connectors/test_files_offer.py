@@ -128,6 +128,31 @@ def test_a_file_of_another_kind_is_one_bad_row_or_an_error(
         source(tmp_path, encode, on_error="fail").offer({}, 10)
 
 
+def test_splits_of_broken_pages_are_marked_and_of_other_files_only_when_asked(
+    tmp_path: Path,
+) -> None:
+    for name in ("a", "b", "c"):
+        parquet(tmp_path / f"{name}.parquet", list(range(100)))
+    connector = source(tmp_path, "PARQUET")
+    splits = connector.offer({}, 1000)
+    assert connector.without_unreadable(splits, changed=True) == splits
+    broken = tmp_path / "a.parquet"
+    kept = broken.stat()
+    broken.write_bytes(broken.read_bytes()[:4] + bytes(100) + broken.read_bytes()[104:])
+    os.utime(broken, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    (tmp_path / "b.parquet").unlink()
+
+    def bad(*, changed: bool) -> list[bool]:
+        found = connector.without_unreadable(splits, changed=changed)
+        assert [(s.start, s.end) for s in found] == [(s.start, s.end) for s in splits]
+        return ["bad" in s.payload for s in found]
+
+    assert bad(changed=False) == [True, False, False]
+    assert bad(changed=True) == [True, True, False]
+    with pytest.raises(DataError, match="E0477"):
+        source(tmp_path, "PARQUET", on_error="fail").without_unreadable(splits, changed=False)
+
+
 def test_a_changed_parquet_type_is_an_error_and_a_narrower_one_is_read(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", [1], pa.int32())
     (split,) = source(tmp_path, "PARQUET").offer({}, 10)

@@ -16,7 +16,9 @@ import pytest
 from warehouses import GROUPED, NOW, READINGS, Site, contents, put, readings, visible
 
 from floodmark.api import connect
+from floodmark.connectors.files import FilesConnector
 from floodmark.errors import DataError, TransientError
+from floodmark.runtime.replay.audit import ReplayOutcome
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.server import status as server_status
 from floodmark.spark.server import stop as stop_server
@@ -85,6 +87,54 @@ def test_a_file_that_is_no_parquet_is_put_aside(site: Site) -> None:
     (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
     assert "1.parquet" in letter["__error"]["place"]
     assert len(visible(site.root / "warehouse", "s")) == 9
+
+
+def _break_pages(path: Path) -> None:
+    """Overwrite the pages of a Parquet file; its footer stays."""
+    data = bytearray(path.read_bytes())
+    data[4:200] = bytes(196)
+    path.write_bytes(data)
+
+
+def test_a_file_with_broken_pages_is_put_aside(site: Site) -> None:
+    site.define(READINGS)
+    put(site.landing, "0", readings(0, 5))
+    put(site.landing, "1", readings(5, 50))
+    _break_pages(site.landing / "1.parquet")
+    put(site.landing, "2", readings(63, 5))
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        assert not fm.scheduler.log.suspended()
+        (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
+        assert "1.parquet" in letter["__error"]["place"]
+        assert len(visible(site.root / "warehouse", "s")) == 10
+        assert {done.outcome for done in fm.replay()} == {ReplayOutcome.SAME}
+
+
+def test_a_file_that_went_before_it_was_read_is_put_aside_when_its_source_is_resumed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.define(READINGS, GROUPED)
+    put(site.landing, "0", readings(0, 5))
+    put(site.landing, "1", readings(5, 5))
+    with site.connect() as fm:
+        read = FilesConnector.read
+
+        def gone(self: FilesConnector, *arguments: Any) -> Any:
+            (site.landing / "1.parquet").unlink(missing_ok=True)
+            return read(self, *arguments)
+
+        monkeypatch.setattr(FilesConnector, "read", gone)
+        fm.advance(now=NOW)
+        stopped = fm.scheduler.log.suspended()["s"]
+        assert stopped.code == "E0476" and "1.parquet is gone" in stopped.message
+        fm.execute("ALTER SOURCE s RESUME")
+        assert not fm.scheduler.log.suspended()
+        (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
+        assert "is gone" in letter["__error"]["row"]
+        put(site.landing, "2", readings(7, 5))
+        fm.advance(now=NOW)
+        assert len(visible(site.root / "warehouse", "s")) == 10
 
 
 def test_a_file_of_another_schema_stops_its_source_when_its_turn_comes(site: Site) -> None:
