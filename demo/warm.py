@@ -1,6 +1,6 @@
 """What is prepared once, when the project is installed, so that Spark starts quickly later.
 
-`python -m demo.warm` fetches the Delta jars and takes two epochs of flights into a warehouse in a
+`python -m demo.warm` fetches the Delta jars and takes five epochs of flights into a warehouse in a
 temporary folder. Where the archive of the classes that Spark loads is there already, it does
 nothing. The server it starts stays for whoever comes next, and writes the archive when it ends.
 """
@@ -20,7 +20,7 @@ from floodmark.spark.cache import cache_folder
 from floodmark.spark.java import find_java
 from floodmark.spark.launch import archive_path, server_class_path
 
-_EPOCHS = 2
+_EPOCHS = 5
 _PROJECT = Path(__file__).parent.parent
 
 

@@ -7,11 +7,11 @@ NULL when the row is fine. Where a row is refused the value is NULL.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from floodmark.catalog.functions import NOT_CONSTANT, Operand, lookup
 from floodmark.catalog.functions.volatile import RowSeed
-from floodmark.catalog.types import Kind, SqlType
+from floodmark.catalog.types import VARCHAR, Kind, SqlType
 from floodmark.plan.expressions import (
     BoolOp,
     Call,
@@ -21,7 +21,9 @@ from floodmark.plan.expressions import (
     Expr,
     Literal,
     Now,
+    UserCall,
     Volatile,
+    walk,
 )
 from floodmark.spark.casts import print_cast
 from floodmark.spark.literals import literal, now_literal
@@ -31,14 +33,18 @@ from floodmark.spark.volatile import print_volatile
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The two texts of an expression; `error` is None when no row can be refused."""
+    """The two texts of an expression; `error` is None when no row can be refused.
+
+    `message` is the text of what functions of users in it say when they have no value.
+    """
 
     value: str
     error: str | None = None
+    message: str | None = None
 
 
 def compile(expr: Expr, now_micros: int | None = None, seed: RowSeed | None = None) -> Compiled:
-    """Return the Spark texts of an expression.
+    """Return the Spark texts of an expression, its message among them.
 
     Args:
         expr: the expression; its columns are those of the frame that evaluates the texts.
@@ -47,6 +53,19 @@ def compile(expr: Expr, now_micros: int | None = None, seed: RowSeed | None = No
             the frame. Without it each evaluation draws anew, as in a query on its own: such an
             expression must stand once in a projection of its own (`lift_volatile`).
     """
+    found = _compile(expr, now_micros, seed)
+    calls = [part for part in walk(expr) if isinstance(part, UserCall)]
+    if not calls:
+        return found
+    said = []
+    for call in reversed(dict.fromkeys(calls)):
+        operands = operands_of(call.args, [_compile(a, now_micros, seed) for a in call.args])
+        name = literal(f"{call.function}(): ", VARCHAR)
+        said.append(f"concat({name}, {call.user.print_call(operands)}.message)")
+    return replace(found, message=f"concat_ws('; ', {', '.join(said)})")
+
+
+def _compile(expr: Expr, now_micros: int | None, seed: RowSeed | None) -> Compiled:
     match expr:
         case ColumnRef():
             return Compiled(quoted(expr.name))
@@ -56,15 +75,15 @@ def compile(expr: Expr, now_micros: int | None = None, seed: RowSeed | None = No
             assert now_micros is not None, "an expression reads now()"
             return Compiled(now_literal(now_micros))
         case Cast():
-            return _cast(expr, compile(expr.operand, now_micros, seed))
+            return _cast(expr, _compile(expr.operand, now_micros, seed))
         case BoolOp():
-            return _logic(expr, [compile(a, now_micros, seed) for a in expr.args])
+            return _logic(expr, [_compile(a, now_micros, seed) for a in expr.args])
         case Case():
             return _case(expr, now_micros, seed)
         case Volatile() if seed is not None:
             return Compiled(print_volatile(expr, seed, now_micros))
         case Call():
-            parts = [compile(a, now_micros, seed) for a in expr.args]
+            parts = [_compile(a, now_micros, seed) for a in expr.args]
             return _coalesce(parts) if expr.function == "coalesce" else _call(expr, parts)
         case _:
             raise AssertionError(expr)
@@ -95,8 +114,8 @@ def _logic(expr: BoolOp, parts: Sequence[Compiled]) -> Compiled:
 
 
 def _case(expr: Case, now: int | None, seed: RowSeed | None) -> Compiled:
-    whens = [(compile(c, now, seed), compile(r, now, seed)) for c, r in expr.whens]
-    otherwise = None if expr.otherwise is None else compile(expr.otherwise, now, seed)
+    whens = [(_compile(c, now, seed), _compile(r, now, seed)) for c, r in expr.whens]
+    otherwise = None if expr.otherwise is None else _compile(expr.otherwise, now, seed)
     values, errors, fails = [], [], False
     for condition, result in whens:
         if condition.error is not None:

@@ -1,4 +1,4 @@
-"""The Delta jars: resolved once with Spark's own Ivy, then taken from the cache, offline."""
+"""Jars beside those of pyspark: resolved once with Spark's own Ivy, then taken from the cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ _MODULES = (
     "delta-kernel-unitycatalog",
 )
 # Spark ships newer ones of everything else that Delta names.
-_EXCLUDED = "com.*:*,org.*:*,javax.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*"
+_EXCLUDED = (
+    "com.fasterxml*:*,com.github*:*,com.google*:*,org.*:*,javax.*:*,commons-*:*,io.airlift:*,"
+    "io.unitycatalog:*"
+)
+LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
+"""Local files through Java: Hadoop's own class starts a `chmod` for each file that it makes."""
+_LOCAL_FILES_JAR = "com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"
 
 
 def spark_jars() -> Path:
@@ -33,24 +39,25 @@ def spark_jars() -> Path:
     return Path(next(iter(spec.submodule_search_locations))) / "jars"
 
 
-def delta_coordinates() -> tuple[str, ...]:
-    """Return the Maven coordinates of the five jars that fit the installed pyspark and Delta."""
+def coordinates() -> tuple[str, ...]:
+    """Return the Maven coordinates of the jars that fit the installed pyspark and Delta."""
     delta = version("delta-spark")
     spark = ".".join(version("pyspark").split(".")[:2])
     return (
         f"io.delta:delta-spark_{spark}_2.13:{delta}",
         *(f"io.delta:{module}:{delta}" for module in _MODULES),
+        _LOCAL_FILES_JAR,
     )
 
 
-def delta_jars(cache: Path, java: Java) -> tuple[Path, ...]:
-    """Return the paths of the Delta jars, resolving them into the cache the first time.
+def extra_jars(cache: Path, java: Java) -> tuple[Path, ...]:
+    """Return the paths of the jars for Delta and local files, resolving them the first time.
 
     The repository is Maven Central, or that of the environment's `DEFAULT_ARTIFACT_REPOSITORY`.
     Raises TransientError E0510 if they cannot be resolved.
     """
     folder = cache / "jars" / f"delta-{version('delta-spark')}-spark-{version('pyspark')}"
-    wanted = tuple(folder / _file_name(coordinate) for coordinate in delta_coordinates())
+    wanted = tuple(folder / _file_name(coordinate) for coordinate in coordinates())
     if not all(jar.is_file() for jar in wanted):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
@@ -104,7 +111,7 @@ def _run_ivy(scratch: Path, java: Java, options: tuple[str, ...]) -> tuple[list[
         *(str(java.executable), *options, "-cp", f"{spark_jars()}/*"),
         *("org.apache.spark.deploy.SparkSubmit", "--master", "local"),
         *("--conf", f"spark.jars.ivy={scratch}"),
-        *("--packages", ",".join(delta_coordinates()), "--exclude-packages", _EXCLUDED),
+        *("--packages", ",".join(coordinates()), "--exclude-packages", _EXCLUDED),
         *("--class", "floodmark.ResolveOnly", "spark-internal"),
     ]
     try:
@@ -120,5 +127,5 @@ def _run_ivy(scratch: Path, java: Java, options: tuple[str, ...]) -> tuple[list[
         output = ran.stdout
     except subprocess.TimeoutExpired:
         output = f"no answer within {RESOLVE_SECONDS} s"
-    names = [_file_name(coordinate) for coordinate in delta_coordinates()]
+    names = [_file_name(coordinate) for coordinate in coordinates()]
     return [name for name in names if not (scratch / "jars" / name).is_file()], output

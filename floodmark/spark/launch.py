@@ -12,7 +12,7 @@ from pathlib import Path
 
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.hadoop_defaults import defaults_jar
-from floodmark.spark.jars import delta_jars, spark_jars
+from floodmark.spark.jars import extra_jars, spark_jars
 from floodmark.spark.java import Java
 
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
@@ -51,6 +51,8 @@ _JVM_OPTIONS = (
     "-XX:Tier4BackEdgeThreshold=1200000",
     # Spark loads classes worth this much; below it, collections start for their sake alone.
     "-XX:MetaspaceSize=256m",
+    # Pages of 2 MiB (`spark.buffer.pageSize`) are half of what would be a humongous object.
+    "-XX:G1HeapRegionSize=8m",
     # A server out of memory answers nothing; a dead one is restarted.
     "-XX:+ExitOnOutOfMemoryError",
 )
@@ -73,11 +75,12 @@ logger.native.level = error
 def server_environment(token: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment of the server process: without foreign Spark settings.
 
-    Functions of users run in this installation's Python.
+    Functions of users run in this installation's Python. Java takes the encoding of file names
+    from the locale, and refuses names that it cannot write.
     """
     kept = {k: v for k, v in environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-    python = {"PYSPARK_PYTHON": sys.executable}
-    return {**kept, **python, TOKEN_VARIABLE: token, "SPARK_LOCAL_IP": "127.0.0.1"}
+    own = {"PYSPARK_PYTHON": sys.executable, "LC_ALL": "C.UTF-8"}
+    return {**kept, **own, TOKEN_VARIABLE: token, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 def server_command(
@@ -108,9 +111,9 @@ def server_command(
 
 
 def server_class_path(cache: Path, java: Java) -> str:
-    """Return the class path of a server, with Delta's jars resolved the first time."""
-    spark, delta = spark_jars(), delta_jars(cache, java)
-    return ":".join(map(str, [*defaults_jar(cache, spark), spark / "*", *delta]))
+    """Return the class path of a server; what pyspark lacks is resolved the first time."""
+    spark, extra = spark_jars(), extra_jars(cache, java)
+    return ":".join(map(str, [*defaults_jar(cache, spark), spark / "*", *extra]))
 
 
 def archive_path(cache: Path, java: Java, class_path: str) -> Path:

@@ -1,4 +1,4 @@
-"""Python functions of users in a Spark session: Arrow batches in, pairs of value and error out.
+"""Python functions of users in a Spark session: Arrow batches in, value, error and message out.
 
 A function is known to a session by a digest of its definition. Spark takes all of them for
 deterministic, so that a value and its error, printed one after the other, are one evaluation; what
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.functions.model import RowError
+from floodmark.catalog.functions.user import CallError
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan.expressions import Expr, UserCall, walk
 from floodmark.spark.types import spark_type
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-ERROR_FIELD = "error"
 _ARROW: Mapping[Kind, str] = {
     Kind.BOOLEAN: "bool",
     Kind.SMALLINT: "int16",
@@ -48,7 +47,7 @@ def register(spark: SparkSession, exprs: Iterable[Expr]) -> None:
     for call in calls.values():
         function = call.user
         _ship(function.callable)
-        result = f"struct<value:{spark_type(function.gives)},{ERROR_FIELD}:int>"
+        result = f"struct<value:{spark_type(function.gives)},error:int,message:string>"
         batch = _batch_form(function.compute, function.takes, function.gives)
         spark.udf.register(function.spark_name, arrow_udf(batch, result))
 
@@ -83,15 +82,22 @@ def _batch_form(
         rows = zip(*columns, strict=True) if types else ((),) * len(given[0])
         values: list[Any] = []
         errors: list[int | None] = []
+        messages: list[str | None] = []
         for row in rows:
             try:
                 values.append(to_arrow(compute(*row), result))
                 errors.append(None)
-            except RowError as refused:
+                messages.append(None)
+            except CallError as refused:
                 values.append(None)
                 errors.append(int(refused.code))
-        fields = [pa.array(values, arrow_type(result)), pa.array(errors, pa.int32())]
-        return pa.StructArray.from_arrays(fields, names=["value", ERROR_FIELD])
+                messages.append(refused.message)
+        parts = {
+            "value": pa.array(values, arrow_type(result)),
+            "error": pa.array(errors, pa.int32()),
+            "message": pa.array(messages, pa.string()),
+        }
+        return pa.StructArray.from_arrays(list(parts.values()), names=list(parts))
 
     # Spark looks at the hints to tell what kind of function it is.
     import pyarrow as pa

@@ -26,7 +26,7 @@ from warehouses import Site
 from floodmark.api import Floodmark
 from floodmark.runtime.equivalence import compare, compares
 from floodmark.spark.cache import cache_folder
-from floodmark.spark.jars import delta_jars
+from floodmark.spark.jars import extra_jars
 from floodmark.spark.java import find_java
 
 pytestmark = pytest.mark.spark
@@ -141,7 +141,7 @@ def test_delta_spark_and_deltalake_read_the_same_rows(fm: Floodmark) -> None:
 def read_by_delta_spark(root: Path, names: Sequence[str]) -> Any:
     """Read tables in a process that knows Spark and Delta and nothing of the engine."""
     java = find_java()
-    jars = ",".join(map(str, delta_jars(cache_folder(), java)))
+    jars = ",".join(map(str, extra_jars(cache_folder(), java)))
     # This process' variables would make it a client of the engine's server.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SPARK_")}
     done = subprocess.run(
