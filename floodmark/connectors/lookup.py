@@ -77,6 +77,10 @@ class Lookup:
         """Say nothing: what was fetched is stored."""
         return None
 
+    def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
+        """Return the splits: there are none."""
+        return splits
+
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> Iterator[Values]:
         """Yield the typed rows of the keys, in a fixed order, and their number within the key.
 
