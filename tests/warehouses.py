@@ -45,6 +45,10 @@ REGROUPED = """
 CREATE MATERIALIZED VIEW st2 AS
 SELECT sum(n) AS n, max(mean) AS worst, count(*) AS groups FROM st;
 """
+RECOMPUTED = """
+CREATE MATERIALIZED VIEW f WITH (refresh = 'full') AS
+SELECT k, count(*) AS n, now() AS at, 10 / (max(v) - 7) AS q FROM s GROUP BY k;
+"""
 PROJECTED = "CREATE MATERIALIZED VIEW p AS SELECT id, k || '!' AS kk FROM s WHERE v > 2;"
 WINDOWED = """
 CREATE MATERIALIZED VIEW h AS

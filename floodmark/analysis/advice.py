@@ -14,6 +14,7 @@ from floodmark.analysis.determinism import determinism
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.labels import labels_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.analysis.refresh import follows_time
 from floodmark.catalog.functions import Determinism, lookup
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import ChangelogMode
@@ -61,7 +62,7 @@ def _growing_state(plan: AnalysedPlan) -> Notes:
     labels = labels_of(plan.root)
     notes = []
     for node in plan.nodes:
-        if not isinstance(node, n.Aggregate) or not node.group:
+        if not isinstance(node, n.Aggregate) or not node.group or not plan[node].state:
             continue
         below = plan[node.input]
         carried = {w.column for w in below.watermarks}
@@ -119,6 +120,13 @@ def _asks_one_row(node: n.Join, plan: AnalysedPlan) -> bool:
     read = frozenset[str]() if node.residual is None else columns_of(node.residual)
     reduces = node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI)
     return one or (reduces and not read & set(node.right.names))
+
+
+def _refreshed(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if not found.refreshes or found.plan is None:
+        return ()
+    when = "every epoch" if follows_time(found.plan) else "an epoch that changes an input"
+    return (Note("A107", f"{when} reads all rows of its inputs again: refresh = 'full'"),)
 
 
 def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
@@ -210,8 +218,8 @@ def _is_on(found: AnalysedObject, option: str) -> bool:
 
 
 _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
-    _late_rows, _upstream, _ingested, _several_writers, _clock_options, _filtered_changes,
-    _no_snapshot,
+    _late_rows, _refreshed, _upstream, _ingested, _several_writers, _clock_options,
+    _filtered_changes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[AnalysedPlan], Notes], ...] = (
     _growing_state, _arrangements, _one_group, _cross_joins, _reads_now, _volatile, _lookups,

@@ -122,8 +122,10 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
     notes = advise(found, pipeline)
     if found.plan is None:
         return _declaration(found, pipeline, notes)
-    beside = _beside(found.plan) if found.kind is Kind.MATERIALIZED_VIEW else None
-    place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), found.name, beside,
+    keeps = found.kind is Kind.MATERIALIZED_VIEW and not found.refreshes
+    beside = _beside(found.plan) if keeps else None
+    owner = None if found.refreshes else found.name
+    place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), owner, beside,
                   stores=found.kind is not Kind.SINK)  # fmt: skip
     nodes = tuple(_node(node, place, pipeline) for node in found.plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
@@ -228,7 +230,8 @@ def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str],
         case Kind.VIEW:
             return ("View", found.name), ("not stored",)
         case _:
-            return ("Materialize", found.name), ("conflict behaviour: no check",)
+            refreshed = ("refreshed in full",) if found.refreshes else ()
+            return ("Materialize", found.name), ("conflict behaviour: no check", *refreshed)
 
 
 def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...]) -> Explanation:

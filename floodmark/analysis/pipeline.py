@@ -10,6 +10,12 @@ from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.emit_on_close import emit_on_close
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.ndu import Root, mode_of, resolve
+from floodmark.analysis.refresh import (
+    check_repeatable,
+    recomputed,
+    refreshes,
+    refuse_on_close,
+)
 from floodmark.analysis.sinks import check_sole_writer, fit_to_target
 from floodmark.analysis.supported import check_options, check_supported
 from floodmark.catalog.catalog import Catalog
@@ -71,6 +77,11 @@ class AnalysedObject:
     def emits_on_close(self) -> bool:
         """Tell whether each of its rows is emitted once, when the watermark has passed."""
         return bool(getattr(self.object.statement, "emit_on_window_close", False))
+
+    @property
+    def refreshes(self) -> bool:
+        """Tell whether it is a view whose rows are recomputed instead of kept incremental."""
+        return refreshes(self.object)
 
     @property
     def fingerprint(self) -> str:
@@ -244,14 +255,20 @@ def _view(
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
     on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close
+    if on_close and refreshes(declared):
+        refuse_on_close(statement)
     plan = plan_of(unordered(node), on_close=on_close, statement=statement)
     notes: tuple[str, ...] = ()
-    if isinstance(statement, s.CreateMaterializedView):
+    if refreshes(declared):
+        plan = recomputed(plan)
+        if runs:
+            check_repeatable(plan)
+    elif isinstance(statement, s.CreateMaterializedView):
         root = Root(plan[plan.root].stream_key, stores=True)
         resolved = resolve(plan, root, mode_of(declared), statement)
         plan, notes = resolved.plan, resolved.notes
     if runs:
-        check_supported(plan)
+        check_supported(plan, refreshes=refreshes(declared))
     _check_names(declared, plan)
     relation = _relation_of(declared, plan)
     return AnalysedObject(declared, relation, plan=plan, reads=_reads(plan), notes=notes)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.determinism import determinism, is_deterministic, reads_now
 from floodmark.analysis.expressions_of import expressions_of
+from floodmark.analysis.ndu.culprits import is_volatile
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
+from floodmark.analysis.refresh import OPTION as REFRESH
+from floodmark.analysis.refresh import parse_refresh
 from floodmark.analysis.state import rereadable
 from floodmark.catalog.functions import WINDOWS, aggregate_for
-from floodmark.catalog.objects import CatalogObject
+from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr, UserCall, walk
@@ -27,6 +30,9 @@ def check_options(found: CatalogObject) -> None:
         if option.name.lower() == OPTION:
             parse_mode(option)
             continue
+        if option.name.lower() == REFRESH and found.kind is Kind.MATERIALIZED_VIEW:
+            parse_refresh(option)
+            continue
         raise NotSupported(
             "E0354",
             f"the option {option.name} is not available yet",
@@ -35,17 +41,29 @@ def check_options(found: CatalogObject) -> None:
         )
 
 
-def check_supported(plan: AnalysedPlan) -> None:
-    """Raise E0350 for the first operator that cannot be kept incremental yet."""
+def check_supported(plan: AnalysedPlan, *, refreshes: bool = False) -> None:
+    """Raise E0350 for the first operator that cannot be kept incremental yet.
+
+    What a view that `refreshes` evaluates needs no incremental form, only operators that run.
+    """
     for node in plan.nodes:
-        reason = _loose(node, plan) or _reason(node)
+        reason = (None if refreshes else _loose(node, plan)) or _reason(node)
         if reason is not None:
             raise NotSupported(
                 "E0350",
                 f"{reason} cannot be kept incremental yet",
                 span=node.span,
-                hint="a SELECT on its own can use it: floodmark sql",
+                hint=_remedy(node),
             )
+
+
+def _remedy(node: n.Node) -> str:
+    if isinstance(node, n.LookupJoin) and node.residual is not None and is_volatile(node.residual):
+        return "compute it in a view below, as a column, and compare that; or make the join inner"
+    alone = "a SELECT on its own can use it: floodmark sql"
+    if any(reads_now(e) for e in expressions_of(node)):
+        return f"{alone}; a materialized view WITH (refresh = 'full') recomputes it in each epoch"
+    return alone
 
 
 def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:

@@ -42,12 +42,15 @@ class Difference:
 def compares(found: AnalysedObject) -> bool:
     """Tell whether the rows follow from the inputs at the cut alone.
 
-    What waits for a watermark, depends on now or is evaluated once does not.
+    What waits for a watermark, depends on now or is evaluated once does not; what is recomputed in
+    each epoch does, now included.
     """
     if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.emits_on_close:
         return False
     nodes = found.plan.nodes
-    again = all(is_deterministic(e) for node in nodes for e in expressions_of(node))
+    again = found.refreshes or all(
+        is_deterministic(e) for node in nodes for e in expressions_of(node)
+    )
     return again and not any(isinstance(node, _WITH_TIME) for node in nodes)
 
 

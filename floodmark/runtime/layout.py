@@ -54,14 +54,14 @@ def state_table(found: AnalysedObject, name: str) -> str:
 
 def own_aggregate(found: AnalysedObject) -> n.Aggregate | None:
     """Return the aggregate whose accumulators are hidden columns of the object's own table."""
-    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None:
+    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.refreshes:
         return None
     return own_table(found.plan.root)
 
 
 def own_node(found: AnalysedObject) -> n.TopN | n.OverWindow | None:
     """Return the node in an order of rows whose rows are the object's own."""
-    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None:
+    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.refreshes:
         return None
     return own_rows(found.plan.root)
 

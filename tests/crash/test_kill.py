@@ -14,6 +14,7 @@ from warehouses import (
     NAMES,
     NOW,
     READINGS,
+    RECOMPUTED,
     SUNK,
     Site,
     contents,
@@ -109,7 +110,7 @@ def small(
     """Return a source with late rows, a join with dead letters, an aggregate, a table fed."""
     site = Site(tmp_path_factory.mktemp("small"), sessions)
     put(site.landing, "1", readings(0, 30))
-    site.define(READINGS, NAMES, JOINED, GROUPED, SUNK)
+    site.define(READINGS, NAMES, JOINED, GROUPED, RECOMPUTED, SUNK)
     with site.connect() as fm:
         fm.execute("INSERT INTO d VALUES ('a', 'Alpha'), ('z', 'Zeta')")
         fm.execute("INSERT INTO t (k, n) VALUES ('q', 1)")

@@ -15,6 +15,7 @@ from warehouses import (
     NAMES,
     PROJECTED,
     READINGS,
+    RECOMPUTED,
     REGROUPED,
     SUNK,
     WINDOWED,
@@ -61,7 +62,8 @@ def _different(found: Sequence[Replayed]) -> list[Replayed]:
 
 @pytest.mark.long
 def test_every_epoch_of_every_kind_of_object_is_the_same_again(site: Site) -> None:
-    site.define(READINGS, NAMES, JOINED, GROUPED, REGROUPED, PROJECTED, WINDOWED, SUNK, VOLATILE)
+    texts = (NAMES, JOINED, GROUPED, REGROUPED, RECOMPUTED, PROJECTED, WINDOWED, SUNK, VOLATILE)
+    site.define(READINGS, *texts)
     put(site.landing, "000", readings(0, 20))
     with site.connect() as fm:
         fm.advance()

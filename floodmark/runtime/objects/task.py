@@ -67,7 +67,7 @@ class Work:
             self.before,
             self.after,
             self.now,
-            fills=found.key in self.created,
+            fills=found.key in self.created or found.refreshes,
             origin=Origin(self.seed, found.key),
         )
 

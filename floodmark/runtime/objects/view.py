@@ -1,8 +1,9 @@
-"""A materialized view in an epoch: the changes of its plan."""
+"""A materialized view in an epoch: the changes of its plan, or of its recomputed rows."""
 
 from __future__ import annotations
 
 from floodmark.runtime.evaluation import Evaluation
+from floodmark.runtime.objects import refreshed
 from floodmark.runtime.objects.task import Task
 from floodmark.storage.epoch_log import ObjectRecord
 
@@ -11,6 +12,8 @@ def advance(task: Task) -> ObjectRecord:
     """Compute, write and commit what the epoch changes in a view."""
     found = task.found
     assert found.plan is not None
+    if found.refreshes:
+        return refreshed.advance(task)
     inputs = task.work.inputs(task.tables, found)
     stages = task.stages(found)
     root = found.plan.root

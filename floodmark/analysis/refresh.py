@@ -1,0 +1,87 @@
+"""`WITH (refresh = 'full')`: a view that is recomputed instead of kept incremental.
+
+Its rows are the query's over all rows of its inputs, at the epoch's time; what differs from its
+stored rows is its changelog. So nothing has to be taken back as it was given out, and an expression
+may be stable within an epoch only. What is to be evaluated once cannot be recomputed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.determinism import determinism, reads_now
+from floodmark.analysis.expressions_of import expressions_of
+from floodmark.catalog.functions import Determinism
+from floodmark.catalog.objects import CatalogObject, Kind
+from floodmark.changelog import ChangelogMode
+from floodmark.errors import BindError, NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import Expr, UserCall, walk
+from floodmark.plan.printing import to_text
+from floodmark.sql import statements as s
+
+OPTION = "refresh"
+FULL = "full"
+
+
+def refreshes(found: CatalogObject) -> bool:
+    """Tell whether an object is a view that is recomputed."""
+    return found.kind is Kind.MATERIALIZED_VIEW and found.option(OPTION) is not None
+
+
+def parse_refresh(option: s.Option) -> None:
+    """Raise E0328 for a value of the option that is none."""
+    if option.value.lower() != FULL:
+        raise BindError(
+            "E0328",
+            f"refresh = '{option.value}' is not available: there is 'full'",
+            span=option.span,
+            hint="leave it out: the view is then kept incremental",
+        )
+
+
+def refuse_on_close(statement: s.Definition) -> None:
+    """Raise E0315 for a view that emits on window close and asks to be recomputed."""
+    raise NotSupported(
+        "E0315",
+        "EMIT ON WINDOW CLOSE gives each row once, and refresh = 'full' recomputes all rows",
+        span=statement.span,
+        hint="leave one of them out",
+    )
+
+
+def recomputed(plan: AnalysedPlan) -> AnalysedPlan:
+    """Return the plan of a view that is recomputed: no state, any row may go, no watermark."""
+    properties = {node: replace(known, state=()) for node, known in plan.properties.items()}
+    top = properties[plan.root]
+    properties[plan.root] = replace(top, mode=ChangelogMode.RETRACT, watermarks=())
+    return AnalysedPlan(plan.root, properties)
+
+
+def follows_time(plan: AnalysedPlan) -> bool:
+    """Tell whether the rows change with the epoch's time, whatever the inputs do."""
+    return any(reads_now(e) for node in plan.nodes for e in expressions_of(node))
+
+
+def is_repeatable(expr: Expr) -> bool:
+    """Tell whether an expression has one value per row in an epoch, however often evaluated."""
+    if any(isinstance(part, UserCall) for part in walk(expr)):
+        return determinism(expr) is Determinism.DETERMINISTIC
+    return determinism(expr) is not Determinism.VOLATILE
+
+
+def check_repeatable(plan: AnalysedPlan) -> None:
+    """Raise E0329 for the first operator that cannot be done again over the same rows."""
+    for node in plan.nodes:
+        loose = next((e for e in expressions_of(node) if not is_repeatable(e)), None)
+        what = None if loose is None else f"{to_text(loose)} is evaluated once per row, and"
+        if isinstance(node, n.LookupJoin):
+            what = "a lookup is made once per row, and"
+        if what is not None:
+            raise NotSupported(
+                "E0329",
+                f"{what} cannot be recomputed with refresh = 'full'",
+                span=node.span,
+                hint="leave refresh out, or compute it in a view below and read that",
+            )
