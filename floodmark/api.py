@@ -33,6 +33,7 @@ from floodmark.runtime.settings import (
     retention_of,
 )
 from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
+from floodmark.runtime.sizes import TableSize, sizes_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
@@ -237,7 +238,7 @@ class Floodmark:
             case s.AlterResume():
                 return suspension.run_resume(statement, self.scheduler)
             case s.Explain():
-                return explain_result(statement, self.deployed)
+                return explain_result(statement, self.deployed, self.sizes)
             case s.Show() | s.Describe():
                 return show(statement, self.deployed, self._settings)
             case s.SetOption():
@@ -362,3 +363,11 @@ class Floodmark:
     def has_new(self) -> bool:
         """Tell whether a run would do anything; needs no Spark."""
         return self.scheduler.has_new()
+    def sizes(self, name: str) -> tuple[TableSize, ...]:
+        """Return an object's tables, its operators' state included, with rows and bytes.
+
+        As of the newest sealed epoch, from file lists: without Spark.
+        """
+        found = self.find(name)
+        return sizes_of(found, self.store, self.status().get(found.object.target or found.key))
+

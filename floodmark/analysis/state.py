@@ -16,6 +16,7 @@ from floodmark.catalog.functions import aggregate_for
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall, ColumnRef
+from floodmark.plan.printing import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,26 @@ class StateTable:
     role: str
     key: tuple[str, ...]
     cleaned_by: str | None = None
+
+    @property
+    def cleaning(self) -> str:
+        """Return in words what removes its rows."""
+        if self.cleaned_by is not None:
+            return f"watermark of {shown(self.cleaned_by)}"
+        return _CLEANING[self.role]
+
+
+_CLEANING = {
+    "accumulators": "the group's end",
+    "distinct values": "the value's end",
+    "input arrangement": "the row's end",
+    "stored values": "the row's end",
+    "looked-up rows": "the row's end",
+    "first rows": "rows that come before",
+    "an epoch's rows": "the next epoch",
+    "an epoch's fetched rows": "the next epoch",
+    "rows": "the watermark",
+}
 
 
 def derive(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,6 +29,7 @@ HELP = """Show how an object or query is computed: keys, changelog modes, waterm
   floodmark explain "SELECT count(*) FROM orders"
   floodmark explain "CREATE MATERIALIZED VIEW v AS SELECT …"
   floodmark explain orders_per_hour --json
+  floodmark explain orders_per_hour --state     and its tables: what for, cleaned by what, how large
 
 Names are looked up in the pipeline files, deployed or not, and among what statements created; an
 object that the files no longer have is explained as it is deployed. SQL has the
@@ -44,6 +44,9 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     what: Annotated[str, typer.Argument(metavar="NAME|SQL", help="An object, or SQL text.")],
+    state: Annotated[
+        bool, typer.Option("--state", help="Show the tables at rest, with rows and bytes.")
+    ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,
@@ -51,8 +54,18 @@ def explain(
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
     with connected(settings) as connection:
+        from floodmark.runtime.show import explained
+
         found = explanation(connection, settings, what)
-        typer.echo(json.dumps(found.as_dict()) if settings.json else str(found))
+        sizes = connection.sizes(what) if state and _is_deployed(connection, what) else ()
+        typer.echo(explained(found, sizes, as_json=settings.json))
+
+
+def _is_deployed(connection: Floodmark, name: str) -> bool:
+    from floodmark.catalog.objects import Kind, key_of
+
+    known = connection.deployed.pipeline.objects
+    return name in known or key_of(name, Kind.SINK) in known
 
 
 def explanation(connection: Floodmark, settings: Settings, what: str) -> Explanation:

@@ -18,7 +18,7 @@ from floodmark.cli.options import (
     WaitOption,
     WarehouseOption,
 )
-from floodmark.cli.rendering import cell, columns, duration
+from floodmark.cli.rendering import cell, columns, duration, size
 from floodmark.cli.run import lag, record_json
 from floodmark.cli.session import connected
 from floodmark.errors import FloodmarkError
@@ -88,8 +88,8 @@ def _input(connection: Floodmark) -> str:
 
 
 def objects_table(connection: Floodmark) -> str:
-    """Return a line per object: kind, state, rows at rest, watermark and lag."""
-    from floodmark.runtime.layout import stored_rows
+    """Return a line per object: kind, state, rows and bytes at rest, watermark and lag."""
+    from floodmark.runtime.sizes import total
 
     records = connection.status()
     objects = connection.deployed.pipeline.objects
@@ -97,16 +97,28 @@ def objects_table(connection: Floodmark) -> str:
     rows = []
     for key, found in objects.items():
         record = records.get(key)
-        count = stored_rows(connection.store, found, record)
+        sizes = connection.sizes(key)
+        rows_at_rest, bytes_at_rest = total(sizes, state=False)
+        state_rows, state_bytes = total(sizes, state=True)
         mark = record.watermark if record is not None else None
         rows.append([
             found.name, found.kind.value, state(connection, key, record),
-            str(found.relation.mode), "" if count is None else f"{count:,}",
+            str(found.relation.mode), _count(rows_at_rest), _size(bytes_at_rest),
+            _count(state_rows), _size(state_bytes),
             "" if mark is None else cell(mark),
             lag(record, now) if record is not None else "",
         ])  # fmt: skip
-    headers = ["object", "kind", "state", "mode", "rows", "watermark", "lag"]
-    return columns(headers, rows, right=["rows"])
+    numbers = ["rows", "size", "state rows", "state size"]
+    headers = ["object", "kind", "state", "mode", *numbers, "watermark", "lag"]
+    return columns(headers, rows, right=numbers)
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _size(number: int | None) -> str:
+    return "" if number is None else size(number)
 
 
 def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
@@ -148,19 +160,25 @@ def _timings_table(connection: Floodmark) -> str:
 
 
 def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
-    from floodmark.runtime.layout import stored_rows
+    from floodmark.runtime.sizes import total
 
     head = connection.scheduler.log.head()
     records = connection.status()
     objects = []
     for key, found in connection.deployed.pipeline.objects.items():
         record = records.get(key)
+        sizes = connection.sizes(key)
+        (rows, bytes_), (state_rows, state_bytes) = (total(sizes, state=s) for s in (False, True))
         objects.append({
             "object": found.name,
             "kind": found.kind.value,
             "state": state(connection, key, record),
             "mode": str(found.relation.mode),
-            "rows": stored_rows(connection.store, found, record),
+            "rows": rows,
+            "bytes": bytes_,
+            "state_rows": state_rows,
+            "state_bytes": state_bytes,
+            "tables": [t.as_dict() for t in sizes],
             **({} if record is None else {"last": record_json(record)}),
         })  # fmt: skip
     out: dict[str, Any] = {

@@ -91,6 +91,11 @@ def late_schema(found: AnalysedObject) -> Schema:
     return (*current_schema(found), Field(WATERMARK, VARCHAR))
 
 
+def expires_dead_letters(found: AnalysedObject) -> bool:
+    """Tell whether dead letters end with the retention; a view's live as long as their rows."""
+    return found.kind in (Kind.SOURCE, Kind.TABLE) and not found.feeders
+
+
 def beside(found: AnalysedObject, name: str) -> str:
     """Return the name of an engine's column in a companion, next to those of the object.
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
-from floodmark.catalog.objects import Kind
 from floodmark.changelog import EPOCH, WEIGHT
 from floodmark.errors import FloodmarkError
 from floodmark.runtime import layout
@@ -131,9 +130,9 @@ def _horizon(scheduler: Scheduler, oldest: int, limit: datetime) -> _Horizon:
 
 
 def _histories(found: AnalysedObject) -> list[str]:
-    """Return the tables whose rows expire; a view's dead letters live as long as its rows."""
+    """Return the tables whose rows expire."""
     names = [layout.changes_table(found), layout.late_table(found)]
-    if found.kind in (Kind.SOURCE, Kind.TABLE) and not found.feeders:
+    if layout.expires_dead_letters(found):
         names.append(layout.dead_letter_table(found))
     return names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from floodmark.analysis.explain import Explanation, explain_object, explain_plan
 from floodmark.analysis.pipeline import plain_views, plan_of
@@ -15,8 +15,11 @@ from floodmark.plan.build import build_query
 from floodmark.runtime.deployment import Deployed, plan_statement
 from floodmark.runtime.results import Result, text_result
 from floodmark.runtime.settings import check_setting
+from floodmark.runtime.sizes import TableSize, as_text
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
+
+Sizes = Callable[[str], Sequence[TableSize]]
 
 
 def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[str, str]) -> Result:
@@ -67,16 +70,27 @@ def _names(statement: s.Show, deployed: Deployed) -> list[str]:
     return [o.name for o in found if pattern.fullmatch(o.name)]
 
 
-def explain_result(statement: s.Explain, deployed: Deployed) -> Result:
-    """Return the lines of an EXPLAIN statement."""
+def explain_result(statement: s.Explain, deployed: Deployed, sizes: Sizes) -> Result:
+    """Return the lines of an EXPLAIN statement; `sizes` measures the tables of an object."""
     if statement.name is not None:
-        found = explain_name(qualified(statement.name), deployed, statement.name.span)
+        name = qualified(statement.name)
+        found = explain_name(name, deployed, statement.name.span)
     else:
         assert statement.statement is not None
+        name = ""
         found = explain_statement(statement.statement, deployed)
+    measured = sizes(name) if statement.state and name else ()
     as_json = statement.format is s.ExplainFormat.JSON
-    text = json.dumps(found.as_dict(), indent=2) if as_json else str(found)
+    text = explained(found, measured, as_json=as_json)
     return text_result("EXPLAIN", ("QUERY PLAN",), ((line,) for line in text.split("\n")))
+
+
+def explained(found: Explanation, sizes: Sequence[TableSize], *, as_json: bool) -> str:
+    """Return the text of an explanation, and of the tables that are at rest for it."""
+    if as_json:
+        tables = {"tables": [t.as_dict() for t in sizes]} if sizes else {}
+        return json.dumps(found.as_dict() | tables, indent=2)
+    return f"{found}\n\n{as_text(sizes)}" if sizes else str(found)
 
 
 def explain_name(name: str, deployed: Deployed, span: Span | None = None) -> Explanation:

@@ -181,6 +181,11 @@ def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
     doctor = json.loads(call("doctor", "--json").stdout)
     assert {c["state"] for c in doctor if c["name"] == "dead letters"} == {"warn"}
     assert call("report", "--out", "r.html", "--samples").exit_code == 0
+    (squares,) = [o for o in json.loads(call("status", "--json").stdout)["objects"]
+                  if o["object"] == "squares"]  # fmt: skip
+    assert squares["rows"] == 2 and squares["bytes"] > 0 and squares["state_rows"] is None
+    assert {t["role"]: t["rows"] for t in squares["tables"]} == {"rows": 2, "dead letters": 1}
+    assert "public/squares" in call("explain", "squares", "--state").stdout
     (project / "landing").rename(project / "gone")
     shown = call("status")
     assert shown.exit_code == 0 and "squares" in shown.stdout and "E0475" in shown.stdout

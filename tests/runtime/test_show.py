@@ -5,6 +5,7 @@ None of them needs Spark.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,20 @@ def test_show_names_what_it_is_asked_for(fm: Floodmark) -> None:
     with pytest.raises(NotSupported, match="SHOW JOBS") as refused:
         fm.execute("SHOW JOBS")
     assert refused.value.code == "E0382"
+
+
+def test_explain_state_lists_what_is_at_rest(fm: Floodmark) -> None:
+    fm.execute("CREATE MATERIALIZED VIEW d AS SELECT count(DISTINCT a + 1) AS n FROM t")
+    plain, listed = (_names(fm, sql) for sql in ("EXPLAIN d", "EXPLAIN (STATE) d"))
+    assert listed[: len(plain)] == plain
+    tables = [" ".join(str(line).split()) for line in listed[len(plain) + 2 :]]
+    assert tables[0].startswith("public/d rows, accumulators its changes 1 ")
+    assert "_state/public/d/r1_values0 distinct values of r1 _counted the value's end - -" in tables
+    sizes = {t.table: t.rows for t in fm.sizes("d")}
+    assert sizes["public/d"] == 1 and sizes["_state/public/d/r1_values0"] is None
+    (text,) = zip(*fm.execute("EXPLAIN (FORMAT JSON, STATE) d").rows, strict=True)
+    assert json.loads("\n".join(text))["tables"][0]["cleaned_by"] == "its changes"
+    assert "table" not in " ".join(map(str, _names(fm, "EXPLAIN (STATE) SELECT 1 AS a")))
 
 
 def test_a_setting_that_nothing_follows_from_is_said_to_be_one(fm: Floodmark) -> None:
