@@ -35,6 +35,7 @@ from floodmark.runtime.settings import (
 from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.runtime.sizes import TableSize, sizes_of
 from floodmark.runtime.summary import EpochSummary
+from floodmark.runtime.watch import check_kept
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
@@ -327,14 +328,8 @@ class Floodmark:
         Without an epoch, all that is kept; after one whose next is not kept any more, E0413.
         """
         found = self.find(name)
-        oldest = self.scheduler.kept.read().oldest
-        if after is not None and after + 1 < oldest and not found.append_only:
-            raise DataError(
-                "E0413",
-                f"the changes of {found.name} after epoch {after} are not kept any more",
-                hint=f"the oldest epoch that is kept is {oldest}: read {found.name} at epoch "
-                f"{oldest} and its changes after that",
-            )
+        if after is not None:
+            check_kept(found, after, self.scheduler)
         where = "" if after is None else f" WHERE {beside(found, 'epoch')} > {int(after)}"
         return self.sql(f'SELECT * FROM "{found.key}__changes"{where}')
 
@@ -360,9 +355,6 @@ class Floodmark:
         """Return the newest record of every object, without Spark."""
         return self.scheduler.cut().records
 
-    def has_new(self) -> bool:
-        """Tell whether a run would do anything; needs no Spark."""
-        return self.scheduler.has_new()
     def sizes(self, name: str) -> tuple[TableSize, ...]:
         """Return an object's tables, its operators' state included, with rows and bytes.
 
@@ -371,3 +363,6 @@ class Floodmark:
         found = self.find(name)
         return sizes_of(found, self.store, self.status().get(found.object.target or found.key))
 
+    def has_new(self) -> bool:
+        """Tell whether a run would do anything; needs no Spark."""
+        return self.scheduler.has_new()

@@ -9,7 +9,19 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from floodmark.cli import demo, doctor, explain, plan, replay, report, run, server, sql, status
+from floodmark.cli import (
+    demo,
+    doctor,
+    explain,
+    plan,
+    replay,
+    report,
+    run,
+    server,
+    sql,
+    status,
+    watch,
+)
 from floodmark.cli.options import AsJson, Pipelines, Wait, Warehouse
 
 HELP = """Streaming-database semantics on a lakehouse: SQL files in, Delta tables out.
@@ -27,7 +39,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (demo, plan, run, sql, explain, status, doctor, replay, report):
+for module in (demo, plan, run, sql, explain, status, watch, doctor, replay, report):
     module.register(app)
 app.add_typer(server.app, name="server")
 
@@ -58,7 +70,9 @@ def shared(
     values: dict[str, Any] = {
         "warehouse": str(warehouse), "pipelines": str(pipelines), "wait": wait, "as_json": as_json,
     }  # fmt: skip
-    commands = ("demo", "plan", "run", "sql", "explain", "status", "doctor", "replay", "report")
+    commands = (
+        "demo", "plan", "run", "sql", "explain", "status", "watch", "doctor", "replay", "report",
+    )  # fmt: skip
     context.default_map = {
         **dict.fromkeys(commands, values),
         "server": {"status": values, "stop": values},
