@@ -15,7 +15,7 @@ from floodmark.analysis.ndu import with_default
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind, key_of
-from floodmark.errors import DataError, NotSupported, UserError
+from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
 from floodmark.runtime import deployment, statements, suspension, system
 from floodmark.runtime.deployment import Deployed, Desired, Plan
@@ -210,13 +210,36 @@ class Floodmark:
         on_progress: Progressed | None = None,
         select: Collection[str] | None = None,
     ) -> Iterator[EpochSummary]:
-        """Yield each epoch as it is sealed; `on_progress` hears of each object before that."""
+        """Yield each epoch as it is sealed; `on_progress` hears of each object before that.
+
+        A local server that dies is started again and its epoch resumed, once an epoch; E0511 where
+        it dies twice, and where the server is not this machine's.
+        """
         self.scheduler.on_progress = on_progress
         chosen = None if select is None else [self.find(name).key for name in select]
+        left, restarted_in = max_epochs, -1
         try:
-            yield from self.scheduler.epochs(max_epochs, now, chosen)
+            while True:
+                try:
+                    for summary in self.scheduler.epochs(left, now, chosen):
+                        left = None if left is None else left - 1
+                        yield summary
+                    return
+                except TransientError as error:
+                    sealed = self.scheduler.log.head().sealed
+                    if error.code != "E0511" or not self._is_local or restarted_in == sealed:
+                        raise
+                    restarted_in = sealed
+                    self.close()
+                    text = f"{error.message}: it is started again and the epoch resumed"
+                    self.scheduler.log.record("note", self.clock.now(), text)
         finally:
             self.scheduler.on_progress = None
+
+    @property
+    def _is_local(self) -> bool:
+        """Tell whether the sessions are this connection's own, of a server that it may start."""
+        return self._shared is None and (self._config or default_config()).remote is None
 
     def execute(self, sql: str) -> Result:
         """Execute one statement; DML and DDL return when their epoch is sealed."""

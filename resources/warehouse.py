@@ -52,11 +52,12 @@ class Warehouse(ConfigurableResource):
     def pipeline(self) -> Pipeline:
         """Return the objects of the files and those that statements created; no Spark.
 
-        The files are analysed anew, so that every object knows its place in them.
+        The files are analysed anew, so that every object knows its place in them. E0365 where there
+        is no folder, and nothing is deployed without one.
         """
         folder = Path(self.pipelines)
-        desired = deployment.read_files(folder) if folder.is_dir() else Desired(())
         with connect(self.root, clock=self.clock) as floodmark:
             objects = floodmark.deployed.catalog.objects.items()
+            desired = Desired(()) if objects and not folder.is_dir() else floodmark.read(folder)
         created = {key: found for key, found in objects if found.origin is Origin.STATEMENT}
         return deployment.plan_files(desired, Deployed(0, Pipeline(Catalog(created)))).pipeline

@@ -85,6 +85,7 @@ def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
     yield _writable(connection)
     yield _disk(connection)
     yield _guarded("pipelines", lambda: _pipelines(connection, settings))
+    yield from _sources(connection)
     yield _lease(connection)
     yield _open_epoch(connection)
     yield from _suspended(connection)
@@ -162,6 +163,14 @@ def _pipelines(connection: Floodmark, settings: Settings) -> Check:
     if changes:
         return Check("pipelines", OK, f"{len(changes)} new objects, created by the next run")
     return Check("pipelines", OK, "are deployed")
+
+
+def _sources(connection: Floodmark) -> Iterator[Check]:
+    failures = connection.scheduler.offers.failures(connection.deployed.pipeline)
+    for name, error in failures.items():
+        yield Check("sources", FAIL, f"{name}: [{error.code}] {error.message}", error.hint or "")
+    if not failures:
+        yield Check("sources", OK, "all can be listed")
 
 
 def _lease(connection: Floodmark) -> Check:

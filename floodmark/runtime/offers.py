@@ -43,6 +43,18 @@ class Offers:
 
         Its error is raised once the others have nothing new.
         """
+        out, errors = self._asked(pipeline, limit)
+        if errors and not out:
+            raise _together(errors)
+        return out
+
+    def failures(self, pipeline: Pipeline) -> Mapping[str, FloodmarkError]:
+        """Return why sources cannot say what is new, by name."""
+        return self._asked(pipeline, 1)[1]
+
+    def _asked(
+        self, pipeline: Pipeline, limit: int | None
+    ) -> tuple[dict[str, Sequence[Split]], dict[str, FloodmarkError]]:
         self._discover()
         positions = self._log.positions()
         suspended = self._log.suspended()
@@ -60,9 +72,7 @@ class Offers:
                 continue
             if splits:
                 out[found.key] = splits
-        if errors and not out:
-            raise _together(errors)
-        return out
+        return out, errors
 
     def connector(self, found: AnalysedObject) -> Connector:
         """Return the connector of a source, made once."""

@@ -186,7 +186,10 @@ def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
     assert squares["rows"] == 2 and squares["bytes"] > 0 and squares["state_rows"] is None
     assert {t["role"]: t["rows"] for t in squares["tables"]} == {"rows": 2, "dead letters": 1}
     assert "public/squares" in call("explain", "squares", "--state").stdout
+    assert {c["state"] for c in doctor if c["name"] == "sources"} == {"ok"}
     (project / "landing").rename(project / "gone")
+    (unlisted,) = [c for c in json.loads(call("doctor", "--json").stdout) if c["name"] == "sources"]
+    assert unlisted["state"] == "fail" and "E0475" in unlisted["message"]
     shown = call("status")
     assert shown.exit_code == 0 and "squares" in shown.stdout and "E0475" in shown.stdout
     assert json.loads(call("status", "--json").stdout)["input"]["code"] == "E0475"

@@ -44,6 +44,19 @@ def test_definitions_load_within_a_second_and_without_spark(skin: Skin) -> None:
     assert pandera == "False" and session == "None"
 
 
+def test_a_missing_pipeline_folder_is_an_error(skin: Skin, tmp_path: Path) -> None:
+    variables = {
+        **os.environ,
+        "FLOODMARK_WAREHOUSE": str(tmp_path / "none"),
+        "FLOODMARK_PIPELINES": str(tmp_path / "missing"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", "import definitions"],
+        cwd=ROOT, env=variables, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "E0365" in done.stderr
+
+
 def _tick(skin: Skin, instance: dg.DagsterInstance) -> dg.RunRequest | dg.SkipReason:
     sensor = make_new_data_sensor("epoch_job")
     with dg.build_sensor_context(instance=instance, resources=skin.resources) as context:

@@ -202,7 +202,11 @@ def test_a_server_that_dies_within_an_epoch_is_started_again(
     with connect(site.root / "warehouse", site.pipelines, **options) as fm:
         sealed = fm.scheduler.log.head().sealed
 
+        kills = 0
+
         def kill(epoch: int, record: object) -> None:
+            nonlocal kills
+            kills += 1
             status = server_status(private)
             assert status.pid is not None
             server = psutil.Process(status.pid)
@@ -211,9 +215,15 @@ def test_a_server_that_dies_within_an_epoch_is_started_again(
 
         with pytest.raises(TransientError) as raised:
             list(fm.epochs(now=NOW, on_progress=kill))
-        assert raised.value.code == "E0511"
+        assert raised.value.code == "E0511" and kills == 2
     with connect(site.root / "warehouse", site.pipelines, **options) as fm:
         assert fm.scheduler.log.head().open is not None
-        fm.advance(now=NOW)
+
+        def kill_once(epoch: int, record: object) -> None:
+            if kills == 2:
+                kill(epoch, record)
+
+        list(fm.epochs(now=NOW, on_progress=kill_once))
+        assert kills == 3
         assert fm.scheduler.log.head().sealed == sealed + 1
     assert len(visible(site.root / "warehouse", "st")) == 5
