@@ -160,11 +160,11 @@ class Reader:
         code = f"concat('E', lpad(CAST({ERROR}.code AS STRING), 4, '0')) AS reason"
         return lambda: (
             rows()
-            .selectExpr(EPOCH, WEIGHT, code, *(f"{ERROR}.{p} AS {p}" for p in parts))
+            .selectExpr(EPOCH, WEIGHT, code, *(f"{ERROR}.{p} AS {p}" for p in (*parts, "message")))
             .groupBy("reason", *parts)
-            .agg({EPOCH: "min", WEIGHT: "sum"})
+            .agg({EPOCH: "min", WEIGHT: "sum", "message": "max"})
             .where(f"`sum({WEIGHT})` > 0")
-            .selectExpr("reason", *parts, f"`min({EPOCH})` AS epoch")
+            .selectExpr("reason", *parts, f"`min({EPOCH})` AS epoch", "`max(message)` AS message")
         )
 
     def _changes(self, found: AnalysedObject) -> Frame:
@@ -188,7 +188,7 @@ class Reader:
 
 _DEAD_LETTER: Schema = (
     Field("reason", VARCHAR), Field("expression", VARCHAR), Field("row", VARCHAR),
-    Field("place", VARCHAR), Field("epoch", BIGINT),
+    Field("place", VARCHAR), Field("epoch", BIGINT), Field("message", VARCHAR),
 )  # fmt: skip
 
 

@@ -33,8 +33,11 @@ def test_a_function_from_create_to_drop(site: Site) -> None:
             (1, "x1", Decimal("0.80")),
             (4, "x4", Decimal("3.20")),
         ]
-        dead = fm.execute("SELECT reason, expression FROM g__dead_letter ORDER BY reason").rows
-        assert list(dead) == [("E0626", "grade(v, k)"), ("E0627", "grade(v, k)")]
+        dead = fm.execute("SELECT reason, message FROM g__dead_letter ORDER BY reason").rows
+        assert list(dead) == [
+            ("E0626", "grade(): ValueError: two is not graded"),
+            ("E0627", "grade(): gave int, no value of character varying"),
+        ]
         _in_statements(fm)
         with pytest.raises(UserError) as used:
             fm.execute("DROP FUNCTION grade")
@@ -65,3 +68,39 @@ def test_a_function_alone_in_the_files_is_deployed(site: Site) -> None:
     with site.connect() as fm:
         assert list(fm.execute("SELECT net(10)").rows) == [(4,)]
         assert fm.plan(site.pipelines).changes == ()
+
+
+PICKY = """
+CREATE FUNCTION picky(v INT) RETURNS INT LANGUAGE python {} AS $$
+def picky(v):
+    raise ValueError(f"{{v}} of {{object()}}\\n" + v * "\\ud800")
+$$;
+CREATE SOURCE g (id BIGINT, w INT AS picky(2), k VARCHAR, v INT)
+    WITH (connector = 'files', path = '{{landing}}') FORMAT PLAIN ENCODE PARQUET;
+CREATE TABLE t (k INT PRIMARY KEY, v INT);
+CREATE MATERIALIZED VIEW chosen AS SELECT k, 1 AS one FROM t WHERE picky(v) > abs(picky(k));
+CREATE MATERIALIZED VIEW summed AS SELECT sum(picky(v)) FILTER (WHERE k > 0) AS n FROM t;
+CREATE MATERIALIZED VIEW divided AS SELECT k / v AS q, picky(k) AS p FROM t WHERE k / v > 0;
+"""
+
+
+@pytest.mark.parametrize("determinism", ["IMMUTABLE", "VOLATILE"])
+def test_what_a_function_says_is_in_its_dead_letter(site: Site, determinism: str) -> None:
+    put(site.landing, "a", [(7, "x", 1, 1)])
+    site.define(PICKY.format(determinism))
+    said = "picky(): ValueError: {} of <object object at 0x…>{}".format
+
+    def messages(name: str) -> list[tuple[str, ...]]:
+        return sorted(fm.execute(f"SELECT message, reason FROM {name}__dead_letter").rows)
+
+    with site.connect() as fm:
+        fm.advance()
+        assert messages("g") == [(said(2, " ??"), "E0626")]
+        fm.execute("INSERT INTO t VALUES (1, 0)")
+        one, none = said(1, " ?"), said(0, "")
+        assert messages("chosen") == [(f"{one}; {none}", "E0626")]
+        assert messages("summed") == [(none, "E0626")]
+        assert messages("divided") == [(None, "E0621")]
+        fm.execute("DELETE FROM t")
+        for name in ("chosen", "summed", "divided"):
+            assert messages(name) == []

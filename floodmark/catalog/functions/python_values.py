@@ -73,7 +73,8 @@ def _converted(value: Any, type_: SqlType) -> Any:
                 raise TypeError
             return to_real(float(value)) if type_.kind is Kind.REAL else float(value)
         case Kind.VARCHAR:
-            return _only(value, str)
+            _only(value, str).encode()  # Half a surrogate pair is no text: ValueError.
+            return value
         case Kind.UUID:
             return str(uuid.UUID(str(value)))
         case Kind.BYTEA:

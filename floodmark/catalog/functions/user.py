@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -24,6 +25,16 @@ from floodmark.errors import BindError, Span
 
 _RAISED = (Exception, SystemExit)
 """What a user's code may raise: `sys.exit()` in it ends a call, not the process."""
+_MOST_SAID = 200
+"""Characters that are kept of what a user's code says when it raises."""
+
+
+class CallError(RowError):
+    """A call of a user's function gives no value; `message` is what people are told of it."""
+
+    def __init__(self, code: RowErrorCode, message: str) -> None:
+        super().__init__(code)
+        self.message = message
 
 
 class FunctionKind(Enum):
@@ -96,14 +107,18 @@ class UserFunction:
     def compute(self, *args: Any) -> Any:
         """Return what a call gives for what it takes.
 
-        Raises `RowError`: FUNCTION_RAISED whatever it raises, WRONG_RESULT where the value is none
+        Raises `CallError`: FUNCTION_RAISED whatever it raises, WRONG_RESULT where the value is none
         of the declared type.
         """
         try:
             value = self._called(*args)
-        except _RAISED:
-            raise RowError(RowErrorCode.FUNCTION_RAISED) from None
-        return from_python(value, self.gives)
+        except _RAISED as problem:
+            raise CallError(RowErrorCode.FUNCTION_RAISED, said(problem)) from None
+        try:
+            return from_python(value, self.gives)
+        except RowError as wrong:
+            message = f"gave {type(value).__name__}, no value of {self.gives}"
+            raise CallError(wrong.code, message[:_MOST_SAID]) from None
 
     def _called(self, *args: Any) -> Any:
         match self.kind:
@@ -128,25 +143,40 @@ class UserFunction:
             state.accumulate(*row)
         return state.finish()
 
+    def print_call(self, operands: Operands) -> str:
+        """Return the Spark text of a call: a struct of `value`, `error` and `message`."""
+        # A Spark function needs an argument; the worker does not hand this one on.
+        return f"{self.spark_name}({', '.join(x.sql for x in operands) or '0'})"
+
     @cached_property
     def entry(self) -> Function:
         """Return what the registry says of a Python function; it is called for NULLs as well."""
-
-        def call(o: Operands) -> str:
-            # A Spark function needs an argument; the worker does not hand this one on.
-            return f"{self.spark_name}({', '.join(x.sql for x in o) or '0'})"
-
         return Function(
             self.name,
             tuple(t.kind for t in self.takes),
             self.gives,
-            lambda o: f"{call(o)}.value",
+            lambda o: f"{self.print_call(o)}.value",
             self.compute,
             strict=False,
             determinism=self.determinism,
-            error=lambda o, _: f"{call(o)}.error",
+            error=lambda o, _: f"{self.print_call(o)}.error",
             ingestion_stable=self.determinism is Determinism.DETERMINISTIC,
         )
+
+
+def said(problem: BaseException) -> str:
+    """Return what an exception says: one line, not too long, the same whenever it is raised.
+
+    >>> said(ValueError("no such grade"))
+    'ValueError: no such grade'
+    """
+    try:
+        text = f"{type(problem).__name__}: {problem}"
+    except _RAISED:
+        text = type(problem).__name__
+    text = " ".join(text.encode(errors="replace").decode().split())
+    text = re.sub(r"\b0x[0-9a-f]+", "0x…", text)
+    return text if len(text) <= _MOST_SAID else f"{text[: _MOST_SAID - 1]}…"
 
 
 def _rows(rows: Iterable[Any], width: int) -> list[Any]:

@@ -7,7 +7,7 @@ its value, recomputed for the groups that an epoch touches (the scope rule).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from floodmark.analysis.strategy import Computed, aggregate_strategy
@@ -131,7 +131,7 @@ def errors_of(call: AggCall, now: int) -> list[Compiled]:
     if condition is None:
         return found
     guarded = (
-        Compiled(c.value, f"CASE WHEN {condition.value} THEN {c.error} END") if c.error else c
+        replace(c, error=f"CASE WHEN {condition.value} THEN {c.error} END") if c.error else c
         for c in found
     )
     return [condition, *guarded]

@@ -168,7 +168,7 @@ def pair_error(node: n.Pairing, failing: Compiled, *real: str) -> str:
     assert failing.error is not None and node.residual is not None
     label = node.residual.span.text if node.residual.span is not None else ""
     columns = [*node.left.names, *node.right.names]
-    struct = error_struct(failing.error, label or "ON", columns)
+    struct = error_struct(failing.error, label or "ON", columns, failing.message)
     tests = " AND ".join([*real, f"({failing.error}) IS NOT NULL"])
     return f"CASE WHEN {tests} THEN {struct} END AS {ERROR}"
 

@@ -45,7 +45,7 @@ def once_per_key(
     promise = literal(f"PRIMARY KEY ({', '.join(key)})", VARCHAR)
     error = (
         f"named_struct('code', {IntakeCode.KEY_TWICE}, 'expression', {promise}, "
-        f"'row', {as_json(declared)}, 'place', {PLACE})"
+        f"'row', {as_json(declared)}, 'place', {PLACE}, 'message', NULL)"
     )
     return ranked.selectExpr(
         *(quoted(c.name) for c in declared.columns),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import INT, VARCHAR, Field, struct_of
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
@@ -18,10 +19,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ERROR_FIELD = Field(
-    ERROR, struct_of(("code", INT), ("expression", VARCHAR), ("row", VARCHAR), ("place", VARCHAR))
+    ERROR,
+    struct_of(
+        ("code", INT),
+        ("expression", VARCHAR),
+        ("row", VARCHAR),
+        ("place", VARCHAR),
+        ("message", VARCHAR),
+    ),
 )
-"""What a dead letter says: why, in which expression, the row as JSON, where it came from."""
-ERROR_TYPE = "struct<code:int,expression:string,row:string,place:string>"
+"""What a dead letter says: why, in which expression, the row as JSON, where it came from, and what
+functions of users said."""
+ERROR_TYPE = "struct<code:int,expression:string,row:string,place:string,message:string>"
+_SAID = f"{RowErrorCode.FUNCTION_RAISED.value}, {RowErrorCode.WRONG_RESULT.value}"
 
 
 @dataclass(frozen=True)
@@ -67,13 +77,19 @@ class Rows:
         return [WEIGHT, *kind, *map(quoted, self.carried)]
 
 
-def error_struct(code: str, expression: str, columns: list[str]) -> str:
+def message_text(code: str, message: str | None) -> str:
+    """Return the text of a dead letter's message: only errors of users' functions have one."""
+    nothing = "CAST(NULL AS STRING)"
+    return nothing if message is None else f"CASE WHEN ({code}) IN ({_SAID}) THEN {message} END"
+
+
+def error_struct(code: str, expression: str, columns: list[str], message: str | None = None) -> str:
     """Return the Spark text of a dead letter about the current row."""
     row = ", ".join(quoted(c) for c in columns) or "CAST(NULL AS INT) AS nothing"
     return (
         f"named_struct('code', {code}, 'expression', {quote(expression)}, "
         f"'row', to_json(struct({row}), map('ignoreNullFields', 'false')), "
-        "'place', CAST(NULL AS STRING))"
+        f"'place', CAST(NULL AS STRING), 'message', {message_text(code, message)})"
     )
 
 
@@ -88,7 +104,7 @@ def error_column(
     The first expression of the list that fails gives the error; an error from below stays.
     """
     whens = [
-        f"WHEN ({c.error}) IS NOT NULL THEN {error_struct(c.error, label, columns)}"
+        f"WHEN ({c.error}) IS NOT NULL THEN {error_struct(c.error, label, columns, c.message)}"
         for label, c in compiled
         if c.error is not None
     ]

@@ -17,7 +17,7 @@ from floodmark.connectors.metadata import metadata_column
 from floodmark.errors import IntakeCode
 from floodmark.plan.definitions import ColumnInfo, Declared, WatermarkInfo
 from floodmark.runtime.layout import WATERMARK
-from floodmark.runtime.operators.rows import ERROR_TYPE, constants, stamped
+from floodmark.runtime.operators.rows import ERROR_TYPE, constants, message_text, stamped
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.literals import literal
@@ -81,14 +81,19 @@ def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
         assert column.generated is not None
         compiled = compile_expr(column.generated, now)
         texts.append(f"{compiled.value} AS {quoted(column.name)}")
-        texts.append(f"{compiled.error or 'CAST(NULL AS INT)'} AS __generated_{i}")
+        code = compiled.error or "CAST(NULL AS INT)"
+        said = message_text(code, compiled.message)
+        texts += [f"{code} AS __generated_{i}", f"{said} AS __said_{i}"]
     return frame.selectExpr("*", *texts)
 
 
 def _placed() -> str:
     """Return the text of `__error`: why, and where the row stands; worked out for dead rows."""
-    fields = ", ".join(f"'{name}', {_WHY}.{name}" for name in ("code", "expression", "row"))
-    struct = f"CAST(named_struct({fields}, 'place', {PLACE}) AS {ERROR_TYPE})"
+    code, expression, row, said = (
+        f"'{name}', {_WHY}.{name}" for name in ("code", "expression", "row", "message")
+    )
+    fields = f"{code}, {expression}, {row}, 'place', {PLACE}, {said}"
+    struct = f"CAST(named_struct({fields}) AS {ERROR_TYPE})"
     return f"CASE WHEN {_WHY} IS NOT NULL THEN {struct} END AS {ERROR}"
 
 
@@ -99,7 +104,7 @@ def _dead(declared: Declared) -> str:
     puts = f"{OPERATION} = '{UPSERTS}' AND " if declared.is_messages else ""
     computed = [c for c in declared.columns if c.generated is not None]
     for i, column in enumerate(computed):
-        error = _error(f"__generated_{i}", _text(column), row)
+        error = _error(f"__generated_{i}", _text(column), row, f"__said_{i}")
         whens.append(f"WHEN {puts}__generated_{i} IS NOT NULL THEN {error}")
     for column in declared.columns:
         if column.not_null:
@@ -134,9 +139,12 @@ def _text(column: ColumnInfo) -> str:
     return span.text if span is not None and span.text else column.name
 
 
-def _error(code: int | str, expression: str, row: str) -> str:
+def _error(
+    code: int | str, expression: str, row: str, message: str = "CAST(NULL AS STRING)"
+) -> str:
     label = literal(expression, VARCHAR)
-    return f"named_struct('code', {code}, 'expression', {label}, 'row', {row})"
+    fields = f"'code', {code}, 'expression', {label}, 'row', {row}, 'message', {message}"
+    return f"named_struct({fields})"
 
 
 def routed(frame: DataFrame, late: LateFilter, columns: Schema, now: int) -> DataFrame:
