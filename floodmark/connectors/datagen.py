@@ -56,7 +56,7 @@ def _moment(options: Options, name: str, default: str) -> datetime:
     try:
         moment = datetime.fromisoformat(options.text(name, default))
     except ValueError:
-        raise options.wrong(name, "a timestamp") from None
+        raise options.wrong(name, "a timestamp", "2015-07-15 00:00:00") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

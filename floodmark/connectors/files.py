@@ -352,7 +352,7 @@ def _folder(options: Options) -> Path:
     text = options.text("path")
     url = urlparse(text)
     if url.scheme not in ("", "file"):
-        raise options.wrong("path", "a local folder or a file:// URL")
+        raise options.wrong("path", "a local folder or a file:// URL", "landing/orders")
     return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
 
 
@@ -360,7 +360,7 @@ def _dialect(options: Options) -> files_text.CsvDialect:
     plain = files_text.CsvDialect()
     delimiter = options.text("csv.delimiter", plain.delimiter).replace("\\t", "\t")
     if len(delimiter) != 1:
-        raise options.wrong("csv.delimiter", "one character")
+        raise options.wrong("csv.delimiter", "one character", ";")
     return files_text.CsvDialect(
         header=options.flag("csv.header", plain.header),
         delimiter=delimiter,

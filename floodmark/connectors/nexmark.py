@@ -232,7 +232,7 @@ def _generator(options: Options) -> Nexmark:
     try:
         base = datetime.fromisoformat(text)
     except ValueError:
-        raise options.wrong("nexmark.base.time", "a timestamp") from None
+        raise options.wrong("nexmark.base.time", "a timestamp", "2015-07-15 00:00:00") from None
     return Nexmark(
         seed=options.integer("nexmark.seed", 0),
         rate=options.integer("nexmark.event.rate", 10_000, least=1),

@@ -70,7 +70,7 @@ class Options:
         """Return an option that is one of a few words, in lower case."""
         value = self.text(name, default).lower()
         if value not in (allowed := sorted(choices)):
-            raise self.wrong(name, f"one of {', '.join(allowed)}")
+            raise self.wrong(name, f"one of {', '.join(allowed)}", default or allowed[0])
         return value
 
     def flag(self, name: str, default: bool) -> bool:
@@ -80,12 +80,13 @@ class Options:
     def integer(self, name: str, default: int | None = None, *, least: int | None = None) -> int:
         """Return a whole-number option."""
         value = self.text(name, None if default is None else str(default)).replace("_", "")
+        example = str(max(1000, least or 0))
         try:
             number = int(value)
         except ValueError:
-            raise self.wrong(name, "a whole number") from None
+            raise self.wrong(name, "a whole number", example) from None
         if least is not None and number < least:
-            raise self.wrong(name, f"at least {least}")
+            raise self.wrong(name, f"at least {least}", example)
         return number
 
     def number(self, name: str, default: float) -> float:
@@ -93,15 +94,16 @@ class Options:
         try:
             return float(self.text(name, str(default)))
         except ValueError:
-            raise self.wrong(name, "a number") from None
+            raise self.wrong(name, "a number", str(default)) from None
 
     def rows_per_epoch(self) -> int:
         """Return the most rows that an epoch takes from the source."""
         return self.integer("max_rows_per_epoch", MAX_ROWS_PER_EPOCH, least=1)
 
-    def wrong(self, name: str, expected: str) -> UserError:
-        """Make the error for a value that an option does not take."""
+    def wrong(self, name: str, expected: str, example: str) -> UserError:
+        """Make the error for a value that an option does not take, with one that it does."""
         return UserError(
             "E0473",
             f"source {self.source}: option {name} = {self.values.get(name)!r} is not {expected}",
+            hint=f"write {name} = '{example}'",
         )

@@ -178,18 +178,22 @@ def test_bounds_come_from_the_row_groups_that_a_split_touches(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("options", "code"),
+    ("options", "code", "hint"),
     [
-        ({"connector": "file"}, "E0470"),
-        ({"pth": "x"}, "E0471"),
-        ({"csv.header": "maybe"}, "E0473"),
-        ({"csv.delimiter": "::"}, "E0473"),
-        ({"path": "s3://bucket/x"}, "E0473"),
+        ({"connector": "file"}, "E0470", "did you mean files"),
+        ({"pth": "x"}, "E0471", "did you mean path"),
+        ({"csv.header": "maybe"}, "E0473", "write csv.header = 'true'"),
+        ({"csv.delimiter": "::"}, "E0473", "write csv.delimiter = ';'"),
+        ({"path": "s3://bucket/x"}, "E0473", "write path = 'landing/orders'"),
+        ({"max_rows_per_epoch": "0"}, "E0473", "write max_rows_per_epoch = '1000'"),
     ],
 )
-def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, str], code: str) -> None:
-    with pytest.raises(UserError, match=code):
+def test_wrong_options_are_refused(
+    tmp_path: Path, options: dict[str, str], code: str, hint: str
+) -> None:
+    with pytest.raises(UserError, match=code) as refused:
         source(tmp_path, "CSV", **options)
+    assert refused.value.hint is not None and hint in refused.value.hint
 
 
 def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
