@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
-from floodmark.changelog import EPOCH, WEIGHT
+from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.errors import FloodmarkError
 from floodmark.runtime import layout
 from floodmark.runtime.tables import Tables
@@ -26,7 +26,14 @@ from floodmark.spark.types import quoted
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
-from floodmark.storage.warehouse import REPLAYS, STATE, engine_folder
+from floodmark.storage.warehouse import (
+    CHANGES,
+    DEAD_LETTER,
+    LATE,
+    REPLAYS,
+    STATE,
+    engine_folder,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,13 +67,15 @@ class MaintenanceReport:
 class _Horizon:
     """What a maintenance leaves: epochs from `oldest` on, which pin `versions`, and young files.
 
-    `histories` are the tables whose rows expire by epoch; `anew` those that began after `oldest`.
+    `histories` are the tables whose rows expire by epoch, `letters` those of dead letters that live
+    as long as their rows; `anew` are the tables that began after `oldest`.
     """
 
     oldest: int
     limit: datetime
     versions: Mapping[str, int]
     histories: frozenset[str]
+    letters: frozenset[str]
     anew: frozenset[str]
 
 
@@ -85,6 +94,7 @@ def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> Mainte
         kept = scheduler.kept.keep_from(oldest_retained(scheduler, limit), now)
         horizon = _horizon(scheduler, kept.oldest, limit)
         _drop_scratch(scheduler)
+        _drop_left_over(scheduler, horizon)
         expired = _expire_statements(scheduler, horizon)
         tables = list(_versions(scheduler.cut().records))
     reports = [_maintain_table(scheduler, table, horizon) for table in tables]
@@ -125,6 +135,11 @@ def _horizon(scheduler: Scheduler, oldest: int, limit: datetime) -> _Horizon:
         limit,
         _versions(scheduler.log.sealed(oldest).objects),
         frozenset(t for found in pipeline.stored for t in _histories(found)),
+        frozenset(
+            layout.dead_letter_table(found)
+            for found in pipeline.stored
+            if not layout.expires_dead_letters(found)
+        ),
         frozenset(_begun_after(scheduler, oldest)),
     )
 
@@ -153,6 +168,8 @@ def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> Main
         if not store.exists(table):
             return MaintenanceReport()
         expired = _expire_rows(scheduler, table, horizon) if table in horizon.histories else 0
+        if table in horizon.letters:
+            expired = _expire_letters(scheduler, table, horizon)
         merged = 0
         if plan_compaction(store.open(table).files):
             with scheduler.sessions().guarded():
@@ -187,6 +204,34 @@ def _expire_rows(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
     return len(old)
 
 
+def _expire_letters(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
+    """Take dead letters out that were taken back before the oldest epoch; return how many files."""
+    handle = scheduler.store.open(table)
+    old = [f for f in handle.files if f.low.get(EPOCH, horizon.oldest) < horizon.oldest]
+    if not any(f.low.get(WEIGHT, 0) < 0 for f in old):
+        return 0
+    with scheduler.sessions().guarded():
+        rows = scheduler.tables.read(handle, handle.schema, old)
+        assert rows is not None
+        standing = _standing(rows, horizon.oldest).coalesce(1)
+        kept = _written(scheduler.tables, handle, standing)
+    scheduler.store.commit(
+        handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
+    )
+    return len(old)
+
+
+def _standing(letters: DataFrame, oldest: int) -> DataFrame:
+    """Return dead letters with those before an epoch added up; what came and went is none."""
+    from pyspark.sql import functions as F
+
+    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
+    summed = letters.where(f"{EPOCH} < {oldest}").groupBy(ERROR)
+    before = summed.agg(F.expr(f"min({EPOCH})").alias(EPOCH), total).where(f"{WEIGHT} <> 0")
+    names = (EPOCH, WEIGHT, ERROR)
+    return before.select(*names).unionAll(letters.where(f"{EPOCH} >= {oldest}").select(*names))
+
+
 def _expire_statements(scheduler: Scheduler, horizon: _Horizon) -> int:
     """Remove the rows of statements before the oldest epoch, and of those that never got one."""
     folder = engine_folder(scheduler.root) / "dml"
@@ -215,6 +260,26 @@ def _drop_scratch(scheduler: Scheduler) -> None:
         # What a replay leaves that was killed; one that runs holds no lease.
         if folder.stat().st_mtime < time.time() - _LONGEST_REPLAY.total_seconds():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _drop_left_over(scheduler: Scheduler, horizon: _Horizon) -> None:
+    """Remove tables that earlier definitions left and no epoch that is kept began with.
+
+    Users may put tables of their own beside the objects' rows: those folders are not looked at.
+    """
+    objects = scheduler.deployed().pipeline.objects.values()
+    known = {*horizon.versions, *_versions(scheduler.cut().records)}
+    known.update(t for found in objects for t in layout.tables_of(found, scheduler.store))
+    patterns = (f"{STATE}/*/*/*", *(f"{part}/*/*" for part in (CHANGES, LATE, DEAD_LETTER)))
+    for folder in [f for pattern in patterns for f in scheduler.root.glob(pattern)]:
+        table = folder.relative_to(scheduler.root).as_posix()
+        # An epoch in between may have written it: replays need its rows as long as that is kept.
+        if table not in known and _last_written(folder) < horizon.limit.timestamp():
+            scheduler.store.drop(table)
+
+
+def _last_written(folder: Path) -> float:
+    return max((p.stat().st_mtime for p in (folder / "_delta_log").glob("*.json")), default=0.0)
 
 
 def after_seal(

@@ -103,6 +103,36 @@ def test_what_a_suspended_view_has_not_seen_stays(site: Site) -> None:
         assert visible(root, "n") == [("Beta",), ("Gamma",)]
 
 
+def test_dead_letters_that_were_taken_back_and_states_of_old_definitions_go(site: Site) -> None:
+    halves = "CREATE MATERIALIZED VIEW h AS SELECT k, 10 / n AS q FROM t;"
+    counted = "CREATE MATERIALIZED VIEW c AS SELECT count(DISTINCT n + 1) AS n FROM t;"
+    table = "CREATE TABLE t (k INT PRIMARY KEY, n INT);"
+    site.define(table, halves, counted)
+    clock = FixedClock(datetime.now(UTC))
+    root = site.root / "warehouse"
+    letters, states = root / "_dead_letter" / "public" / "h", root / "_state" / "public" / "c"
+    with _connect(site, clock) as fm:
+        fm.execute("INSERT INTO t VALUES (1, 0), (2, 0), (3, 5)")
+        fm.execute("UPDATE t SET n = 2 WHERE k = 1")
+        assert DeltaTable(str(letters)).to_pyarrow_table().num_rows == 3
+        assert (states / "r1_values0" / "_delta_log").is_dir()
+        asked = "SELECT reason, row, epoch FROM h__dead_letter"
+        standing = _rows(fm, asked)
+        site.define(table, halves, counted.replace("count(DISTINCT n + 1)", "sum(n)"))
+        fm.apply(site.pipelines)
+        maintenance.maintain(fm)
+        assert [p.name for p in states.iterdir()] == ["r1_values0"]
+        assert DeltaTable(str(letters)).to_pyarrow_table().num_rows == 3
+        clock.time += WEEK
+        fm.execute("INSERT INTO t VALUES (4, 1)")
+        maintenance.maintain(fm)
+        assert not [*states.iterdir()]
+        assert DeltaTable(str(letters)).to_pyarrow_table().num_rows == 1
+        assert _rows(fm, asked) == standing and len(standing) == 1
+        fm.execute("DELETE FROM t WHERE k = 2")
+        assert _rows(fm, asked) == [] and visible(root, "c") == [(8,)]
+
+
 def test_an_object_created_anew_keeps_its_young_versions(site: Site) -> None:
     site.define(READINGS, GROUPED)
     clock = FixedClock(datetime.now(UTC))
