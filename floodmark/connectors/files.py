@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 from json import dumps
@@ -59,6 +59,8 @@ METADATA = {
 """What a file says of its rows; `row_number` is 1-based, in a text file the line."""
 _FORMS = {"PLAIN": None, "DEBEZIUM": DEBEZIUM, "UPSERT": UPSERT}
 _FORMATS = ("parquet", "csv", "json")
+_DECIMALS = "decimal.handling.mode"
+_PRECISE = "precise"
 _ROW_IN_PARTITION = 8_589_934_591
 """The low 33 bits of `monotonically_increasing_id`."""
 _MAP_WORK = 100_000_000
@@ -192,7 +194,8 @@ class FilesConnector:
         kept = lines.where("trim(value) <> ''")
         carried = ("__file", "__row", *(f"__{m}" for m in self._wanted_file_metadata()))
         if self.form is not None:
-            return self._messages(kept, Lines(schema, self.spec.key, columns or ()), carried)
+            lines_of = Lines(schema, self.spec.key, columns or (), self.form.precise)
+            return self._messages(kept, lines_of, carried)
         if dialect is None:
             parse = files_text.json_cells(schema, columns or ())
             cells = files_text.json_cell_names(schema, columns or ())
@@ -304,7 +307,7 @@ def _cut(rows: DataFrame, splits: Sequence[Split]) -> DataFrame:
 def make_files(spec: SourceSpec) -> FilesConnector:
     """Make the connector from a source's options; no file is touched."""
     options = Options(spec.name, spec.options)
-    options.check_names(OPTIONS)
+    options.check_names((*OPTIONS, *((_DECIMALS,) if spec.format == "DEBEZIUM" else ())))
     encode = (spec.encode or options.text("format", options.text("encode", ""))).lower()
     if encode not in _FORMATS:
         raise UserError(
@@ -312,7 +315,7 @@ def make_files(spec: SourceSpec) -> FilesConnector:
             f"source {spec.name}: the files connector does not read format {encode!r}",
             hint=f"FORMAT PLAIN ENCODE {{{' | '.join(f.upper() for f in _FORMATS)}}}",
         )
-    form = _form_of(spec, encode)
+    form = _form_of(spec, encode, options)
     check_metadata(spec, _known(form), _what(spec))
     if encode != "parquet":
         files_text.check_text_types(spec.name, spec.schema)
@@ -328,7 +331,7 @@ def make_files(spec: SourceSpec) -> FilesConnector:
     )
 
 
-def _form_of(spec: SourceSpec, encode: str) -> MessageForm | None:
+def _form_of(spec: SourceSpec, encode: str, options: Options) -> MessageForm | None:
     form = _FORMS.get(spec.format or "PLAIN")
     if form is not None and encode != "json":
         raise UserError(
@@ -336,7 +339,8 @@ def _form_of(spec: SourceSpec, encode: str) -> MessageForm | None:
             f"source {spec.name}: messages of FORMAT {spec.format} are not read from {encode}",
             hint=f"FORMAT {spec.format} ENCODE JSON, one message a line",
         )
-    return form
+    decimals = options.choice(_DECIMALS, ("string", "double", _PRECISE), "string")
+    return form if form is None else replace(form, precise=decimals == _PRECISE)
 
 
 def _known(form: MessageForm | None) -> dict[str, SqlType]:

@@ -27,11 +27,15 @@ Select = Sequence[str]
 
 @dataclass(frozen=True)
 class Lines:
-    """What of the lines is wanted: the columns, the key, and how keys of JSON write them too."""
+    """What of the lines is wanted: the columns, the key, and how keys of JSON write them too.
+
+    `precise` is that of the form.
+    """
 
     schema: Schema
     key: tuple[str, ...]
     variants: Sequence[str]
+    precise: bool = False
 
     @property
     def named(self) -> str:
@@ -54,11 +58,13 @@ class MessageForm:
     `steps` are selections, each over the one before and the first over `value`, that end with
     `__kind` (the operation), `__new` and `__old` (rows of cells c0, c1 …), `__why` (the code of
     what is wrong) and what the texts of `metadata` read. `rows` finds the rows in a parsed line.
+    With `precise` a NUMERIC is the bytes of a whole number, without the point, as base64.
     """
 
     steps: Callable[[Lines], Sequence[Select]]
     rows: Callable[[Mapping[str, Any]], Sequence[Any]]
     metadata: Mapping[str, tuple[SqlType, str]] = field(default_factory=dict)
+    precise: bool = False
 
 
 def parsed(names: str, places: str) -> str:
@@ -74,12 +80,12 @@ def message_columns(lines: Lines) -> list[str]:
     for column, places in zip(lines.schema, cell_places(lines.schema, lines.variants), strict=True):
         name, in_key = quoted(column.name), column.name in lines.key
         raw = cell(NEW, places)
-        value = _value(raw, column.type)
+        value = _value(raw, column.type, lines.precise)
         texts.append(f"{value} AS {name}")
         counts = "" if in_key else f"{KIND} = '{UPSERTS}' AND "
         bad.append(f"({counts}{raw} IS NOT NULL AND {value} IS NULL)")
         raw = cell(OLD, places)
-        value = _value(raw, column.type)
+        value = _value(raw, column.type, lines.precise)
         old.append(f"{value} AS {name}")
         if in_key:
             bad.append(f"({raw} IS NOT NULL AND {value} IS NULL)")
@@ -117,12 +123,14 @@ def cell(row: str, places: Sequence[int]) -> str:
     return cells[0] if len(cells) == 1 else f"coalesce({', '.join(cells)})"
 
 
-def _value(raw: str, type_: SqlType) -> str:
+def _value(raw: str, type_: SqlType, precise: bool) -> str:
     """Return the text of a cell's value; times are also numbers, as change capture writes them.
 
     Whole numbers count days for a DATE, microseconds for a TIME; for timestamps their size tells
     whether they are seconds (below 10^11), milli-, micro- or nanoseconds since 1970.
     """
+    if precise and type_.kind is Kind.NUMERIC:
+        return _of_bytes(raw, type_)
     value = convert(raw, type_, nested_as_text=False)
     number = f"try_cast({raw} AS BIGINT)"
     match type_.kind:
@@ -135,6 +143,20 @@ def _value(raw: str, type_: SqlType) -> str:
         case _:
             return value
     return f"CASE WHEN {raw} RLIKE {_WHOLE} THEN {counted} ELSE {value} END"
+
+
+def _of_bytes(raw: str, type_: SqlType) -> str:
+    """Return the text of a decimal from base64: two's complement, big-endian, at most 16 bytes.
+
+    NULL where it is nothing of the kind, or has more digits than the type.
+    """
+    digits = f"hex(try_to_binary({raw}, 'base64'))"
+    sign = f"CASE WHEN {digits} < '8' THEN '0' ELSE 'F' END"
+    both = f"CASE WHEN length({digits}) BETWEEN 2 AND 32 THEN lpad({digits}, 32, {sign}) END"
+    high = f"CAST(conv(left({both}, 16), 16, -10) AS DECIMAL(19,0))"
+    low = f"CAST(conv(right({both}, 16), 16, 10) AS DECIMAL(20,0))"
+    whole = f"try_add(try_multiply({high}, 18446744073709551616BD), {low})"
+    return f"try_cast(try_multiply({whole}, 1E-{type_.scale}BD) AS {spark_type(type_)})"
 
 
 def _micros(number: str) -> str:

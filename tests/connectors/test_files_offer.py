@@ -185,6 +185,7 @@ def test_bounds_come_from_the_row_groups_that_a_split_touches(tmp_path: Path) ->
         ({"csv.header": "maybe"}, "E0473", "write csv.header = 'true'"),
         ({"csv.delimiter": "::"}, "E0473", "write csv.delimiter = ';'"),
         ({"path": "s3://bucket/x"}, "E0473", "write path = 'landing/orders'"),
+        ({"decimal.handling.mode": "precise"}, "E0471", "known: "),
         ({"max_rows_per_epoch": "0"}, "E0473", "write max_rows_per_epoch = '1000'"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -120,6 +121,40 @@ def test_envelopes_tombstones_and_times(site: Site) -> None:
     assert [r[5:9] for r in rows] == [told] * 5 and [r[9] for r in rows] == [1, 2, 3, 4, 5]
     assert rows[4][:5] == (9, "a", Decimal("1.50"), moment, None)
     assert (record.rows_in, record.rows_out, record.ignored_rows) == (7, 5, 2)
+
+
+def test_decimals_as_bytes(site: Site) -> None:
+    columns = "id INT, n NUMERIC(10, 2), whole NUMERIC(38, 0)"
+    define(site, "DEBEZIUM", columns, more="")
+    file = next(site.pipelines.glob("*.sql"))
+    mode = "'files', decimal.handling.mode = 'precise'"
+    file.write_text(file.read_text().replace("'files'", mode))
+    edges = (0, 1, -1, 127, 128, -128, -129, 2**63, -(2**63), 2**64, -(2**64), 10**38 - 1)
+    wholes = [*edges, *(random.Random(4).randrange(-(10**e), 10**e) for e in range(1, 38))]
+    bad = ["1.5", 1.5, "", "!", _base64(10**10), _base64(2**130), {"scale": 2, "value": "AQ=="}]
+    digits = [w % 10**10 for w in wholes]
+    good = [
+        {"id": i, "n": _base64(n), "whole": _base64(w)}
+        for i, (n, w) in enumerate(zip(digits, wholes, strict=True))
+    ]
+    rows = [*good, *({"id": 99, "n": n, "whole": None} for n in bad)]
+    land(site, 0, ({"before": None, "after": r, "op": "c"} for r in rows))
+    with site.connect() as fm:
+        record = step(fm)
+        found = sorted(result(fm).rows)
+        reasons = fm.execute("SELECT DISTINCT reason FROM c__dead_letter").rows
+        land(site, 1, [{"before": good[0], "after": {**good[0], "n": None}, "op": "u"}])
+        assert step(fm).before_differs == 0
+    assert [r[:3] for r in found] == [
+        (i, Decimal(n).scaleb(-2), Decimal(w))
+        for i, (n, w) in enumerate(zip(digits, wholes, strict=True))
+    ]
+    assert (record.dead_rows, reasons) == (len(bad), (("E0651",),))
+
+
+def _base64(number: int) -> str:
+    size = number.bit_length() // 8 + 1
+    return b64encode(number.to_bytes(size, "big", signed=True)).decode()
 
 
 def test_an_old_row_that_is_not_the_stored_one_is_told_and_not_believed(site: Site) -> None:
