@@ -91,7 +91,7 @@ def aggregate_strategy(call: AggCall, mode: ChangelogMode, *, closes: bool = Fal
         return _VALUES
     if call.distinct and not entry.ignores_distinct:
         return _groups(f"{call.function} with DISTINCT is not a sum")
-    if call.order_by:
+    if call.order_by and not entry.ordered_set:
         return _groups(f"{call.function} with ORDER BY is not a sum")
     if entry.decompose is not None:
         parts = entry.decompose(tuple(arg.type for arg in call.args), call.type)

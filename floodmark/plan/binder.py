@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from floodmark.catalog.functions import AGGREGATES, REGISTRY, WINDOWS, Determinism
+from floodmark.catalog.functions import REGISTRY, WINDOWS, Determinism
 from floodmark.catalog.types import (
     BOOLEAN,
     INT,
@@ -28,7 +28,7 @@ from floodmark.plan.coerce import (
     unify,
 )
 from floodmark.plan.expressions import BoolOp, Call, Case, Cast, Expr, Literal, Now
-from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_user_aggregate
+from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_aggregate
 from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
 from floodmark.plan.special_forms import bind_special, bind_zone
 from floodmark.plan.user_functions import bind_user_call
@@ -369,7 +369,7 @@ class Binder:
         special = bind_special(self, name, call)
         if special is not None:
             return special
-        if name in AGGREGATES or call is not node or is_user_aggregate(self, name):
+        if call is not node or is_aggregate(self, name):
             return bind_aggregate(self, node)
         if name in CLOCKS and not call.expressions:
             now = Now(TIMESTAMPTZ, span=self.span(node))

@@ -86,7 +86,7 @@ def bind_call(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
 def checked_call(name: str, function: Function, arguments: list[Expr], span: Span | None) -> Call:
     """Return the call of an overload; E0375 for an argument that must be a literal."""
     for place in function.constant & set(range(len(arguments))):
-        arguments[place] = _literal_array(arguments[place])
+        arguments[place] = literal_array(arguments[place])
     check_constants(name, function.constant, arguments)
     operands = [operand_of(a) for a in arguments]
     try:
@@ -182,7 +182,7 @@ def check_constants(name: str, positions: frozenset[int], args: Sequence[Expr]) 
             )
 
 
-def _literal_array(expr: Expr) -> Expr:
+def literal_array(expr: Expr) -> Expr:
     """Return `ARRAY[…]` of literals as one literal."""
     if not (isinstance(expr, Call) and expr.function == "array"):
         return expr

@@ -7,10 +7,23 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.functions import AGGREGATES, WINDOWS, Aggregate, WindowFunction
+from floodmark.catalog.functions import (
+    AGGREGATES,
+    ORDERED_SETS,
+    SYNONYMS,
+    WINDOWS,
+    Aggregate,
+    WindowFunction,
+)
 from floodmark.catalog.functions.user import FunctionKind
 from floodmark.catalog.types import VARCHAR, Kind
 from floodmark.errors import BindError, Span
+from floodmark.plan.aggregate_forms import (
+    Order,
+    check_within,
+    jsonb_arguments,
+    ordered_set_arguments,
+)
 from floodmark.plan.bind import AggregateCollector, WindowSite
 from floodmark.plan.calls import check_constants, choose_overload, operand_of
 from floodmark.plan.coerce import coerce, refuse
@@ -22,7 +35,7 @@ from floodmark.plan.user_functions import bind_arguments, user_call
 if TYPE_CHECKING:
     from floodmark.plan.binder import Binder
 
-Order = tuple[tuple[Expr, bool, bool], ...]
+_JOIN_GROUPS = "GROUP BY in a subquery, and join with it"
 _WITH_NULLS = ("lag", "lead", "first_value", "last_value", "nth_value")
 
 
@@ -31,19 +44,22 @@ class _Parts:
 
     def __init__(self, node: exp.Expression) -> None:
         self.filter: exp.Expression | None = None
-        self.within: exp.Expression | None = None
+        self.within: list[exp.Expression] | None = None
         self.ignore_nulls = False
+        self.distinct = False
         while not isinstance(node, exp.Anonymous):
             match node:
                 case exp.Filter():
                     self.filter = node.expression.this
                 case exp.WithinGroup():
-                    self.within = node
+                    self.within = node.expression.expressions
                 case exp.IgnoreNulls():
                     self.ignore_nulls = True
             node = node.this
-        self.name = str(node.this).lower()
+        called = str(node.this).lower()
+        self.name = SYNONYMS.get(called, called)
         self._take_arguments(list(node.expressions))
+        self.distinct = self.distinct or called == "approx_count_distinct"
 
     def _take_arguments(self, arguments: list[exp.Expression]) -> None:
         self.order: list[exp.Expression] = []
@@ -76,8 +92,13 @@ def bind_order(binder: Binder, items: list[exp.Expression]) -> Order:
 def bind_aggregate(binder: Binder, node: exp.Expression) -> Expr:
     """Return the column of a collected aggregate call."""
     parts, span = _Parts(node), binder.span(node)
-    if parts.within is not None:
-        raise refuse(f"{parts.name} … WITHIN GROUP is not available", span)
+    plain = not (parts.distinct or parts.order)
+    check_within(parts.name, within=parts.within is not None, plain=plain, span=span)
+    if parts.ignore_nulls:
+        hint = f"{parts.name}(x) FILTER (WHERE x IS NOT NULL)"
+        raise refuse(
+            f"{parts.name} with IGNORE NULLS and without OVER is not available", span, hint
+        )
     own = is_user_aggregate(binder, parts.name)
     if parts.name not in AGGREGATES and not own:
         raise BindError("E0272", f"{parts.name} is not an aggregate function", span=span)
@@ -91,6 +112,11 @@ def bind_aggregate(binder: Binder, node: exp.Expression) -> Expr:
     if own:
         return _user_aggregate(binder, binder.aggregates, parts, node)
     return binder.aggregates.add(_aggregate(binder.without_calls(), parts, span))
+
+
+def is_aggregate(binder: Binder, name: str) -> bool:
+    """Tell whether a name is that of an aggregate."""
+    return name in AGGREGATES or name in SYNONYMS or is_user_aggregate(binder, name)
 
 
 def is_user_aggregate(binder: Binder, name: str) -> bool:
@@ -127,11 +153,15 @@ def _user_aggregate(
 
 
 def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
-    args = [inner.bind(a) for a in parts.arguments]
     if parts.star and parts.name != "count":
         raise BindError("E0274", f"{parts.name}(*) does not exist", span=span, hint="count(*) does")
+    order = bind_order(inner, parts.order if parts.within is None else parts.within)
+    args = _arguments(inner, parts, order, span)
     aggregate, args = choose_overload(parts.name, AGGREGATES[parts.name], args, span)
     check_constants(parts.name, aggregate.constant, args)
+    if aggregate.ordered_set:
+        # The list has no NULLs: where they would be does not matter.
+        order = tuple((args[0], descending, descending) for _, descending, _ in order)
     condition = None if parts.filter is None else inner.condition(parts.filter, "FILTER")
     return AggCall(
         parts.name,
@@ -140,9 +170,21 @@ def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
         distinct=parts.distinct and not aggregate.ignores_distinct,
         filter=condition,
         # The order of a sum does not matter; keeping it would make two calls of one.
-        order_by=bind_order(inner, parts.order) if aggregate.order_sensitive else (),
+        order_by=order if aggregate.order_sensitive else (),
         span=span,
     )
+
+
+def _arguments(inner: Binder, parts: _Parts, order: Order, span: Span | None) -> list[Expr]:
+    """Return the arguments as the registry takes them."""
+    args = [inner.bind(a) for a in parts.arguments]
+    if parts.name in ORDERED_SETS:
+        return ordered_set_arguments(parts.name, args, order, span)
+    if parts.name in ("jsonb_agg", "jsonb_object_agg"):
+        return jsonb_arguments(parts.name, args, span)
+    if parts.name == "count" and parts.distinct and len(args) != 1:
+        raise BindError("E0270", "the number of distinct values is that of one argument", span=span)
+    return args
 
 
 def bind_window(binder: Binder, node: exp.Window) -> Expr:
@@ -154,17 +196,21 @@ def bind_window(binder: Binder, node: exp.Window) -> Expr:
     over = window_parts(node, binder.windows.named, span)
     if is_user_aggregate(binder, parts.name):
         raise refuse(f"{parts.name} with OVER is not available", span, "GROUP BY in a subquery")
+    if parts.within is not None or parts.order:
+        clause = "ORDER BY inside" if parts.within is None else "WITHIN GROUP"
+        raise refuse(f"{parts.name} with {clause} and OVER is not available", span, _JOIN_GROUPS)
+    check_within(parts.name, within=False, plain=True, span=span)
     inner = binder.without_calls() if binder.aggregates is None else _over_groups(binder)
-    args = [inner.bind(a) for a in parts.arguments]
     overloads: tuple[Aggregate | WindowFunction, ...] = (
         *WINDOWS.get(parts.name, ()),
         *AGGREGATES.get(parts.name, ()),
     )
     if parts.name in WINDOWS and parts.name in AGGREGATES:
         overloads = WINDOWS[parts.name]
-    function, args = choose_overload(parts.name, overloads, args, span)
     if parts.distinct:
-        raise refuse("DISTINCT with OVER is not available", span)
+        raise refuse("DISTINCT with OVER is not available", span, _JOIN_GROUPS)
+    args = _arguments(inner, parts, (), span)
+    function, args = choose_overload(parts.name, overloads, args, span)
     check_constants(parts.name, function.constant, args)
     condition = None if parts.filter is None else inner.condition(parts.filter, "FILTER")
     if condition is not None and isinstance(function, WindowFunction):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from floodmark.catalog.functions import ORDERED_SETS
 from floodmark.catalog.rendering import interval_text, time_text, value_text
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.changelog import HIDDEN_PREFIX
@@ -124,13 +125,24 @@ def to_text(expr: Expr, names: Names = _NO_NAMES) -> str:
 def aggregate_text(call: AggCall, names: Names = _NO_NAMES) -> str:
     """Return an aggregate call as SQL writes it."""
     printer = _Printer(names)
-    arguments = ", ".join(printer.text(a) for a in call.args) or "*"
-    if call.order_by:
-        arguments += " ORDER BY " + ", ".join(
-            _key(printer.text(e), d, f) for e, d, f in call.order_by
-        )
+    args = [printer.text(a) for a in _written(call)]
+    order = ", ".join(_key(printer.text(e), d, f) for e, d, f in call.order_by)
+    if call.function in ORDERED_SETS:
+        body = f"{call.function}({', '.join(args[1:])}) WITHIN GROUP (ORDER BY {order})"
+        return body + _filter(printer, call.filter)
+    arguments = ", ".join(args) or "*"
+    arguments += f" ORDER BY {order}" if order else ""
     body = f"{call.function}({'DISTINCT ' if call.distinct else ''}{arguments})"
     return body + _filter(printer, call.filter)
+
+
+def _written(call: AggCall) -> tuple[Expr, ...]:
+    """Return the arguments as they are written: those of an object are one with the key."""
+    match call:
+        case AggCall(function="jsonb_object_agg", args=(Call(args=(_, Call(args=written))),)):
+            return written
+        case _:
+            return call.args
 
 
 def window_text(call: WindowCall, names: Names = _NO_NAMES) -> str:
@@ -245,8 +257,14 @@ def _at_zone(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
     return _OTHER, f"{printer.text(args[0], _OTHER)} AT TIME ZONE {printer.text(args[1], _ADD)}"
 
 
+def _to_jsonb(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
+    value = args[0].operand if isinstance(args[0], Cast) else args[0]
+    return _ATOM, f"to_jsonb({printer.text(value)})"
+
+
 _SPECIAL: Mapping[str, Callable[[_Printer, tuple[Expr, ...]], tuple[int, str]]] = MappingProxyType({
     "not": _not, "neg": _negative, "in": _in, "extract": _extract, "timezone": _at_zone,
+    "json_text": _to_jsonb, "json_number": _to_jsonb,
 })  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from floodmark.catalog.functions import AGGREGATES, REGISTRY, WINDOWS, Determinism
+from floodmark.catalog.functions import AGGREGATES, REGISTRY, SYNONYMS, WINDOWS, Determinism
 from floodmark.catalog.functions.user import FunctionKind, UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.catalog.types import SqlType, struct_of
@@ -73,7 +73,7 @@ def declare(statement: s.Definition) -> UserFunction:
     """Return the function that CREATE FUNCTION or CREATE AGGREGATE defines."""
     assert isinstance(statement, s.CreateFunction | s.CreateAggregate)
     name, language = statement.name.name, statement.language.lower()
-    if name in REGISTRY or name in AGGREGATES or name in WINDOWS:
+    if any(name in known for known in (REGISTRY, AGGREGATES, SYNONYMS, WINDOWS)):
         raise BindError(
             "E0283",
             f"{name} is a built-in function",

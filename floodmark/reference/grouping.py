@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from floodmark.catalog.functions import RowError, aggregate_for
+from floodmark.catalog.functions.comparison import order_key
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall
 from floodmark.reference.moment import Moment
-from floodmark.reference.rows import Row, ascending, canonical, key_of, ordered, sort_value
+from floodmark.reference.rows import Row, ascending, canonical, key_of, ordered
 
 Argument = tuple[Any, ...]
 
@@ -80,7 +81,7 @@ def compute(call: AggCall, rows: Iterable[Row], moment: Moment) -> Any:
 
         def position(row: Row, expr: Any = expr, rank: int = rank) -> tuple[Any, ...]:
             value = moment.value(expr, row)[0]
-            return (rank, ()) if value is None else (0, sort_value(value))
+            return (rank, ()) if value is None else (0, order_key(value, expr.type))
 
         members.sort(key=position, reverse=descending)
     arguments = [tuple(moment.value(arg, row)[0] for arg in call.args) for row in members]

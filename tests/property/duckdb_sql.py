@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, assert_never
 
-from duckdb_windows import over_window, top_n
+from duckdb_windows import NotInDuckDB, over_window, top_n
 
 from floodmark.analysis import stream_key
+from floodmark.catalog.functions import ORDERED_SETS
 from floodmark.catalog.types import Field, Kind, SqlType
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
@@ -32,6 +33,7 @@ _TYPES = {
     Kind.VARCHAR: "VARCHAR",
     Kind.TIMESTAMP: "TIMESTAMP",
     Kind.NUMERIC: "DECIMAL(38,10)",
+    Kind.DOUBLE: "DOUBLE",
 }
 _JOINS = {
     n.JoinKind.INNER: "JOIN",
@@ -150,6 +152,13 @@ def aggregate(call: AggCall, ties: Sequence[str]) -> str:
         order = ", ".join([*asked, *(f"{quoted(c)} ASC NULLS LAST" for c in ties)])
         by = f" ORDER BY {order}" if order else ""
         return f"{call.function.removesuffix('_value')}({inside}{by})" + _filter(call)
+    if call.function in ORDERED_SETS:
+        if call.function == "mode":
+            raise NotInDuckDB("which of the most frequent values it takes")
+        ((value, down, _),) = call.order_by
+        order = f"{expression(value)} {'DESC' if down else 'ASC'}"
+        fraction = expression(call.args[1])
+        return f"{call.function}({fraction}) WITHIN GROUP (ORDER BY {order})" + _filter(call)
     text = f"{call.function}({'DISTINCT ' if call.distinct else ''}{inside})"
     if call.function == "avg":
         # DuckDB's avg is inexact; the sum of whole numbers is not.
@@ -216,7 +225,7 @@ def literal(value: Any) -> str:
     match value:
         case None:
             return "NULL"
-        case bool() | int():
+        case bool() | int() | float():
             return f"({value})"
         case datetime():
             return f"TIMESTAMP '{value.isoformat(sep=' ')}'"

@@ -16,6 +16,7 @@ from plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, keyed_changes
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.ndu import DeterminismMode, Root, resolve
+from floodmark.catalog.functions import ORDERED_SETS
 from floodmark.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, UUID, VARCHAR, Field
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
@@ -63,7 +64,11 @@ class LooseBuilder(Builder):
             return Volatile(type_, below, (), next(self.names))
         drawn = super().call(below)
         if self.draw(st.integers(0, 3)) == 0 and drawn.args[0].type == INT:
-            return replace(drawn, args=(self.loose(below),))
+            value = self.loose(below)
+            order = drawn.order_by
+            if drawn.function in ORDERED_SETS:
+                order = tuple((value, *flags) for _, *flags in order)
+            return replace(drawn, args=(value, *drawn.args[1:]), order_by=order)
         return drawn
 
     def comparison(self, below: n.Node) -> Expr:

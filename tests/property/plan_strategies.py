@@ -16,10 +16,10 @@ from ordered_strategies import over_window, top_n
 
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.catalog.functions import Operand, aggregate_for, function_for
-from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field
+from floodmark.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMP, Field
 from floodmark.changelog import ROW_ID, ChangelogMode, RowKind
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, BoolOp, Call, Case, ColumnRef, Expr, Literal
+from floodmark.plan.expressions import AggCall, BoolOp, Call, Case, Cast, ColumnRef, Expr, Literal
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.watermarks import Watermark
@@ -52,6 +52,7 @@ KINDS = (
     "union", "set", "project", "filter", "join", "join", "aggregate", "aggregate", "tumble", "hop",
     "session", "over", "top",
 )  # fmt: skip
+SUMS = ("count", "sum", "avg", "min", "max")
 ORDERED = ("first_value", "last_value")
 """Aggregates whose value depends on the order of their input."""
 
@@ -195,7 +196,9 @@ class Builder:
 
     def call(self, below: n.Node) -> AggCall:
         column = self.column(below)
-        name = self.pick(["count", "sum", "avg", "min", "max", "first_value", "last_value"])
+        name = self.pick([*SUMS, *ORDERED, *SUMS, *ORDERED, "percentile"])
+        if name == "percentile":
+            return self.percentile(below, column)
         operand = Operand("", column.type)
         result = aggregate_for(name, (column.type,)).result_type([operand])
         condition = self.comparison(below) if self.draw(st.integers(0, 3)) == 0 else None
@@ -204,6 +207,17 @@ class Builder:
             order = tuple(by) if self.draw(st.booleans()) else ()
             return AggCall(name, (column,), result, filter=condition, order_by=order)
         return AggCall(name, (column,), result, self.draw(st.integers(0, 3)) == 0, condition)
+
+    def percentile(self, below: n.Node, column: ColumnRef) -> AggCall:
+        """Draw an aggregate with WITHIN GROUP."""
+        name = self.pick(["percentile_cont", "percentile_disc", "mode"])
+        value: Expr = Cast(DOUBLE, column) if name == "percentile_cont" else column
+        fraction = Literal(DOUBLE, self.pick([0.0, 0.25, 0.5, 0.75, 1.0]))
+        args = (value,) if name == "mode" else (value, fraction)
+        down = self.draw(st.booleans())
+        condition = self.comparison(below) if self.draw(st.integers(0, 3)) == 0 else None
+        order = ((value, down, down),)
+        return AggCall(name, args, value.type, filter=condition, order_by=order)
 
     def tumble(self, below: n.Node) -> n.Node:
         times = [f.name for f in below.schema if f.type == TIMESTAMP]

@@ -56,8 +56,10 @@ from floodmark.catalog.types import SqlType
 __all__ = [
     "AGGREGATES",
     "NOT_CONSTANT",
+    "ORDERED_SETS",
     "REGISTRY",
     "SETS",
+    "SYNONYMS",
     "WINDOWS",
     "Accumulator",
     "Aggregate",
@@ -121,6 +123,16 @@ REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
 )
 """Scalar functions and operators by name; operators are under their symbol, e.g. `+`."""
 AGGREGATES: Mapping[str, tuple[Aggregate, ...]] = _by_name(aggregates())
+ORDERED_SETS = frozenset(name for name, found in AGGREGATES.items() if found[0].ordered_set)
+"""The aggregates that are called with WITHIN GROUP."""
+SYNONYMS: Mapping[str, str] = MappingProxyType(
+    {
+        "approx_count_distinct": "count",
+        "json_agg": "jsonb_agg",
+        "json_object_agg": "jsonb_object_agg",
+    }
+)
+"""Aggregates that are others: what is asked for approximately is counted exactly."""
 WINDOWS: Mapping[str, tuple[WindowFunction, ...]] = _by_name(window_functions())
 SETS: Mapping[str, tuple[SetFunction, ...]] = _by_name(sets())
 """Set-returning functions by name."""
@@ -174,5 +186,5 @@ def nearest_names(name: str, known: Iterable[str] = (), limit: int = 3) -> list[
     >>> nearest_names("lenght")[0]
     'length'
     """
-    names = [*known, *REGISTRY, *AGGREGATES, *WINDOWS, *SETS]
+    names = [*known, *REGISTRY, *AGGREGATES, *SYNONYMS, *WINDOWS, *SETS]
     return get_close_matches(name, names, n=limit, cutoff=0.6)

@@ -8,6 +8,7 @@ from operator import and_, or_, xor
 from typing import Any
 
 from floodmark.catalog.functions.comparison import compare
+from floodmark.catalog.functions.jsonb_aggregates import jsonb_aggregates
 from floodmark.catalog.functions.model import (
     Accumulator,
     Aggregate,
@@ -15,6 +16,7 @@ from floodmark.catalog.functions.model import (
     Operands,
     Var,
 )
+from floodmark.catalog.functions.ordered_sets import ordered_sets
 from floodmark.catalog.functions.spread import present, spreads
 from floodmark.catalog.functions.sums import NONNULL, counting, exact, inexact
 from floodmark.catalog.types import (
@@ -185,4 +187,6 @@ def aggregates() -> list[Aggregate]:
         ),
         *spreads(),
         *_ordered(),
+        *ordered_sets(),
+        *jsonb_aggregates(),
     ]

@@ -147,7 +147,9 @@ def print_interval(present: str, months: str, days: str, micros: str) -> str:
     return f"CASE WHEN {whole} THEN CAST({struct} AS {INTERVAL_STRUCT}) END"
 
 
-def _interval_sum(symbol: str) -> Callable[[Operands], str]:
+def print_interval_sum(symbol: str) -> Callable[[Operands], str]:
+    """Return the Spark form of `+` or `-` of two intervals; NULL out of range."""
+
     def spark(o: Operands) -> str:
         word = "try_add" if symbol == "+" else "try_subtract"
         pairs = zip(_parts(o[0]), _parts(o[1]), strict=True)
@@ -157,7 +159,8 @@ def _interval_sum(symbol: str) -> Callable[[Operands], str]:
     return spark
 
 
-def _fit(value: cal.Interval) -> cal.Interval:
+def fit_interval(value: cal.Interval) -> cal.Interval:
+    """Return an interval, or raise `RowError` where a part is out of range."""
     months, days, micros = value
     if abs(months) >= 1 << 31 or abs(days) >= 1 << 31 or abs(micros) >= 1 << 63:
         raise RowError(RowErrorCode.TIME_OUT_OF_RANGE)
@@ -174,23 +177,23 @@ def _interval_operators() -> list[Function]:
         return print_interval(f"{o[0]} IS NOT NULL AND {o[1]} IS NOT NULL", months, days, micros)
 
     def scaled(i: cal.Interval, n: int) -> cal.Interval:
-        return _fit((i[0] * n, i[1] * n, i[2] * n))
+        return fit_interval((i[0] * n, i[1] * n, i[2] * n))
 
     return [
         Function(
             "+",
             pair,
             INTERVAL,
-            _interval_sum("+"),
-            lambda a, b: _fit(cal.combine(a, b)),
+            print_interval_sum("+"),
+            lambda a, b: fit_interval(cal.combine(a, b)),
             error=_RANGE,
         ),
         Function(
             "-",
             pair,
             INTERVAL,
-            _interval_sum("-"),
-            lambda a, b: _fit(cal.combine(a, b, -1)),
+            print_interval_sum("-"),
+            lambda a, b: fit_interval(cal.combine(a, b, -1)),
             error=_RANGE,
         ),
         Function(
@@ -200,7 +203,7 @@ def _interval_operators() -> list[Function]:
             lambda o: print_interval(
                 f"{o[0]} IS NOT NULL", *(f"try_subtract(0, {p})" for p in _parts(o[0]))
             ),
-            lambda a: _fit(cal.combine((0, 0, 0), a, -1)),
+            lambda a: fit_interval(cal.combine((0, 0, 0), a, -1)),
             error=_RANGE,
         ),
         Function(

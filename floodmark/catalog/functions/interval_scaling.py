@@ -47,17 +47,21 @@ def _spread(months: float, days: float, micros: float) -> Interval:
     return month, day, time
 
 
-def _scaled(divide: bool) -> Callable[[Interval, float], Interval]:
-    def python(value: Interval, factor: float) -> Interval:
-        if divide and factor == 0:
-            raise RowError(RowErrorCode.DIVISION_BY_ZERO)
-        months, days, micros = (float(p) / factor if divide else p * factor for p in value)
-        return _spread(months, days, micros)
-
-    return python
+def scaled_interval(value: Interval, factor: float) -> Interval:
+    """Return an interval times a number; raises `RowError` out of range."""
+    months, days, micros = (p * factor for p in value)
+    return _spread(months, days, micros)
 
 
-def _print(value: str, factor: str, symbol: str) -> str:
+def _divided(value: Interval, factor: float) -> Interval:
+    if factor == 0:
+        raise RowError(RowErrorCode.DIVISION_BY_ZERO)
+    months, days, micros = (float(p) / factor for p in value)
+    return _spread(months, days, micros)
+
+
+def print_scaled(value: str, factor: str, symbol: str) -> str:
+    """Return the Spark text of an interval `*` or `/` a number; NULL out of range."""
     by = f"nullif({factor}, 0)" if symbol == "/" else factor
     parts = ", ".join(
         f"'{name}', CAST({value}.{part} AS DOUBLE) {symbol} {by}"
@@ -78,7 +82,7 @@ def _print(value: str, factor: str, symbol: str) -> str:
 
 
 def _times(value: int, factor: int) -> Callable[[Operands], str]:
-    return lambda o: _print(o[value].sql, o[factor].sql, "*")
+    return lambda o: print_scaled(o[value].sql, o[factor].sql, "*")
 
 
 def interval_scaling() -> list[Function]:
@@ -88,14 +92,14 @@ def interval_scaling() -> list[Function]:
     zero = f"CASE WHEN {{1}} = 0 THEN {RowErrorCode.DIVISION_BY_ZERO.value} ELSE {_OUT.value} END"
     return [
         Function(
-            "*", (interval, number), INTERVAL, _times(0, 1), _scaled(False), error=range_
+            "*", (interval, number), INTERVAL, _times(0, 1), scaled_interval, error=range_
         ),
         Function(
             "*", (number, interval), INTERVAL, _times(1, 0),
-            lambda f, i: _scaled(False)(i, f), error=range_,
+            lambda f, i: scaled_interval(i, f), error=range_,
         ),
         Function(
-            "/", (interval, number), INTERVAL, lambda o: _print(o[0].sql, o[1].sql, "/"),
-            _scaled(True), error=null_means(zero),
+            "/", (interval, number), INTERVAL, lambda o: print_scaled(o[0].sql, o[1].sql, "/"),
+            _divided, error=null_means(zero),
         ),
     ]  # fmt: skip

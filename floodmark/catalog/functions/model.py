@@ -237,17 +237,19 @@ class Aggregate(Overload):
     the list of argument tuples of the group's rows (NULL arguments included, filtered, distinct and
     ordered as asked), the argument types and the result type. `extremum` names the value that an
     append-only input keeps: `min` or `max`. Where `overflows` for the argument types, a group has
-    no value that is NULL though one of its arguments is not: its row is refused.
+    no value that is NULL though one of its arguments is not: its row is refused. An `ordered_set`
+    is called with WITHIN GROUP, which gives its first argument; the list has no NULLs then.
     """
 
     spark: SparkForm
     python: Callable[[list[tuple[Any, ...]], tuple[SqlType, ...], SqlType], Any]
     order_sensitive: bool = False
-    over_list: str | None = None
+    over_list: SparkForm | None = None
     decompose: Callable[[tuple[SqlType, ...], SqlType], Decomposition] | None = None
     extremum: str | None = None
     ignores_distinct: bool = False
     overflows: Callable[[tuple[SqlType, ...]], bool] | None = None
+    ordered_set: bool = False
 
     def print_batch(
         self, operands: Operands, *, distinct: bool = False, condition: str | None = None
@@ -278,6 +280,15 @@ class Aggregate(Overload):
             return f"count(CASE WHEN {condition} THEN 1 END){over}"
         values = [f"CASE WHEN {condition} THEN {o.sql} END" for o in operands]
         return self._template(operands).format(*values, distinct="", filter=over)
+
+    def print_list(self, operands: Operands, list_: str) -> str:
+        """Return the Spark text over an ARRAY of first arguments, which is computed once."""
+        assert self.over_list is not None, self.name
+        template = self.over_list(operands) if callable(self.over_list) else self.over_list
+        arguments = [o.sql for o in operands]
+        if template.count("{list}") == 1:
+            return template.format(*arguments, list=list_)
+        return f"transform(array({list_}), l -> {template.format(*arguments, list='l')})[0]"
 
     def _template(self, operands: Operands) -> str:
         return self.spark(operands) if callable(self.spark) else self.spark

@@ -12,6 +12,7 @@ from enum import Enum
 
 from floodmark.analysis.strategy import Computed, aggregate_strategy
 from floodmark.catalog.functions import Aggregate, aggregate_for
+from floodmark.catalog.functions.comparison import spark_order
 from floodmark.catalog.functions.model import Operand
 from floodmark.catalog.types import BIGINT, Field, Kind, Schema
 from floodmark.changelog import WEIGHT, ChangelogMode
@@ -250,13 +251,9 @@ def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     argument; ascending keys then sort by the order that structs have. `ties` order the rows that
     ORDER BY leaves equal.
     """
-    keys = [_asked(key, now) for key in call.order_by]
-    named = [e.name for e, _, _ in call.order_by if isinstance(e, ColumnRef)]
-    keys += [
-        _Key(quoted(f.name), nullable=f.nullable)
-        for f in ties
-        if f.name not in named and f.type.is_orderable
-    ]
+    entry = aggregate_of(call)
+    keys = [_asked(key, now, nullable=not entry.ordered_set) for key in call.order_by]
+    keys += [] if _ordered_by_itself(call) else _tied(call, ties)
     parts = []
     for i, key in enumerate(keys):
         if key.nullable:
@@ -264,22 +261,38 @@ def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
         parts.append(f"{key.value} AS k{i}")
         if key.zeros:
             parts.append(f"CAST({key.value} AS STRING) AS z{i}")
-    args = [o.sql for o in operands(call, now)]
-    condition = _condition(call, now)
-    clause = "" if condition is None else f" FILTER (WHERE {condition})"
+    args = operands(call, now)
+    tests = [_condition(call, now), f"{args[0]} IS NOT NULL" if entry.ordered_set else None]
+    condition = " AND ".join(f"({test})" for test in tests if test is not None)
+    clause = f" FILTER (WHERE {condition})" if condition else ""
     found = f"collect_list(struct({', '.join([*parts, f'{args[0]} AS v'])})){clause}"
     upwards = not any(key.descending for key in keys)
     order = "" if upwards else f", {_comparator(keys)}"
     values = f"transform({f'array_sort({found}{order})' if keys else found}, __e -> __e.v)"
-    template = aggregate_of(call).over_list
-    assert template is not None
-    return template.format(*args, list=f"array_distinct({values})" if call.distinct else values)
+    return entry.print_list(args, f"array_distinct({values})" if call.distinct else values)
 
 
-def _asked(key: tuple[Expr, bool, bool], now: int) -> _Key:
+def _ordered_by_itself(call: AggCall) -> bool:
+    """Tell whether rows that ORDER BY leaves equal have the same bytes in the list."""
+    value = call.args[0]
+    loose = value.type.kind in (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL)
+    return any(e == value for e, _, _ in call.order_by) and value.type.is_orderable and not loose
+
+
+def _tied(call: AggCall, ties: Schema) -> list[_Key]:
+    named = [e.name for e, _, _ in call.order_by if isinstance(e, ColumnRef)]
+    return [
+        _Key(quoted(f.name), nullable=f.nullable)
+        for f in ties
+        if f.name not in named and f.type.is_orderable
+    ]
+
+
+def _asked(key: tuple[Expr, bool, bool], now: int, *, nullable: bool) -> _Key:
     expr, descending, nulls_first = key
     zeros = expr.type.kind in (Kind.REAL, Kind.DOUBLE)
-    return _Key(compile_expr(expr, now).value, descending, nulls_first, zeros=zeros)
+    value = spark_order(Operand(compile_expr(expr, now).value, expr.type))
+    return _Key(value, descending, nulls_first, nullable, zeros)
 
 
 def _comparator(keys: list[_Key]) -> str:

@@ -42,8 +42,7 @@ def entries(
 def over_entries(found: Aggregate, call: AggCall, operands: Sequence[Operand], members: str) -> str:
     """Return the text of an aggregate over a frame's list."""
     if found.over_list is not None:
-        list_ = f"transform(array_sort({members}), e -> e.a0)"
-        return _once(list_, "l", found.over_list.format(*(o.sql for o in operands), list="l"))
+        return found.print_list(operands, f"transform(array_sort({members}), e -> e.a0)")
     if found.extremum is not None:
         return f"array_{found.extremum}(transform({members}, e -> e.a0))"
     return _once(members, "m", _added(found, call, operands))
