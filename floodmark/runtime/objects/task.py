@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
@@ -16,7 +17,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import INT, VARCHAR, Field
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
-from floodmark.runtime import failpoints, layout
+from floodmark.runtime import failpoints, layout, rewrite
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.inputs import EpochInputs, Origin, micros_of
@@ -46,7 +47,10 @@ class _Written:
 
 @dataclass(frozen=True)
 class Work:
-    """What an epoch asks of one object."""
+    """What an epoch asks of one object.
+
+    `asked` are the versions of tables elsewhere that a replay looks up in.
+    """
 
     epoch: int
     now: datetime
@@ -58,6 +62,7 @@ class Work:
     dml: Sequence[Mapping[str, Any]] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     seed: str = ""
+    asked: Mapping[str, int] = field(default_factory=dict)
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
@@ -88,7 +93,10 @@ class Task:
 
     def stages(self, owner: AnalysedObject) -> ObjectStages:
         """Return where operators of the object's plan, or of a sink's, keep things."""
-        return ObjectStages(self.tables, self.writer, self.work.before, self.found, owner)
+        asked = dict(self.work.asked)
+        return ObjectStages(
+            self.tables, self.writer, self.work.before, self.found, owner, asked=asked
+        )
 
     def kept_versions(self) -> dict[str, int]:
         """Return the versions of all tables of the object before the epoch."""
@@ -229,11 +237,38 @@ class Task:
             # New rows alone: the files of the changelog are those of the table, too.
             added = self.tables.store.share(table, paths, self.work.epoch, self.writer.attempt)
             return self.writer.commit(table, schema, added, (), current)
-        frame = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
         key = self.found.relation.stream_key
         touched = touched_files(current, files, paths, key)
+        if self._rewritten_here(current, touched, files, paths):
+            store = self.tables.store
+            rewritten = store.staged(table, self.work.epoch, self.writer.attempt)
+            return self.writer.commit(table, schema, rewritten, touched, current)
+        frame = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
         stored = self.tables.read(current, schema, touched)
         few = rows_of(files) <= keyed.FEW
         rows = materialize.rewritten(stored, frame, columns, key, self.work.epoch, few=few)
         rewritten = self.writer.write(table, rows)
         return self.writer.commit(table, schema, rewritten, touched, current)
+
+    def _rewritten_here(
+        self,
+        current: Handle,
+        touched: tuple[DataFile, ...],
+        changes: tuple[DataFile, ...],
+        paths: Sequence[str],
+    ) -> bool:
+        """Rewrite few touched files without Spark; tell whether that is done."""
+        relation, store = self.found.relation, self.tables.store
+        key = [f for f in relation.columns if f.name in relation.stream_key]
+        if not rewrite.is_small((*touched, *changes), tuple(key)):
+            return False
+        names = [f.name for f in (*relation.columns, *layout.own_state(self.found))]
+        folder = store.stage(current.table, self.work.epoch, self.writer.attempt)
+        return rewrite.rewrite(
+            store.paths(current, touched),
+            paths,
+            names,
+            relation.stream_key,
+            self.work.epoch,
+            Path(folder),
+        )
