@@ -1,8 +1,8 @@
 """The `lookup` connector: a table that is kept elsewhere, asked by key while an epoch runs.
 
 `store = 'sqlite'` asks a SQLite file, read-only; `store = 'delta'` a Delta table that is not the
-warehouse's, at the version that is newest when it is asked. Keys go in chunks, one query a chunk.
-What comes back is of the declared types, or an error: nothing is cast silently.
+warehouse's, at the version that is newest when an epoch asks it first. Keys go in chunks, one query
+a chunk. What comes back is of the declared types, or an error: nothing is cast silently.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +25,7 @@ from floodmark.connectors.options import Options
 from floodmark.errors import DataError, TransientError, UserError
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
 Key = tuple[Any, ...]
@@ -41,6 +42,13 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 class Store(Protocol):
     """Something that can be asked for the rows of keys."""
+
+    @property
+    def version(self) -> int | None:
+        """Return the version that is asked; None for the newest, or where there are none."""
+
+    def pinned(self, version: int | None) -> Store:
+        """Return the store as it is now, or was at a version, for all that is asked of it."""
 
     def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
         """Return the rows, as columns `names`, whose columns `by` have one of the keys."""
@@ -80,6 +88,10 @@ class Lookup:
     def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
         """Return the splits: there are none."""
         return splits
+
+    def pinned(self, version: int | None = None) -> Lookup:
+        """Return the lookup into the store as it is now, or was at a version; else E0490."""
+        return replace(self, store=self.store.pinned(version))
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> Iterator[Values]:
         """Yield the typed rows of the keys, in a fixed order, and their number within the key.
@@ -174,6 +186,15 @@ class SqliteStore:
     table: str
     busy_seconds: float
 
+    @property
+    def version(self) -> None:
+        """Return None: a file has no versions."""
+        return None
+
+    def pinned(self, version: int | None) -> SqliteStore:
+        """Return the file: each query sees what is in it then."""
+        return self
+
     def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
         """Return the rows of the keys, by one query over a read-only connection."""
         columns = ", ".join(map(_identifier, names))
@@ -220,18 +241,31 @@ class SqliteStore:
 
 @dataclass(frozen=True)
 class DeltaStore:
-    """A Delta table outside of the warehouse, at its newest version."""
+    """A Delta table outside of the warehouse, at a version or at its newest."""
 
     name: str
     path: Path
+    version: int | None = None
 
-    def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
-        """Return the rows of the keys; files that cannot hold them are not read."""
+    def pinned(self, version: int | None) -> DeltaStore:
+        """Return the table at a version, else at the one that is its newest now."""
+        return replace(self, version=self._table().version() if version is None else version)
+
+    def _table(self) -> DeltaTable:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
         try:
-            dataset = DeltaTable(str(self.path)).to_pyarrow_dataset()
+            return DeltaTable(str(self.path), version=self.version)
+        except (DeltaError, OSError) as error:
+            raise unreachable(self.name, f"{self.path}: {error}") from error
+
+    def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
+        """Return the rows of the keys; files that cannot hold them are not read."""
+        from deltalake.exceptions import DeltaError
+
+        try:
+            dataset = self._table().to_pyarrow_dataset()
         except (DeltaError, OSError) as error:
             raise unreachable(self.name, f"{self.path}: {error}") from error
         for name in names:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class ObjectStages:
     """The state tables of one object in one epoch; `versions` is what they end at.
 
+    `asked` is the version of each Delta table elsewhere in which something is looked up.
+
     `owner` is the object (or the sink that feeds it) whose plan runs; `home` is the object whose
     record and application id the tables belong to.
     """
@@ -41,6 +43,7 @@ class ObjectStages:
     home: AnalysedObject
     owner: AnalysedObject
     versions: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     withdrawn: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
 

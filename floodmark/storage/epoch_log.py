@@ -59,7 +59,9 @@ class ObjectRecord:
     `position` is the last epoch that the object has taken in: behind the log while it is suspended.
     Of what a source by key took in, `ignored_rows` changed nothing: a later operation of the epoch
     took its place, the row is so already, there is none to delete. `before_differs` counts keys of
-    which the first message delivered another old row than the stored one.
+    which the first message delivered another old row than the stored one. `asked` has the versions
+    of Delta tables outside of the warehouse in which the epoch looked something up; whoever goes on
+    with an interrupted epoch uses what was fetched, and does not know them.
     """
 
     object: str
@@ -74,6 +76,7 @@ class ObjectRecord:
     position: int = 0
     ignored_rows: int = 0
     before_differs: int = 0
+    asked: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def watermark(self) -> Scalar:

@@ -202,3 +202,12 @@ def test_a_delta_table_from_outside(site: Site, tmp_path: Path) -> None:
         )
         fm.execute("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
         assert _rows(fm, "SELECT * FROM v") == [(1, "a"), (2, "b")]
+        epoch = fm.scheduler.log.head().sealed
+        write_deltalake(
+            path, pa.table({"k": pa.array([1], pa.int32()), "name": ["z"]}), mode="overwrite"
+        )
+        assert fm.scheduler.log.sealed(epoch).objects["v"].asked == {"d": 1}
+        assert [r.outcome.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
+        fm.execute("UPDATE t SET k = 1")
+        assert _rows(fm, "SELECT * FROM v") == [(1, "a"), (2, "z"), (3, "z")]
+        assert fm.scheduler.log.sealed(epoch + 1).objects["v"].asked == {"d": 2}

@@ -188,7 +188,8 @@ class _Again:
             record = self.records.get(key)
             if record is not None and record != self.before.get(key):
                 progress.add(record)
-        return Run(self.scheduler, self.opened, self.pipeline, progress, self.created).work()
+        work = Run(self.scheduler, self.opened, self.pipeline, progress, self.created).work()
+        return replace(work, asked=self.records[found.key].asked)
 
     def _hindrance(self, found: AnalysedObject, work: Work) -> str | None:
         """Return why the object cannot be replayed, as far as the logs and the source say."""

@@ -24,6 +24,9 @@ def likely_cause(found: AnalysedObject, pipeline: Pipeline) -> str:
             f"{_listed(list(calls))} is declared IMMUTABLE: it depends on more than its arguments, "
             "or what it imports has changed"
         )
+    elsewhere = sorted(_looked_up(found, pipeline))
+    if elsewhere:
+        return f"{', '.join(elsewhere)} is kept elsewhere, and was looked up in as it is now"
     if found.declared is not None and found.declared.connector is not None:
         return "the source's data has changed, though size, time and digest are those logged"
     return UNKNOWN
@@ -33,6 +36,13 @@ def _calls(found: AnalysedObject, pipeline: Pipeline) -> Iterator[UserCall]:
     """Yield the calls of users' functions in an object's plan, columns and sinks."""
     for expr in _expressions(found, pipeline):
         yield from (part for part in walk(expr) if isinstance(part, UserCall))
+
+
+def _looked_up(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
+    """Return the objects outside in which a plan looks up."""
+    plans = (o.plan for o in (found, *(pipeline[key] for key in found.feeders)))
+    lookups = (m for p in plans if p is not None for m in p.nodes if isinstance(m, n.LookupJoin))
+    return {lookup.external.object for lookup in lookups if lookup.external is not None}
 
 
 def _expressions(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Expr]:

@@ -81,7 +81,11 @@ class FetchedRows:
         stages, writer = self.stages, self.stages.writer
         done = writer.recorded(self.table) if self.kept else None
         if done is None:
-            files = self._written(self.lookup.fetch(by, keys()))
+            name = self.lookup.spec.name
+            lookup = self.lookup.pinned(stages.asked.get(name))
+            if lookup.store.version is not None:
+                stages.asked[name] = lookup.store.version
+            files = self._written(lookup.fetch(by, keys()))
             if not self.kept:
                 return stages.read_scratch(self.table, files, self.columns)
             before = stages.handle_before(self.table)
