@@ -356,7 +356,7 @@ class Binder:
 
     def _subquery(self, node: exp.Expression) -> Expr:
         if self.context.subquery is None:
-            raise refuse("a subquery cannot stand here", self.span(node), "join with it instead")
+            raise refuse("a subquery cannot stand here", self.span(node), "write it in WHERE")
         return self.context.subquery(node)
 
     def _function(self, node: exp.Expression) -> Expr:

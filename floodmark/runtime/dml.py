@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import BIGINT
@@ -17,7 +19,9 @@ from floodmark.changelog import ROW_ID, WEIGHT, is_hidden
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import BindContext, bind_scalar
+from floodmark.plan.binder import Binder
 from floodmark.plan.build import build_query, cast_to
+from floodmark.plan.coerce import refuse
 from floodmark.plan.definitions import ColumnInfo
 from floodmark.plan.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.lookups import check_written
@@ -26,6 +30,7 @@ from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
 from floodmark.spark.types import quoted
 from floodmark.sql import statements as s
+from floodmark.sql.spans import span_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -149,10 +154,19 @@ def _matching(statement: s.Update | s.Delete, target: AnalysedObject, reader: Re
     node: n.Node = n.Scan(target.key, relation.columns, relation.stream_key, relation.mode)
     if statement.where is None:
         return node
-    scope = _scope(statement, target)
-    context = BindContext(statement.span, functions=reader.pipeline.functions)
-    predicate = bind_scalar(statement.where, scope, context)
-    return n.Filter(node, predicate)
+    binder = Binder(_scope(statement, target), _context(statement, reader))
+    return n.Filter(node, binder.condition(statement.where, "WHERE"))
+
+
+def _context(statement: s.Update | s.Delete, reader: Reader) -> BindContext:
+    def refused(node: exp.Expression) -> Expr:
+        raise refuse(
+            "a subquery cannot stand in UPDATE or DELETE yet",
+            span_of(node, statement.span),
+            "SELECT its value first and write that; INSERT INTO … SELECT takes any query",
+        )
+
+    return BindContext(statement.span, refused, reader.pipeline.functions)
 
 
 def _scope(statement: s.Update | s.Delete, target: AnalysedObject) -> QueryScope:
@@ -163,8 +177,7 @@ def _scope(statement: s.Update | s.Delete, target: AnalysedObject) -> QueryScope
 
 def _update(statement: s.Update, target: AnalysedObject, reader: Reader) -> DmlRows:
     matching = _matching(statement, target, reader)
-    context = BindContext(statement.span, functions=reader.pipeline.functions)
-    assigned = _assignments(statement, target, context)
+    assigned = _assignments(statement, target, _context(statement, reader))
     columns = tuple(
         (f.name, assigned.get(f.name, ColumnRef(f.type, f.name))) for f in target.relation.columns
     )

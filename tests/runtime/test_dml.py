@@ -1,4 +1,4 @@
-"""What a statement may not write."""
+"""What a statement may not say, and what it may not write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from floodmark.api import connect
-from floodmark.errors import BindError
+from floodmark.errors import BindError, FloodmarkError
 from floodmark.runtime import dml
 
 
@@ -29,3 +29,27 @@ def test_a_null_array_is_no_value_of_a_not_null_column(tmp_path: Path) -> None:
     with pytest.raises(BindError, match='column "xs"') as refused:
         dml.check_rows(dml.nested_nulls([str(path)], target), target)
     assert refused.value.code == "E0235"
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("DELETE FROM t WHERE k IN (SELECT k FROM u)", "E0374"),
+        ("DELETE FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", "E0374"),
+        ("UPDATE t SET k = (SELECT max(k) FROM u)", "E0374"),
+        ("UPDATE t SET k = 1 WHERE k = (SELECT max(k) FROM u)", "E0374"),
+        ("INSERT INTO t VALUES ((SELECT max(k) FROM u))", "E0374"),
+        ("UPDATE t SET (k, g) = (SELECT k, 1 FROM u)", "E0364"),
+        ("DELETE FROM t WHERE k", "E0266"),
+        ("DELETE FROM t WHERE 'perhaps'", "E0258"),
+        ("DELETE FROM t WHERE count(*) > 1", "E0273"),
+        ("UPDATE t SET g = row_number() OVER ()", "E0374"),
+    ],
+)
+def test_what_a_statement_may_not_say(tmp_path: Path, statement: str, code: str) -> None:
+    with connect(tmp_path / "warehouse") as fm:
+        fm.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT)")
+        fm.execute("CREATE TABLE u (k INT PRIMARY KEY)")
+        with pytest.raises(FloodmarkError) as refused:
+            fm.execute(statement)
+        assert refused.value.code == code
