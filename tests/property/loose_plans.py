@@ -1,7 +1,8 @@
-"""Plans with expressions and columns that may change their mind: volatile calls, metadata.
+"""Plans with expressions and columns that may change their mind: volatile calls, metadata, lookups.
 
-They extend the plans of `plan_strategies` by `random()` and `gen_random_uuid()` in columns,
-conditions and arguments, by casts, and by a table whose column `at` belongs to the message.
+They extend the plans of `plan_strategies` by `random()`, `gen_random_uuid()` and functions of users
+in columns, conditions and arguments, by casts, by lookups in tables, and by a table whose column
+`at` belongs to the message.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
-from plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, keyed_changes
+from plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, integers, keyed_changes
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.ndu import DeterminismMode, Root, resolve
-from floodmark.catalog.functions import ORDERED_SETS
+from floodmark.catalog.functions import ORDERED_SETS, Determinism
+from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, UUID, VARCHAR, Field
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Call, Case, Cast, ColumnRef, Expr, Literal, Volatile
+from floodmark.plan.user_functions import user_call
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
 from floodmark.sql.parse import parse_statement
@@ -34,11 +37,45 @@ LOOSE_OBJECTS = (
     ReferenceObject("m", ObjectKind.TABLE, _M, ("k",), merge=MergeRules(("k",))),
 )
 _STATEMENT = parse_statement("SELECT 1")
+MOOD = [0]
+"""What `moody` depends on beside its argument."""
+
+
+def moody(value: int | None) -> int | None:
+    """Stand for a user's function that is not IMMUTABLE; -1 it refuses."""
+    if value == -1:
+        raise ValueError(value)
+    return None if value is None else (value + MOOD[0]) % 5
+
+
+_MOODY = UserFunction(
+    "moody", (("v", INT),), INT, "python", "loose_plans.moody", Determinism.VOLATILE
+)
 
 
 @dataclass(frozen=True)
 class LooseBuilder(Builder):
-    """Draws nodes some of whose expressions are volatile."""
+    """Draws nodes some of whose expressions are volatile; with `asks` lookups and user calls."""
+
+    asks: bool = True
+
+    def join(self, depth: int) -> n.Node:
+        if not self.asks or self.draw(st.integers(0, 2)):
+            return super().join(depth)
+        left, right = self.node(depth), self.table()
+        if not integers(left):
+            return left
+        column = self.pick(["k", "k", "a"])
+        found = next(c for c, e in right.columns if isinstance(e, ColumnRef) and e.name == column)
+        equi = ((self.pick(integers(left)).name, found),)
+        residual = self.pick([None, self.residual(left, right), self.comparison(left)])
+        return n.LookupJoin(left, right, self.pick(n.LookupJoin.KINDS), equi, residual)
+
+    def table(self) -> n.Project:
+        scan = self.pick(SCANS[:2])
+        return n.Project(
+            scan, tuple((self.fresh(), ColumnRef(f.type, f.name)) for f in scan.schema)
+        )
 
     def project(self, below: n.Node) -> n.Node:
         drawn = super().project(below)
@@ -72,23 +109,36 @@ class LooseBuilder(Builder):
         return drawn
 
     def comparison(self, below: n.Node) -> Expr:
-        return self.chance() if self.draw(st.integers(0, 3)) == 0 else super().comparison(below)
+        loose = self.draw(st.integers(0, 3)) == 0
+        return self.chance(below) if loose else super().comparison(below)
 
-    def chance(self) -> Expr:
+    def chance(self, below: n.Node) -> Expr:
+        """Return a volatile condition."""
+        if self.asks and integers(below) and self.draw(st.booleans()):
+            return Call(BOOLEAN, "<", (self.asked(below), Literal(INT, self.pick([1, 3]))))
         return Call(BOOLEAN, "<", (self.call("random"), Literal(DOUBLE, self.pick([0.3, 0.7]))))
 
     def loose(self, below: n.Node) -> Expr:
         """Return a volatile whole number, of a column where there is one."""
         columns = [ColumnRef(f.type, f.name) for f in below.schema if f.type == INT]
         value: Expr = self.pick(columns) if columns else Literal(INT, 1)
-        return Case(INT, ((self.chance(), value),), Literal(INT, 0))
+        if self.asks and columns and self.draw(st.booleans()):
+            return self.asked(below)
+        return Case(INT, ((self.chance(below), value),), Literal(INT, 0))
+
+    def asked(self, below: n.Node) -> Expr:
+        """Return the call of a user's function on a column."""
+        found = self.pick(integers(below))
+        return user_call(_MOODY, (ColumnRef(INT, found.name),), None)
 
 
 @st.composite
-def loose_plans(draw: Draw, max_depth: int = 4, *, metadata: bool = True) -> n.Node:
+def loose_plans(
+    draw: Draw, max_depth: int = 4, *, metadata: bool = True, asks: bool = False
+) -> n.Node:
     """Draw a plan that keeps its stream keys; nothing of it is stored yet."""
     scans = (*SCANS, *((M, M) if metadata else ()))
-    builder = LooseBuilder(draw, itertools.count(), scans)
+    builder = LooseBuilder(draw, itertools.count(), scans, asks)
     return keep_keys(builder.node(draw(st.integers(1, max_depth))))
 
 
