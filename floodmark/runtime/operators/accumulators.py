@@ -17,7 +17,7 @@ from floodmark.catalog.functions.model import Operand
 from floodmark.catalog.types import BIGINT, Field, Kind, Schema
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.plan.expressions import AggCall, ColumnRef, Expr, Literal
-from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import Compiled, canonical_key
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
 
@@ -251,7 +251,9 @@ def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     argument; ascending keys then sort by the order that structs have. `ties` order the rows that
     ORDER BY leaves equal.
     """
-    entry = aggregate_of(call)
+    entry, args = aggregate_of(call), operands(call, now)
+    if entry.ordered_set and args[0].type.kind is not Kind.INTERVAL:
+        return entry.print_list(args, _sorted(call, args[0], now))
     keys = [_asked(key, now, nullable=not entry.ordered_set) for key in call.order_by]
     keys += [] if _ordered_by_itself(call) else _tied(call, ties)
     parts = []
@@ -261,7 +263,6 @@ def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
         parts.append(f"{key.value} AS k{i}")
         if key.zeros:
             parts.append(f"CAST({key.value} AS STRING) AS z{i}")
-    args = operands(call, now)
     tests = [_condition(call, now), f"{args[0]} IS NOT NULL" if entry.ordered_set else None]
     condition = " AND ".join(f"({test})" for test in tests if test is not None)
     clause = f" FILTER (WHERE {condition})" if condition else ""
@@ -270,6 +271,14 @@ def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     order = "" if upwards else f", {_comparator(keys)}"
     values = f"transform({f'array_sort({found}{order})' if keys else found}, __e -> __e.v)"
     return entry.print_list(args, f"array_distinct({values})" if call.distinct else values)
+
+
+def _sorted(call: AggCall, value: Operand, now: int) -> str:
+    """Return the text of the sorted list of an ordered set: equal values have equal bytes."""
+    condition = _condition(call, now)
+    clause = "" if condition is None else f" FILTER (WHERE {condition})"
+    found = f"array_sort(collect_list({canonical_key(value.sql, value.type)}){clause})"
+    return f"reverse({found})" if call.order_by[0][1] else found
 
 
 def _ordered_by_itself(call: AggCall) -> bool:
