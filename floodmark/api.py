@@ -37,6 +37,7 @@ from floodmark.runtime.sizes import TableSize, sizes_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.watch import check_kept
 from floodmark.spark.confs import SparkConfig, default_config
+from floodmark.spark.failures import LOST
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script, parse_statement
@@ -227,7 +228,7 @@ class Floodmark:
                     return
                 except TransientError as error:
                     sealed = self.scheduler.log.head().sealed
-                    if error.code != "E0511" or not self._is_local or restarted_in == sealed:
+                    if error.code != LOST or not self._is_local or restarted_in == sealed:
                         raise
                     restarted_in = sealed
                     self.close()

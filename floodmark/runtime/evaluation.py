@@ -31,6 +31,7 @@ from floodmark.runtime.operators import (
     top_n,
     transitions,
     union_all,
+    values,
 )
 from floodmark.runtime.operators.rows import Rows, empty, weighted
 from floodmark.runtime.operators.scope import OwnRows
@@ -155,8 +156,7 @@ class Evaluation:
             case n.Values():
                 if not self.inputs.fills:
                     return None
-                rows = dispatch.batch(node, [], self.inputs.spark, self.now)
-                return Rows(weighted(rows), consolidated=True)
+                return values.delta(node, self.inputs.spark, self.now)
             case n.Join(kind=n.JoinKind.FULL):
                 return full_join.delta(node, self)
             case n.Join():

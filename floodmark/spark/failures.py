@@ -14,6 +14,8 @@ _LOST = re.compile(
     r"stopped SparkContext|SparkContext (was|has been) shut ?down",
     re.IGNORECASE,
 )
+LOST = "E0511"
+"""The code of a server that is gone."""
 _TOKEN = re.compile(r"UNAUTHENTICATED|PERMISSION_DENIED")
 _INTERRUPTED = re.compile(
     r"OPERATION_CANCELED|OPERATION_ABANDONED|StatusCode\.CANCELLED|cancelled as part"
@@ -105,7 +107,7 @@ def _world(text: str, error: BaseException) -> FloodmarkError | None:
         return TransientError("E0516", "the query was interrupted", detail=first)
     if _LOST.search(text):
         return TransientError(
-            "E0511",
+            LOST,
             "the Spark server is gone",
             detail=first,
             hint="run again: a local server is started anew; "

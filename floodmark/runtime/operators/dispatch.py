@@ -78,7 +78,7 @@ def batch(
     """Return a node's rows from those of its inputs; `strict` raises where a row is refused."""
     match node:
         case n.Values():
-            return values.batch(node, spark, now)
+            return values.batch(node, spark, now, strict=strict)
         case n.Project():
             return project.batch(node, frames[0], now, strict=strict)
         case n.Filter():

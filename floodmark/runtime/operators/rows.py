@@ -84,10 +84,15 @@ def message_text(code: str, message: str | None) -> str:
 
 
 def error_struct(code: str, expression: str, columns: list[str], message: str | None = None) -> str:
-    """Return the Spark text of a dead letter about the current row."""
+    """Return the Spark text of a dead letter about the current row; the expression is a label."""
+    return error_of(code, quote(expression), columns, message)
+
+
+def error_of(code: str, expression: str, columns: list[str], message: str | None = None) -> str:
+    """Return the Spark text of a dead letter, whose expression is Spark text, too."""
     row = ", ".join(quoted(c) for c in columns) or "CAST(NULL AS INT) AS nothing"
     return (
-        f"named_struct('code', {code}, 'expression', {quote(expression)}, "
+        f"named_struct('code', {code}, 'expression', {expression}, "
         f"'row', to_json(struct({row}), map('ignoreNullFields', 'false')), "
         f"'place', CAST(NULL AS STRING), 'message', {message_text(code, message)})"
     )

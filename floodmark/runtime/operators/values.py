@@ -4,22 +4,79 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from floodmark.catalog.functions.quoting import quote
+from floodmark.changelog import ERROR
 from floodmark.plan import nodes as n
+from floodmark.plan.expressions import Expr
+from floodmark.runtime.operators.project import raising
+from floodmark.runtime.operators.rows import Rows, error_of, weighted
+from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_REFUSED = "__refused"
+_REFUSED_TYPE = "struct<code:int,expression:string,message:string>"
+Row = list[tuple[Expr, Compiled]]
 
-def batch(node: n.Values, spark: SparkSession, now: int) -> DataFrame:
-    """Return the rows."""
-    compiled = [[compile_expr(e, now) for e in row] for row in node.rows]
-    columns = [quoted(name) for name in node.names]
-    aliases = [f"s.c{i} AS {c}" for i, c in enumerate(columns)]
-    structs = ", ".join(
-        "struct(" + ", ".join(f"{c.value} AS c{i}" for i, c in enumerate(row)) + ")"
-        for row in compiled
-    )
-    frame = spark.range(1).selectExpr(f"explode(array({structs})) AS s")
-    return frame.selectExpr(*aliases)
+
+def delta(node: n.Values, spark: SparkSession, now: int) -> Rows:
+    """Return the rows as new ones; one that an expression refuses is a dead letter."""
+    rows = _compiled(node, now)
+    frame = weighted(_frame(node, spark, rows))
+    names = [quoted(name) for name in node.names]
+    if not _can_fail(rows):
+        return Rows(frame.drop(_REFUSED), consolidated=True)
+    code, expression, message = (f"{_REFUSED}.{f}" for f in ("code", "expression", "message"))
+    letter = error_of(code, expression, list(node.names), message)
+    error = f"CASE WHEN {_REFUSED} IS NOT NULL THEN {letter} END AS {ERROR}"
+    marks = Rows(frame).marks
+    return Rows(frame.selectExpr(*names, *marks, error), failing=True, consolidated=True)
+
+
+def batch(node: n.Values, spark: SparkSession, now: int, *, strict: bool = False) -> DataFrame:
+    """Return the rows without those that an expression refuses; `strict` raises."""
+    rows = _compiled(node, now)
+    frame = _frame(node, spark, rows, strict=strict)
+    return frame.where(f"{_REFUSED} IS NULL").drop(_REFUSED)
+
+
+def _compiled(node: n.Values, now: int) -> list[Row]:
+    return [[(e, compile_expr(e, now)) for e in row] for row in node.rows]
+
+
+def _can_fail(rows: list[Row]) -> bool:
+    return any(c.error is not None for row in rows for _, c in row)
+
+
+def _frame(
+    node: n.Values, spark: SparkSession, rows: list[Row], *, strict: bool = False
+) -> DataFrame:
+    """Return the rows with why one is refused; with `strict` the query ends there instead."""
+    aliases = [f"s.c{i} AS {quoted(name)}" for i, name in enumerate(node.names)]
+    structs = []
+    for row in rows:
+        texts = [raising(c) if strict else c.value for _, c in row]
+        values = [f"{text} AS c{i}" for i, text in enumerate(texts)]
+        why = f"CAST(NULL AS {_REFUSED_TYPE})" if strict else _refused(row)
+        structs.append(f"struct({', '.join([*values, f'{why} AS e'])})")
+    frame = spark.range(1).selectExpr(f"explode(array({', '.join(structs)})) AS s")
+    return frame.selectExpr(*aliases, f"s.e AS {_REFUSED}")
+
+
+def _refused(row: Row) -> str:
+    """Return the text of the first error of a row, NULL where there is none."""
+    whens = []
+    for expr, compiled in row:
+        if compiled.error is None:
+            continue
+        label = expr.span.text if expr.span is not None and expr.span.text else "VALUES"
+        message = compiled.message or "CAST(NULL AS STRING)"
+        fields = f"CAST({compiled.error} AS INT), {quote(label)}, {message}"
+        struct = f"CAST(struct({fields}) AS {_REFUSED_TYPE})"
+        whens.append(f"WHEN ({compiled.error}) IS NOT NULL THEN {struct}")
+    if not whens:
+        return f"CAST(NULL AS {_REFUSED_TYPE})"
+    return f"CASE {' '.join(whens)} END"
