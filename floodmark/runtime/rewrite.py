@@ -61,7 +61,7 @@ def rewrite(
         with disk_errors(folder.parent.name):
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / f"part-00000-{secrets.token_hex(16)}.zstd.parquet"
-            pq.write_table(rows, file, compression="zstd")
+            pq.write_table(rows, file, compression="zstd", write_statistics=_bounded(rows))
     return True
 
 
@@ -81,6 +81,14 @@ def _read(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
     if not parts or any(_types(part) != _types(parts[0]) for part in parts):
         return None
     return pa.concat_tables(parts)
+
+
+def _bounded(rows: pa.Table) -> list[str]:
+    """Return the columns whose bounds hold: Arrow leaves NaN out, and Spark then skips its rows."""
+    from pyarrow import types
+
+    loose = types.is_floating, types.is_nested
+    return [f.name for f in rows.schema if not any(test(f.type) for test in loose)]
 
 
 def _types(rows: pa.Table) -> list[Any]:

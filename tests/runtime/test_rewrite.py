@@ -100,3 +100,17 @@ def test_files_of_other_types_are_left_to_spark(tmp_path: Path) -> None:
     )  # fmt: skip
     assert not rewrite.rewrite([stored], [told], ["a", "v"], ["a"], 7, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_bounds_that_nan_is_not_in_are_not_written(tmp_path: Path) -> None:
+    types = [pa.int32(), pa.float64(), pa.int64()]
+    stored = _file(
+        tmp_path / "s.parquet", [(1, 1.0, 1), (2, float("nan"), 1)], ["a", "v", "__epoch"], types
+    )
+    told = _file(
+        tmp_path / "c.parquet", [(3, 0.5, "+I")], ["a", "v", "__kind"], [*types[:2], pa.string()]
+    )
+    assert rewrite.rewrite([stored], [told], ["a", "v"], ["a"], 7, tmp_path / "out")
+    (path,) = (tmp_path / "out").glob("*.parquet")
+    group = pq.read_metadata(path).row_group(0)
+    assert [group.column(i).is_stats_set for i in range(3)] == [True, False, True]
