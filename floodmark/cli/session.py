@@ -25,6 +25,7 @@ SUSPENDED = 2
 TRANSIENT = 3
 INTERRUPTED = 128
 _INTERRUPT_EVERY_SECONDS = 0.5
+_WRONG_PATH = (NotADirectoryError, IsADirectoryError, FileNotFoundError, PermissionError)
 
 
 @contextmanager
@@ -38,11 +39,16 @@ def connected(settings: Settings) -> Iterator[Floodmark]:
 def opened(settings: Settings) -> Iterator[Floodmark]:
     """Yield a connection; Floodmark's errors become their text and an exit code."""
     from floodmark.api import connect
+    from floodmark.storage.local_files import disk_errors
 
     # pyspark tells of a lost server in a warning first; the error that follows says it better.
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     # Closed whatever happens: an open client waits for its server when the process ends.
-    with reported(settings), connect(settings.warehouse, wait=settings.wait) as connection:
+    with (
+        reported(settings),
+        disk_errors("what the command writes"),
+        connect(settings.warehouse, wait=settings.wait) as connection,
+    ):
         yield connection
 
 
@@ -61,8 +67,7 @@ def reported(settings: Settings) -> Iterator[None]:
         message = f"{error.filename}: {error.strerror}"
         said = json.dumps({"error": {"message": message}}) if settings.json else f"error: {message}"
         typer.echo(said, err=True)
-        wrong = isinstance(error, NotADirectoryError | FileNotFoundError | PermissionError)
-        raise typer.Exit(WRONG if wrong else TRANSIENT) from None
+        raise typer.Exit(WRONG if isinstance(error, _WRONG_PATH) else TRANSIENT) from None
 
 
 @contextmanager

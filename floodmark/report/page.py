@@ -15,14 +15,23 @@ from floodmark.report.history import EpochRow, history
 from floodmark.report.objects import object_parts
 from floodmark.runtime.layout import stored_rows
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.local_files import disk_errors, replace_file
 
 LOG_ROWS = 3000
 
 
 def write_report(connection: Floodmark, out: Path, *, samples: bool = False) -> None:
-    """Write the page to a file; `samples` adds some rows of each object, which needs Spark."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(page(connection, samples=samples), encoding="utf-8")
+    """Write the page to a file; `samples` adds some rows of each object, which needs Spark.
+
+    An older file stays until the new one is whole: `TransientError` E0504 where the disk is full.
+    """
+    text = page(connection, samples=samples)
+    with disk_errors(str(out)):
+        if out.exists() and not out.is_file():
+            out.write_text(text, encoding="utf-8")  # a pipe or a terminal
+            return
+        out.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(out.resolve(), text)
 
 
 def page(connection: Floodmark, *, samples: bool = False) -> str:

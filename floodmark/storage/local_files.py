@@ -92,7 +92,7 @@ def replace_file(path: Path, text: str) -> None:
 
 @contextmanager
 def disk_errors(table: str) -> Iterator[None]:
-    """Turn a full disk into a `TransientError` E0504 that names the table."""
+    """Turn a full disk into a `TransientError` E0504 that names the table or file."""
     try:
         yield
     except OSError as error:
@@ -101,7 +101,7 @@ def disk_errors(table: str) -> Iterator[None]:
         raise TransientError(
             "E0504",
             f"the disk is full: {table} cannot be written",
-            hint="free space on the disk of the warehouse and run again; nothing is half-written",
+            hint="free space on the disk and run again; nothing is half-written",
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -148,6 +149,30 @@ def test_a_held_lease_is_exit_code_3(project: Path) -> None:
         found = call("run", "--wait", "0")
     assert found.exit_code == 3
     assert "E0503" in found.stderr
+
+
+def test_a_full_disk_is_exit_code_3_and_the_older_report_stays(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, text: str, encoding: str | None = None) -> int:
+        with path.open("w", encoding=encoding) as file:
+            file.write(text[:100])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert call("report").exit_code == 0
+    older = (project / "report.html").read_bytes()
+    monkeypatch.setattr(Path, "write_text", full)
+    found = call("report")
+    assert found.exit_code == 3 and "E0504" in found.stderr and "report.html" in found.stderr
+    assert (project / "report.html").read_bytes() == older
+    assert not [path for path in project.iterdir() if path.name.startswith(".report")]
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("out", "code"), [("landing", 1), ("/dev/full", 3), ("/dev/null", 0)])
+def test_a_report_goes_where_it_can(out: str, code: int) -> None:
+    found = call("report", "--out", out)
+    assert found.exit_code == code and (out in found.stdout + found.stderr)
 
 
 @pytest.mark.usefixtures("project")
