@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from floodmark.analysis import strategy
@@ -104,8 +106,16 @@ class Explanation:
     def __str__(self) -> str:
         return render(self)
 
+    def to_json(self) -> str:
+        """Return the JSON form as text."""
+        return json.dumps(self.as_dict(), default=str)
+
+    def to_html(self) -> str:
+        """Return the text form for a page or a notebook."""
+        return f'<pre class="floodmark-explain">{escape(str(self))}</pre>'
+
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
+        """Return the JSON form as a dictionary."""
         return {
             "name": self.name,
             "kind": self.kind,

@@ -169,7 +169,11 @@ def _sources(connection: Floodmark) -> Iterator[Check]:
     failures = connection.scheduler.offers.failures(connection.deployed.pipeline)
     for name, error in failures.items():
         yield Check("sources", FAIL, f"{name}: [{error.code}] {error.message}", error.hint or "")
-    if not failures:
+    replaced = connection.scheduler.offers.replaced(connection.deployed.pipeline)
+    for name, what in replaced.items():
+        yield Check("sources", WARN, f"{name}: {what}: what came since is not taken in",
+                    "deliver new rows as files of other names")  # fmt: skip
+    if not failures and not replaced:
         yield Check("sources", OK, "all can be listed")
 
 

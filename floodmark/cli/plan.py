@@ -169,4 +169,6 @@ def _apply(connection: Floodmark, settings: Settings, *, discard_rows: bool) -> 
     connection.apply(settings.pipelines, discard_rows=discard_rows)
     if not quiet:
         typer.echo(f"applied in epoch {connection.scheduler.log.head().sealed}")
+        if connection.has_new():
+            typer.echo("the sources have rows to take in: floodmark run")
     return suspended_code(connection)

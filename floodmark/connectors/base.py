@@ -149,8 +149,11 @@ class Connector(Protocol):
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
         """Return (low, high) of a column over the splits if statistics say so, else None."""
 
-    def changed(self, splits: Sequence[Split]) -> str | None:
-        """Say, in one sentence, why splits cannot be read again as they were; None: they can."""
+    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
+        """Say, in one sentence, why splits cannot be read again as they were; None: they can.
+
+        Without `gone`, what is not there any more is passed over.
+        """
 
     def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
         """Return splits that `read` has failed for, as it can read them.

@@ -125,9 +125,10 @@ class FilesConnector:
 
         return files_parquet.bounds_of(self.folder, splits, column)
 
-    def changed(self, splits: Sequence[Split]) -> str | None:
+    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say which file is gone or is not the one that was logged: by size, time and digest."""
-        found = (changed_since(self.folder, split, digest=True) for split in splits)
+        there = [s for s in splits if gone or (self.folder / s.payload["file"]).exists()]
+        found = (changed_since(self.folder, split, digest=True) for split in there)
         return next((what for what in found if what is not None), None)
 
     def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:

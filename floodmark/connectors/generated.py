@@ -95,7 +95,7 @@ class GeneratedConnector:
             return None
         return self.ranges[column](min(s.start for s in taken), max(s.end for s in taken) - 1)
 
-    def changed(self, splits: Sequence[Split]) -> str | None:
+    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Return None: the rows follow from their numbers."""
         return None
 

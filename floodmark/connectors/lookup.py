@@ -81,7 +81,7 @@ class Lookup:
         """Return nothing."""
         return None
 
-    def changed(self, splits: Sequence[Split]) -> str | None:
+    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say nothing: what was fetched is stored."""
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
@@ -38,12 +38,20 @@ class Offers:
         self._discoveries: dict[str, Discovery] = {}
         self._discovered = 0
 
-    def of(self, pipeline: Pipeline, limit: int | None = None) -> dict[str, Sequence[Split]]:
+    def of(
+        self,
+        pipeline: Pipeline,
+        limit: int | None = None,
+        needed: Collection[str] | None = None,
+    ) -> dict[str, Sequence[Split]]:
         """Return what is new, by source; a source that cannot say does not stop the others.
 
-        Its error is raised once the others have nothing new.
+        Its error is raised once the others have nothing new; of a source that is not among the
+        `needed`, keys, never.
         """
         out, errors = self._asked(pipeline, limit)
+        if needed is not None:
+            errors = {name: error for name, error in errors.items() if name in needed}
         if errors and not out:
             raise _together(errors)
         return out
@@ -51,6 +59,27 @@ class Offers:
     def failures(self, pipeline: Pipeline) -> Mapping[str, FloodmarkError]:
         """Return why sources cannot say what is new, by name."""
         return self._asked(pipeline, 1)[1]
+
+    def replaced(self, pipeline: Pipeline, splits: int = 1000) -> Mapping[str, str]:
+        """Return, by source, what is not any more what it took in: rows that nobody has seen.
+
+        Only the last so many splits of a source are looked at.
+        """
+        taken: dict[str, list[Split]] = {}
+        for epoch in self._log.epochs(after=self._log.head().sealed - splits):
+            opened = self._log.opened(epoch)
+            for source in opened.restarted:
+                taken.pop(source, None)
+            for source, logged in opened.splits.items():
+                taken.setdefault(source, []).extend(map(Split.from_json, logged))
+        out = {}
+        for source, found in taken.items():
+            if source in pipeline.objects:
+                connector = self.connector(pipeline[source])
+                what = connector.changed(found[-splits:], gone=False)
+                if what is not None:
+                    out[source] = what
+        return out
 
     def _asked(
         self, pipeline: Pipeline, limit: int | None

@@ -9,9 +9,10 @@ from pathlib import Path
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import kind_of, qualified
+from floodmark.connectors.base import Split
 from floodmark.errors import NotSupported, UserError
 from floodmark.runtime import deployment, dml
-from floodmark.runtime.deployment import Deployed, Plan
+from floodmark.runtime.deployment import Change, Deployed, Plan
 from floodmark.runtime.layout import tables_of
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.query import Reader
@@ -94,6 +95,28 @@ def _refuse_loss(plan: Plan, scheduler: Scheduler) -> None:
                 hint="keep the definition; or copy the rows (SELECT), apply with --discard-rows, "
                 "and INSERT them again",
             )
+        if change.action == "rebuild" and (gone := _not_there(change, plan, scheduler)):
+            raise NotSupported(
+                "E0379",
+                f"{change.key} begins anew, because {change.reason}, and cannot take in again all "
+                f"that it has: {gone}",
+                span=plan.pipeline[change.key].object.statement.span,
+                hint="put the files back; or apply with --discard-rows",
+            )
+
+
+def _not_there(change: Change, plan: Plan, scheduler: Scheduler) -> str | None:
+    """Say what a source has taken in and would not find again; None where that is nothing."""
+    found = plan.pipeline[change.key]
+    if found.declared is None or found.declared.connector is None:
+        return None
+    taken: list[Split] = []
+    for epoch in scheduler.log.epochs():
+        opened = scheduler.log.opened(epoch)
+        if change.key in opened.restarted:
+            taken.clear()
+        taken += map(Split.from_json, opened.splits.get(change.key, ()))
+    return connector_of(found).changed(taken)
 
 
 def run_dml(statement: Dml, scheduler: Scheduler, reader: Callable[[], Reader]) -> Result:

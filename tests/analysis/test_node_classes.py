@@ -39,7 +39,9 @@ def test_text_and_json_hold_every_node(name: str) -> None:
     plan = PLANS[name]
     for owner in (None, "v"):
         explanation = explain_plan(plan, owner=owner)
-        data = json.loads(json.dumps(explanation.as_dict()))
+        data = json.loads(explanation.to_json())
+        assert data == json.loads(json.dumps(explanation.as_dict()))
+        assert "&lt;" not in str(explanation) and explanation.to_html().startswith("<pre")
         assert [node["id"] for node in data["nodes"]] == [plan[x].identifier for x in plan.nodes]
         shown = [node for node in explanation.nodes if not node.plain]
         assert all(f"{node.identifier} := {node.operator}" in str(explanation) for node in shown)

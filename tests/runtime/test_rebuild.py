@@ -41,3 +41,22 @@ def test_a_changed_file_needs_an_apply_and_rebuilds_what_depends_on_it(site: Sit
         rows = fm.execute("SELECT k, n FROM st ORDER BY k").rows
         expected = fm.execute("SELECT k, count(v) AS n FROM s GROUP BY k ORDER BY k").rows
         assert rows == expected
+
+
+def test_a_source_is_not_rebuilt_over_files_that_are_gone(site: Site) -> None:
+    site.define(READINGS, GROUPED)
+    put(site.landing, "0", readings(0, 15))
+    put(site.landing, "1", readings(20, 5))
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+    stored = visible(site.root / "warehouse", "s")
+    (site.landing / "0.parquet").unlink()
+    site.define(READINGS.replace("v INT,", "v INT, w INT,"), GROUPED)
+    with connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
+        with pytest.raises(UserError, match="0.parquet is gone") as raised:
+            fm.apply(site.pipelines)
+        assert raised.value.code == "E0379"
+        assert visible(site.root / "warehouse", "s") == stored
+        fm.apply(site.pipelines, discard_rows=True)
+        fm.advance(now=NOW)
+    assert len(visible(site.root / "warehouse", "s")) == 5
