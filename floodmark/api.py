@@ -217,7 +217,7 @@ class Floodmark:
         it dies twice, and where the server is not this machine's.
         """
         self.scheduler.on_progress = on_progress
-        chosen = None if select is None else [self.find(name).key for name in select]
+        chosen = self._keys(select)
         left, restarted_in = max_epochs, -1
         try:
             while True:
@@ -387,6 +387,9 @@ class Floodmark:
         found = self.find(name)
         return sizes_of(found, self.store, self.status().get(found.object.target or found.key))
 
-    def has_new(self) -> bool:
-        """Tell whether a run would do anything; needs no Spark."""
-        return self.scheduler.has_new()
+    def has_new(self, select: Collection[str] | None = None) -> bool:
+        """Tell whether a run, of a selection or of all, would do anything; needs no Spark."""
+        return self.scheduler.has_new(self._keys(select))
+
+    def _keys(self, select: Collection[str] | None) -> list[str] | None:
+        return None if select is None else [self.find(name).key for name in select]

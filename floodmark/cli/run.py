@@ -113,7 +113,7 @@ def advance(
     select: Sequence[str] | None = None,
 ) -> int:
     """Run epochs until nothing is new, print them, and return how many there were."""
-    if not connection.has_new():
+    if not connection.has_new(select):
         return 0
     started = time.monotonic()
     done = rows = 0

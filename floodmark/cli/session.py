@@ -25,6 +25,8 @@ SUSPENDED = 2
 TRANSIENT = 3
 INTERRUPTED = 128
 _INTERRUPT_EVERY_SECONDS = 0.5
+_OUT_OF_REACH = ("E0475",)
+"""Errors of sources that another time can be read."""
 _WRONG_PATH = (NotADirectoryError, IsADirectoryError, FileNotFoundError, PermissionError)
 
 
@@ -60,7 +62,8 @@ def reported(settings: Settings) -> Iterator[None]:
     except FloodmarkError as error:
         text = json.dumps({"error": error.as_dict()}) if settings.json else error.render()
         typer.echo(text, err=True)
-        raise typer.Exit(TRANSIENT if isinstance(error, TransientError) else WRONG) from None
+        transient = isinstance(error, TransientError) or error.code in _OUT_OF_REACH
+        raise typer.Exit(TRANSIENT if transient else WRONG) from None
     except OSError as error:
         if error.filename is None or isinstance(error, BrokenPipeError):
             raise

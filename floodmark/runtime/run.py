@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from enum import Enum
@@ -36,6 +36,18 @@ def needs_of(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
     """Return what has to be advanced before an object: what it reads, or its sinks do."""
     sinks = [pipeline[key] for key in found.feeders]
     return {*found.reads, *(name for sink in sinks for name in sink.reads)}
+
+
+def upstream_of(keys: Iterable[str], pipeline: Pipeline) -> set[str]:
+    """Return objects and all that has to be advanced before them, by key."""
+    found: set[str] = set()
+    left = list(keys)
+    while left:
+        key = left.pop()
+        if key not in found:
+            found.add(key)
+            left += needs_of(pipeline[key], pipeline)
+    return found
 
 
 class Run:

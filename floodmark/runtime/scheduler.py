@@ -22,7 +22,7 @@ from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.deployment import EMPTY, Deployed
 from floodmark.runtime.offers import Offers
-from floodmark.runtime.run import Run
+from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
@@ -137,14 +137,18 @@ class Scheduler:
             return self._open(head.sealed + 1, latest.version, self.clock.now())
         return None
 
-    def has_new(self) -> bool:
-        """Tell whether there is an open epoch or new input; needs no Spark and no lease."""
+    def has_new(self, select: Collection[str] | None = None) -> bool:
+        """Tell whether there is an open epoch or new input; needs no Spark and no lease.
+
+        With `select`, keys of objects, a source that they do not need may be out of reach.
+        """
         head = self.log.head()
         if head.open is not None:
             return True
         deployed = self.deployed()
+        chosen = None if select is None else self._stored(select)
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
-        return deployed.version > in_force or bool(self.offers.of(deployed.pipeline, limit=1))
+        return deployed.version > in_force or bool(self._offered(chosen, limit=1))
 
     def epochs(
         self,
@@ -181,7 +185,7 @@ class Scheduler:
 
     def _next(self, now: datetime | None, select: Collection[str] | None) -> EpochSummary | None:
         deployed = self.deployed()
-        offers = self.offers.of(deployed.pipeline)
+        offers = self._offered(select)
         if not offers:
             return None
         head = self.log.head()
@@ -191,6 +195,13 @@ class Scheduler:
         failpoints.reach("offsets_chosen")
         record = self._open(head.sealed + 1, deployed.version, now or self.clock.now(), offers)
         return self._run(record, select)
+
+    def _offered(
+        self, select: Collection[str] | None, limit: int | None = None
+    ) -> dict[str, Sequence[Split]]:
+        pipeline = self.deployed().pipeline
+        needed = None if select is None else upstream_of(select, pipeline)
+        return self.offers.of(pipeline, limit, needed)
 
     def run_once(
         self, catalog_version: int | None = None, dml: Sequence[Mapping[str, Any]] = ()

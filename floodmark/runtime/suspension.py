@@ -9,7 +9,7 @@ from floodmark.catalog.objects import Kind, key_of, qualified
 from floodmark.errors import UserError
 from floodmark.runtime.deployment import Deployed
 from floodmark.runtime.results import Result
-from floodmark.runtime.run import needs_of
+from floodmark.runtime.run import upstream_of
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.sql import statements as s
 from floodmark.sql.dialect import quote_name
@@ -71,13 +71,7 @@ def _found(statement: s.AlterResume, deployed: Deployed) -> AnalysedObject:
 def _causes(key: str, pipeline: Pipeline, scheduler: Scheduler) -> list[str]:
     """Return the suspended objects, upstream of an object, for which it waits."""
     suspended = scheduler.log.suspended()
-    above: dict[str, None] = {}
-    open_ = [key]
-    while open_:
-        for upstream in needs_of(pipeline[open_.pop()], pipeline):
-            if upstream not in above:
-                above[upstream] = None
-                open_.append(upstream)
+    above = upstream_of([key], pipeline) - {key}
     return [k for k in pipeline.objects if k in above and k in suspended]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.api import connect
+from floodmark.errors import DataError
 from floodmark.runtime import offers
 from floodmark.runtime.offers import Offers
 from floodmark.storage import epoch_log
@@ -48,3 +49,21 @@ def test_a_new_process_begins_where_the_last_bucket_ended(
     (landing / "0.json").write_text('{"a": 1}\n')
     (split,) = Offers(EpochLog(tmp_path / "warehouse")).of(pipeline)["s"]
     assert split.payload["file"] == "0.json"
+
+
+def test_a_source_out_of_reach_stops_only_what_needs_it(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    with connect(tmp_path / "warehouse") as fm:
+        for name in ("here", "gone"):
+            fm.execute(
+                f"CREATE SOURCE {name} (a INT) WITH (connector = 'files',"
+                f" path = '{tmp_path / name}') FORMAT PLAIN ENCODE JSON"
+            )
+        fm.execute("CREATE MATERIALIZED VIEW v AS SELECT a FROM here")
+        fm.execute("CREATE MATERIALIZED VIEW w AS SELECT v.a FROM v JOIN gone ON v.a = gone.a")
+        for select in (None, ["w"], ["gone"], ["v", "gone"]):
+            for attempt in (fm.has_new, lambda select: fm.advance(select=select)):
+                with pytest.raises(DataError, match="E0475"):
+                    attempt(select)
+        for select in (["v"], ["here", "v"]):
+            assert not fm.has_new(select) and fm.advance(select=select) == []
