@@ -84,13 +84,21 @@ def _nothing(node: Grouping, around: Surroundings) -> DataFrame:
 
 def checked(node: Grouping, rows: Rows, now: int) -> Rows:
     """Return the input's changes, those with a failing argument marked for the dead letters."""
-    compiled = [(name, c) for name, call in node.aggregates for c in acc.errors_of(call, now)]
+    compiled = [
+        (label(node, name), c) for name, call in node.aggregates for c in acc.errors_of(call, now)
+    ]
     names = list(node.input.names)
     error = error_column(compiled, names, failing=rows.failing)
     if error is None:
         return rows
     frame = rows.frame.selectExpr(*(quoted(c) for c in names), WEIGHT, error)
     return Rows(frame, failing=True)
+
+
+def label(node: Grouping, name: str) -> str:
+    """Return what an error calls an aggregate: its text, else its name."""
+    span = next((call.span for c, call in node.aggregates if c == name), None)
+    return span.text if span is not None and span.text else name
 
 
 def changes(
@@ -155,7 +163,8 @@ def refused(node: Grouping, parts: list[acc.Kept], prefix: str) -> str | None:
 def _letter(node: Grouping, column: str, overflow: str) -> str:
     """Return the text of the dead letter of a group where a column is out of range."""
     code = str(RowErrorCode.NUMBER_OUT_OF_RANGE.value)
-    return f"CASE WHEN {overflow} THEN {error_struct(code, column, list(node.group))} END"
+    letter = error_struct(code, label(node, column), list(node.group))
+    return f"CASE WHEN {overflow} THEN {letter} END"
 
 
 def _state_struct(carried: tuple[str, ...], prefix: str) -> str:

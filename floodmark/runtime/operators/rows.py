@@ -90,7 +90,8 @@ def error_struct(code: str, expression: str, columns: list[str], message: str | 
 
 def error_of(code: str, expression: str, columns: list[str], message: str | None = None) -> str:
     """Return the Spark text of a dead letter, whose expression is Spark text, too."""
-    row = ", ".join(quoted(c) for c in columns) or "CAST(NULL AS INT) AS nothing"
+    shown = (quoted(c) for c in columns if not c.startswith("__"))
+    row = ", ".join(shown) or "CAST(NULL AS INT) AS nothing"
     return (
         f"named_struct('code', {code}, 'expression', {expression}, "
         f"'row', to_json(struct({row}), map('ignoreNullFields', 'false')), "
