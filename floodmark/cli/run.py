@@ -40,7 +40,7 @@ HELP = """Take in what the sources have, epoch by epoch, and print what each obj
   floodmark run --follow             go on, as data comes
   floodmark run --select a,b         only these objects; the epoch stays open for the others
   floodmark run --now 2013-02-01T00  with this as the time of the epochs
-  floodmark run --json | jq .        one line of JSON per epoch
+  floodmark run --json | jq .        one line of JSON per epoch, or {"epochs": 0, …}
 
 New objects of the pipeline files are created first. Ctrl-C leaves an epoch that the next run
 finishes.
@@ -81,16 +81,21 @@ def run(
         else:
             done = advance(connection, settings, epochs, moment, chosen)
             if not done:
-                _say(settings, _nothing(connection, settings))
+                _say_nothing(connection, settings)
         code = suspended_code(connection)
     raise typer.Exit(code)
 
 
-def _nothing(connection: Floodmark, settings: Settings) -> str:
+def _say_nothing(connection: Floodmark, settings: Settings) -> None:
     sealed = connection.scheduler.log.head().sealed
-    if sealed:
-        return f"nothing new: epoch {sealed} is sealed"
-    return f"nothing to run: {settings.pipelines} and {settings.warehouse} define no object"
+    if settings.json:
+        typer.echo(json.dumps({"epochs": 0, "sealed": sealed}))
+    elif sealed:
+        typer.echo(f"nothing new: epoch {sealed} is sealed")
+    else:
+        typer.echo(
+            f"nothing to run: {settings.pipelines} and {settings.warehouse} define no object"
+        )
 
 
 def _follow(
@@ -120,12 +125,21 @@ def advance(
     with _display(settings, epochs) as display:
         for summary in connection.epochs(epochs, now, display.show, select):
             done += 1
-            rows += sum(r.rows_in for r in summary.touched)
+            rows += _delivered(connection, summary)
             display.sealed(summary)
     took = duration(time.monotonic() - started)
     if done:
         _say(settings, f"{done} epoch{'s' if done > 1 else ''}, {rows:,} rows in, {took}")
     return done
+
+
+def _delivered(connection: Floodmark, summary: EpochSummary) -> int:
+    """Return how many rows sources and statements brought; what views read of them is no more."""
+    if not summary.touched:
+        return 0
+    opened = connection.scheduler.log.opened(summary.epoch)
+    entries = {*opened.splits, *(entry["table"] for entry in opened.dml)}
+    return sum(r.rows_in for r in summary.touched if r.object in entries)
 
 
 class Display:

@@ -187,6 +187,7 @@ def test_nothing_new_is_found_without_the_heavy_imports() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "nothing to run" in done.stdout
+    assert json.loads(call("run", "--json").stdout) == {"epochs": 0, "sealed": 0}
 
 
 @pytest.mark.spark
@@ -197,6 +198,8 @@ def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
     epochs = [json.loads(line) for line in first.stdout.splitlines()]
     assert {o["object"]: o["dead_rows"] for o in epochs[-1]["objects"]}["squares"] == 1
     assert "nothing new" in call("run").stdout
+    (nothing,) = call("run", "--json").stdout.splitlines()
+    assert json.loads(nothing) == {"epochs": 0, "sealed": epochs[-1]["epoch"]}
     asked = call("sql", given="SELECT n, part FROM squares ORDER BY n; SHOW TABLES;")
     assert asked.stdout.splitlines()[2:5] == [" 3 |    4", " 4 |    3", "(2 rows)"]
     replayed = json.loads(call("replay", "--json").stdout)
@@ -212,12 +215,20 @@ def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
     assert {t["role"]: t["rows"] for t in squares["tables"]} == {"rows": 2, "dead letters": 1}
     assert "public/squares" in call("explain", "squares", "--state").stdout
     assert {c["state"] for c in doctor if c["name"] == "sources"} == {"ok"}
+    with (project / "landing" / "a.json").open("a") as file:
+        file.write('{"n": 9}\n')
+    (grown,) = [c for c in json.loads(call("doctor", "--json").stdout) if c["name"] == "sources"]
+    assert grown["state"] == "warn" and "has changed" in grown["message"]
     (project / "landing").rename(project / "gone")
     (unlisted,) = [c for c in json.loads(call("doctor", "--json").stdout) if c["name"] == "sources"]
     assert unlisted["state"] == "fail" and "E0475" in unlisted["message"]
     shown = call("status")
     assert shown.exit_code == 0 and "squares" in shown.stdout and "E0475" in shown.stdout
     assert json.loads(call("status", "--json").stdout)["input"]["code"] == "E0475"
+    assert "E0475" in (refused := call("run")).stderr and refused.exit_code == 3
+    (project / "gone").rename(project / "landing")
+    (project / "landing" / "b.json").write_text('{"n": 6}\n{"n": 12}\n')
+    assert "1 epoch, 2 rows in, " in call("run").stdout
     page = (project / "r.html").read_text()
     assert 'id="object-squares"' in page and "http" not in page.split("<style>")[0]
 
