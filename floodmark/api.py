@@ -210,11 +210,12 @@ class Floodmark:
         now: datetime | None = None,
         on_progress: Progressed | None = None,
         select: Collection[str] | None = None,
+        on_restart: Callable[[int], None] | None = None,
     ) -> Iterator[EpochSummary]:
         """Yield each epoch as it is sealed; `on_progress` hears of each object before that.
 
-        A local server that dies is started again and its epoch resumed, once an epoch; E0511 where
-        it dies twice, and where the server is not this machine's.
+        A local server that dies is started again and its epoch resumed, once an epoch, of which
+        `on_restart` hears; E0511 where it dies twice, and where it is not this machine's.
         """
         self.scheduler.on_progress = on_progress
         chosen = self._keys(select)
@@ -234,6 +235,8 @@ class Floodmark:
                     self.close()
                     text = f"{error.message}: it is started again and the epoch resumed"
                     self.scheduler.log.record("note", self.clock.now(), text)
+                    if on_restart is not None:
+                        on_restart(sealed + 1)
         finally:
             self.scheduler.on_progress = None
 

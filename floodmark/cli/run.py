@@ -123,7 +123,7 @@ def advance(
     started = time.monotonic()
     done = rows = 0
     with _display(settings, epochs) as display:
-        for summary in connection.epochs(epochs, now, display.show, select):
+        for summary in connection.epochs(epochs, now, display.show, select, display.restarted):
             done += 1
             rows += _delivered(connection, summary)
             display.sealed(summary)
@@ -161,6 +161,14 @@ class Display:
         for task in self._tasks:
             assert self._progress is not None
             self._progress.update(task, description=f"epoch {epoch}  {record.object}")
+
+    def restarted(self, epoch: int) -> None:
+        """Print that the server was lost within an epoch."""
+        note = f"the Spark server was gone: it is started again, epoch {epoch} resumed"
+        if self._json:
+            typer.echo(json.dumps({"note": note}))
+        else:
+            self._console.out(note, highlight=False)
 
     def sealed(self, summary: EpochSummary) -> None:
         """Print that an epoch is done."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,9 @@ from typer.testing import CliRunner, Result
 
 from floodmark.api import connect
 from floodmark.cli.app import app, invoke
+from floodmark.errors import TransientError
+from floodmark.runtime.scheduler import Scheduler
+from floodmark.runtime.summary import EpochSummary
 
 PIPELINE = """
 CREATE SOURCE numbers (n BIGINT) WITH (connector = 'files', path = '{landing}')
@@ -173,6 +178,22 @@ def test_a_full_disk_is_exit_code_3_and_the_older_report_stays(
 def test_a_report_goes_where_it_can(out: str, code: int) -> None:
     found = call("report", "--out", out)
     assert found.exit_code == code and (out in found.stdout + found.stderr)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_run_says_that_the_server_was_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed_once(*_: object) -> Iterator[EpochSummary]:
+        if next(times) % 2 == 0:
+            raise TransientError("E0511", "the Spark server is gone")
+        yield from ()
+
+    times = itertools.count()
+    monkeypatch.setattr(Scheduler, "has_new", lambda *_: True)
+    monkeypatch.setattr(Scheduler, "epochs", killed_once)
+    (Path("pipelines") / "numbers.sql").unlink()
+    told = "the Spark server was gone: it is started again, epoch 1 resumed"
+    assert call("run").stdout.startswith(told)
+    assert json.loads(call("run", "--json").stdout.splitlines()[0]) == {"note": told}
 
 
 @pytest.mark.usefixtures("project")

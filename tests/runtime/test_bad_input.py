@@ -219,11 +219,14 @@ def test_a_server_that_dies_within_an_epoch_is_started_again(
     with connect(site.root / "warehouse", site.pipelines, **options) as fm:
         assert fm.scheduler.log.head().open is not None
 
+        restarted: list[int] = []
+
         def kill_once(epoch: int, record: object) -> None:
             if kills == 2:
                 kill(epoch, record)
 
-        list(fm.epochs(now=NOW, on_progress=kill_once))
+        list(fm.epochs(now=NOW, on_progress=kill_once, on_restart=restarted.append))
+        assert restarted == [sealed + 1]
         assert kills == 3
         assert fm.scheduler.log.head().sealed == sealed + 1
     assert len(visible(site.root / "warehouse", "st")) == 5
