@@ -135,6 +135,10 @@ class DataError(UserError):
     """Data at rest or from outside breaks a rule (codes E04xx)."""
 
 
+class OutOfReach(DataError):
+    """A source cannot be read now; it comes back, or its options are mended (codes E04xx)."""
+
+
 class TransientError(FloodmarkError):
     """The world is in the way (codes E05xx): the same call can succeed later."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from floodmark.cli.options import Settings
-from floodmark.errors import FloodmarkError, TransientError
+from floodmark.errors import FloodmarkError, OutOfReach, TransientError
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
@@ -25,8 +25,6 @@ SUSPENDED = 2
 TRANSIENT = 3
 INTERRUPTED = 128
 _INTERRUPT_EVERY_SECONDS = 0.5
-_OUT_OF_REACH = ("E0475",)
-"""Errors of sources that another time can be read."""
 _WRONG_PATH = (NotADirectoryError, IsADirectoryError, FileNotFoundError, PermissionError)
 
 
@@ -62,8 +60,8 @@ def reported(settings: Settings) -> Iterator[None]:
     except FloodmarkError as error:
         text = json.dumps({"error": error.as_dict()}) if settings.json else error.render()
         typer.echo(text, err=True)
-        transient = isinstance(error, TransientError) or error.code in _OUT_OF_REACH
-        raise typer.Exit(TRANSIENT if transient else WRONG) from None
+        passing = isinstance(error, TransientError | OutOfReach)
+        raise typer.Exit(TRANSIENT if passing else WRONG) from None
     except OSError as error:
         if error.filename is None or isinstance(error, BrokenPipeError):
             raise

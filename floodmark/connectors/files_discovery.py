@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.connectors.base import Discovery, Split
-from floodmark.errors import DataError
+from floodmark.errors import DataError, OutOfReach
 
 PARTITION = 0
 """A folder is one partition."""
@@ -150,7 +150,7 @@ def _scan(folder: Path) -> Any:
     try:
         return os.scandir(folder)
     except OSError as error:
-        raise DataError(
+        raise OutOfReach(
             "E0475",
             f"the folder {folder} cannot be listed: {error.strerror}",
             hint="check the source's path option and the permissions of the folder",
