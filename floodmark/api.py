@@ -276,7 +276,7 @@ class Floodmark:
             case _:
                 raise NotSupported(
                     "E0366",
-                    f"{type(statement).__name__} is understood but not available yet",
+                    f"{statement.words} is understood but not available yet",
                     span=statement.span,
                     hint="docs/sql.md lists the statements that run",
                 )

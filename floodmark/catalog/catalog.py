@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
-from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, qualified
+from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, not_available, qualified
 from floodmark.catalog.references import calls_of, relations_of
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
@@ -154,7 +154,7 @@ def unknown_object(
 ) -> BindError:
     """Return the error for a name that is not in the catalog, with the nearest ones."""
     near = difflib.get_close_matches(name, list(known), n=3)
-    hint = "did you mean " + ", ".join(near) + "?" if near else "SHOW TABLES lists what exists"
+    hint = "did you mean " + ", ".join(near) + "?" if near else "SHOW OBJECTS lists what exists"
     return BindError("E0201", f'{what} "{name}" does not exist', span=span, hint=hint)
 
 
@@ -183,12 +183,7 @@ def _declare(statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ..
         case s.CreateFunction() | s.CreateAggregate():
             return (CatalogObject(name, statement, origin, sql=statement.sql),)
         case _:
-            raise NotSupported(
-                "E0341",
-                f"{type(statement).__name__} is understood but not available yet",
-                span=statement.span,
-                hint="the statements that run are listed in docs/sql.md",
-            )
+            raise not_available(statement)
 
 
 def _calls_of(statement: s.Definition) -> tuple[str, ...]:

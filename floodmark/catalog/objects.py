@@ -7,7 +7,7 @@ from enum import Enum
 
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
-from floodmark.errors import Span
+from floodmark.errors import NotSupported, Span
 from floodmark.sql import statements as s
 
 DEFAULT_SCHEMA = "public"
@@ -96,8 +96,21 @@ FUNCTION_PREFIX = "function:"
 
 
 def kind_of(statement: s.Definition) -> Kind:
-    """Return the kind of object that a statement defines."""
-    return _KIND_OF[type(statement)]
+    """Return the kind of object that a statement defines; E0341 where there is none yet."""
+    kind = _KIND_OF.get(type(statement))
+    if kind is None:
+        raise not_available(statement)
+    return kind
+
+
+def not_available(statement: s.Definition) -> NotSupported:
+    """Return the error for a definition that does not run yet."""
+    return NotSupported(
+        "E0341",
+        f"{statement.words} is understood but not available yet",
+        span=statement.span,
+        hint="the statements that run are listed in docs/sql.md",
+    )
 
 
 def key_of(name: str, kind: Kind) -> str:

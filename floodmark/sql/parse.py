@@ -42,11 +42,17 @@ def parse_statement(
     statements = parse_script(text, file)
     if len(statements) == 1:
         return statements[0]
-    second = statements[1].span if statements else Span.at(text, 0, len(text), file)
+    if not statements:
+        raise SqlSyntaxError(
+            "E0122",
+            "there is no statement",
+            span=Span.at(text, 0, len(text), file),
+            hint="write one, such as SELECT 1",
+        )
     raise SqlSyntaxError(
         "E0122",
         f"expected one statement, found {len(statements)}",
-        span=second,
+        span=statements[1].span,
         hint="execute them one at a time",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -185,3 +186,8 @@ class Statement:
     def sql(self) -> str:
         """Return the text as it was written."""
         return self.span.text
+
+    @property
+    def words(self) -> str:
+        """Return what kind of statement it is, in words of SQL."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).upper()

@@ -39,6 +39,22 @@ def test_show_names_what_it_is_asked_for(fm: Floodmark) -> None:
     with pytest.raises(NotSupported, match="SHOW JOBS") as refused:
         fm.execute("SHOW JOBS")
     assert refused.value.code == "E0382"
+    with pytest.raises(UserError) as unknown:
+        fm.execute("SHOW CREATE MATERIALIZED VIEW nothing_like_it")
+    assert unknown.value.hint == "SHOW OBJECTS lists what exists"
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("BEGIN", "BEGIN is understood"),
+        ("ALTER TABLE t ADD COLUMN b INT", "ALTER ADD COLUMN is understood"),
+        ("CREATE SCHEMA s", "CREATE SCHEMA is understood"),
+    ],
+)
+def test_a_statement_that_does_not_run_is_named_in_sql(fm: Floodmark, sql: str, said: str) -> None:
+    with pytest.raises(NotSupported, match=said):
+        fm.execute(sql)
 
 
 def test_explain_state_lists_what_is_at_rest(fm: Floodmark) -> None:
