@@ -16,7 +16,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import BIGINT
 from floodmark.catalog.types import Kind as TypeKind
 from floodmark.changelog import ROW_ID, WEIGHT, is_hidden
-from floodmark.errors import BindError, NotSupported
+from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import BindContext, bind_scalar
 from floodmark.plan.binder import Binder
@@ -107,9 +107,9 @@ def _insert(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.No
     shown = [f for f in query.schema if not is_hidden(f.name)]
     writable = [c.name for c in _columns(target) if c.generated is None]
     names = list(statement.columns) or writable[: len(shown)]
-    for name in names:
+    for name, span in zip(statement.columns, statement.column_spans, strict=True):
         if name not in writable:
-            raise unknown_column(name, writable, statement.span)
+            raise unknown_column(name, writable, span)
     if len(names) != len(shown):
         raise BindError(
             "E0233",
@@ -279,7 +279,7 @@ def nested_nulls(paths: Sequence[str], target: AnalysedObject) -> dict[str, int]
     return counts
 
 
-def check_rows(found: Mapping[str, int], target: AnalysedObject) -> None:
+def check_rows(found: Mapping[str, int], target: AnalysedObject, span: Span | None = None) -> None:
     """Raise E0235 for a NULL in a NOT NULL column; `found` counts NULLs per column."""
     for column in _columns(target):
         if column.not_null and found.get(column.name):
@@ -287,5 +287,6 @@ def check_rows(found: Mapping[str, int], target: AnalysedObject) -> None:
                 "E0235",
                 f'null value in column "{column.name}" of relation "{target.name}" violates '
                 "not-null constraint",
+                span=span,
                 hint="give a value, or a DEFAULT in the table",
             )

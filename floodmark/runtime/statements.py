@@ -10,7 +10,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import kind_of, qualified
 from floodmark.connectors.base import Split
-from floodmark.errors import NotSupported, UserError
+from floodmark.errors import DataError, NotSupported, UserError
 from floodmark.runtime import deployment, dml
 from floodmark.runtime.deployment import Change, Deployed, Plan
 from floodmark.runtime.layout import tables_of
@@ -145,8 +145,12 @@ def _write_rows(
     positions = scheduler.log.positions()
     taken = positions.get(dml_of(target.key), {}).get(0, 0)
     folder = engine_folder(scheduler.root) / "dml" / f"{target.key}-{secrets.token_hex(8)}"
-    with scheduler.sessions().guarded():
-        dml.dml_frame(plan, target, reader, taken).write.parquet(str(folder))
+    try:
+        with scheduler.sessions().guarded():
+            dml.dml_frame(plan, target, reader, taken).write.parquet(str(folder))
+    except DataError as refused:
+        refused.with_span(statement.span)
+        raise
     return folder, taken
 
 
@@ -159,7 +163,7 @@ def _take_in(
     nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
     paths = [str(folder / f.path) for f in files]
     if not isinstance(statement, s.Delete):
-        dml.check_rows(nulls | dml.nested_nulls(paths, target), target)
+        dml.check_rows(nulls | dml.nested_nulls(paths, target), target, statement.span)
     rows = sum(f.rows for f in files)
     if rows:
         entry = {"table": target.key, "paths": paths, "rows": rows, "start": taken}

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from floodmark.errors import NotSupported, SqlSyntaxError
+from floodmark.errors import NotSupported, Span, SqlSyntaxError
 from floodmark.sql.alter_parser import AlterParser
 from floodmark.sql.lexer import TokenKind
 from floodmark.sql.statements import (
@@ -162,7 +162,8 @@ class StatementParser(AlterParser):
     def _insert(self, start: int) -> Insert:
         self.expect("into")
         table = self.object_name("a table name")
-        columns = () if self.at_query() else self.names()
+        named = self.at("(") and not self.at_query()
+        columns = self.parenthesised(self._placed_name) if named else []
         at = self.index
         if self.accept("default", "values"):
             row = exp.Tuple(expressions=[])
@@ -181,11 +182,16 @@ class StatementParser(AlterParser):
         returning = self._returning()
         return Insert(
             table=table,
-            columns=columns,
+            columns=tuple(name for name, _ in columns),
+            column_spans=tuple(span for _, span in columns),
             query=query,
             returning=returning,
             span=self.span_from(start),
         )
+
+    def _placed_name(self) -> tuple[str, Span]:
+        at = self.index
+        return self.name(), self.span_from(at)
 
     def _returning(self) -> tuple[exp.Expression, ...]:
         return tuple(self.comma_list(self.projection)) if self.accept("returning") else ()

@@ -293,6 +293,7 @@ class Insert(Statement):
     table: ObjectName
     query: exp.Expression
     columns: tuple[str, ...] = ()
+    column_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
     returning: tuple[exp.Expression, ...] = ()
 
 

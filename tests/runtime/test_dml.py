@@ -53,3 +53,12 @@ def test_what_a_statement_may_not_say(tmp_path: Path, statement: str, code: str)
         with pytest.raises(FloodmarkError) as refused:
             fm.execute(statement)
         assert refused.value.code == code
+
+
+def test_a_column_that_is_not_there_is_pointed_at(tmp_path: Path) -> None:
+    with connect(tmp_path / "warehouse") as fm:
+        fm.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT)")
+        with pytest.raises(BindError, match='column "z"') as refused:
+            fm.execute("INSERT INTO t (k, z) VALUES (1, 2)")
+    span = refused.value.span
+    assert span is not None and (span.text, span.column) == ("z", 19)

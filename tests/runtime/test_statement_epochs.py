@@ -34,6 +34,20 @@ def test_statements_add_rows_to_a_table_without_key(site: Site, kind: str) -> No
         assert ids == [(6,)]
 
 
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [("1, 1 / 0", "E0621"), ("1, 2147483647 + 1", "E0622"), ("NULL, 1", "E0235")],
+)
+def test_a_row_that_is_refused_is_so_with_its_statement(site: Site, values: str, code: str) -> None:
+    site.define()
+    with site.connect() as fm:
+        fm.execute("CREATE TABLE t (a INT NOT NULL, b INT)")
+        with pytest.raises(FloodmarkError) as refused:
+            fm.execute(statement := f"INSERT INTO t VALUES ({values})")
+    assert refused.value.code == code
+    assert refused.value.span is not None and refused.value.span.text == statement
+
+
 def test_an_update_moves_a_generated_key(site: Site) -> None:
     site.define()
     with site.connect() as fm:
