@@ -28,7 +28,7 @@ HELP = """Streaming-database semantics on a lakehouse: SQL files in, Delta table
 
 Exit codes: 0 fine; 1 the command or its SQL was wrong and nothing ran, or an object could not be
 replayed; 2 it ran, but an object is suspended, or a replay differs; 3 the world was in the way
-(lease held, disk full, server gone): try again; 130 interrupted.
+(lease held, disk full, server gone, source out of reach): try again; 130 interrupted.
 """
 
 app = typer.Typer(
