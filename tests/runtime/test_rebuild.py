@@ -53,7 +53,7 @@ def test_a_source_is_not_rebuilt_over_files_that_are_gone(site: Site) -> None:
     (site.landing / "0.parquet").unlink()
     site.define(READINGS.replace("v INT,", "v INT, w INT,"), GROUPED)
     with connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
-        with pytest.raises(UserError, match="0.parquet is gone") as raised:
+        with pytest.raises(UserError, match=r"0\.parquet is gone") as raised:
             fm.apply(site.pipelines)
         assert raised.value.code == "E0379"
         assert visible(site.root / "warehouse", "s") == stored
