@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from floodmark.catalog.casts import cast_value
-from floodmark.catalog.functions import RowError, aggregate_for, lookup
+from floodmark.catalog.functions import Determinism, RowError, aggregate_for, lookup
 from floodmark.catalog.functions.comparison import order_key
 from floodmark.catalog.functions.volatile import RowSeed, replayed
+from floodmark.plan.determinism import class_of
 from floodmark.plan.expressions import (
     AggCall,
     BoolOp,
@@ -27,6 +29,16 @@ Pair = tuple[Any, int | None]
 """A value and the code of the error that took its place; one of the two is None."""
 
 
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Where an expression is evaluated; `drawn` are the values that calls gave there, each once."""
+
+    row: Mapping[str, Any]
+    now: datetime | None
+    seed: RowSeed | None
+    drawn: dict[Expr, Pair] = field(default_factory=dict)
+
+
 def evaluate(
     expr: Expr,
     row: Mapping[str, Any],
@@ -37,29 +49,37 @@ def evaluate(
 
     `now` is the epoch's time, naive in UTC or aware; needed only where the expression reads it.
     `seed` says what identifies the row, for replay-stable volatile functions; its columns are in
-    `row`. Without it each evaluation draws anew.
+    `row`. Without it each evaluation draws anew. Equal calls in one expression are one call.
     """
+    return _value(expr, _At(row, now, seed))
+
+
+def _value(expr: Expr, at: _At) -> Pair:
     match expr:
         case ColumnRef():
-            return row[expr.name], None
+            return at.row[expr.name], None
         case Literal():
             return expr.value, None
         case Now():
-            assert now is not None, "an expression reads now()"
-            return (now.replace(tzinfo=UTC) if now.tzinfo is None else now), None
+            assert at.now is not None, "an expression reads now()"
+            return (at.now.replace(tzinfo=UTC) if at.now.tzinfo is None else at.now), None
         case Cast():
-            value, error = evaluate(expr.operand, row, now, seed)
+            value, error = _value(expr.operand, at)
             if error is not None:
                 return None, error
             return _guarded(lambda: cast_value(value, expr.operand.type, expr.type))
         case BoolOp():
-            return _logic(expr, [evaluate(a, row, now, seed) for a in expr.args])
+            return _logic(expr, [_value(a, at) for a in expr.args])
         case Case():
-            return _case(expr, row, now, seed)
-        case Volatile() if seed is not None:
-            return replayed(expr.function, seed.text(expr.position, row), now), None
+            return _case(expr, at)
+        case Volatile() if at.seed is not None:
+            return replayed(expr.function, at.seed.text(expr.position, at.row), at.now), None
+        case Call() if class_of(expr) is not Determinism.DETERMINISTIC:
+            if expr not in at.drawn:
+                at.drawn[expr] = _call(expr, at)
+            return at.drawn[expr]
         case Call():
-            return _call(expr, row, now, seed)
+            return _call(expr, at)
         case _:
             raise AssertionError(expr)
 
@@ -82,24 +102,24 @@ def _logic(expr: BoolOp, pairs: Sequence[Pair]) -> Pair:
     return (None if any(value is None for value, _ in pairs) else not absorbing), None
 
 
-def _case(expr: Case, row: Mapping[str, Any], now: datetime | None, seed: RowSeed | None) -> Pair:
+def _case(expr: Case, at: _At) -> Pair:
     for condition, result in expr.whens:
-        value, error = evaluate(condition, row, now, seed)
+        value, error = _value(condition, at)
         if error is not None:
             return None, error
         if value:
-            return evaluate(result, row, now, seed)
-    return (None, None) if expr.otherwise is None else evaluate(expr.otherwise, row, now, seed)
+            return _value(result, at)
+    return (None, None) if expr.otherwise is None else _value(expr.otherwise, at)
 
 
-def _call(expr: Call, row: Mapping[str, Any], now: datetime | None, seed: RowSeed | None) -> Pair:
+def _call(expr: Call, at: _At) -> Pair:
     if expr.function == "coalesce":
         for arg in expr.args:
-            value, error = evaluate(arg, row, now, seed)
+            value, error = _value(arg, at)
             if value is not None or error is not None:
                 return value, error
         return None, None
-    pairs = [evaluate(a, row, now, seed) for a in expr.args]
+    pairs = [_value(a, at) for a in expr.args]
     errors = [error for _, error in pairs if error is not None]
     if errors:
         return None, min(errors)

@@ -314,3 +314,33 @@ def test_values_of_another_type_are_refused(value_: Any, type_: SqlType) -> None
 
 def test_a_timedelta_is_an_interval() -> None:
     assert from_python(timedelta(days=-1, hours=-2), INTERVAL) == (0, -1, -7_200_000_000)
+
+
+DRAWN = """
+CREATE FUNCTION drawn(x INT) RETURNS INT LANGUAGE python AS $$
+from itertools import count
+numbers = count()
+def drawn(x):
+    return next(numbers) % 2
+$$;
+CREATE FUNCTION same(x INT) RETURNS BOOLEAN LANGUAGE sql AS $$ x = x $$;
+CREATE FUNCTION near(x DOUBLE) RETURNS BOOLEAN LANGUAGE sql AS $$ x = x $$;
+CREATE FUNCTION ident(x INT) RETURNS TEXT LANGUAGE sql AS $$
+    CASE WHEN x = 1 THEN 'b' WHEN x = 0 THEN 'a' ELSE 'impossible' END
+$$;
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("same(drawn(i))", True),
+        ("ident(drawn(i))", "a"),
+        ("CASE drawn(i) WHEN 1 THEN 'b' WHEN 0 THEN 'a' ELSE 'impossible' END", "a"),
+        ("near(random())", True),
+        ("random() = random()", False),
+        ("drawn(i) = drawn(i + 1)", False),
+    ],
+)
+def test_a_call_that_is_used_twice_gives_one_value(text: str, value: Any) -> None:
+    assert evaluate(bound(text, DRAWN), {"i": 7}) == (value, None)
