@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from floodmark.analysis import strategy
 from floodmark.analysis.analyse import AnalysedPlan
+from floodmark.analysis.can_fail import can_fail
 from floodmark.analysis.determinism import is_deterministic
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.keep_keys import hidden_name
@@ -113,11 +114,20 @@ class _Repair:
         left, right = (asks or not self.plan[child].append_only for child in node.inputs)
         if rebuilt.kind is n.JoinKind.INNER:
             if not (left or right):
-                return rebuilt
+                return _above(rebuilt, rebuilt.residual)
             pairs = replace(rebuilt, residual=None)
             above = n.Filter(pairs, rebuilt.residual, span=rebuilt.span)
             return _filter(above, wanted)
         return _outer_join(rebuilt, (left, right), wanted)
+
+
+def _above(node: n.Join, residual: Expr) -> n.Node:
+    """Ask a condition of new pairs above their join, but for what settles how long a row pairs."""
+    parts = conjuncts(residual)
+    inside = tuple(p for p in parts if is_deterministic(p) and not can_fail(p))
+    outside = tuple(p for p in parts if p not in inside)
+    pairs = replace(node, residual=_all_of(inside) if inside else None)
+    return n.Filter(pairs, _all_of(outside), span=node.span)
 
 
 def _project(node: n.Project, wanted: Wanted) -> n.Node:
