@@ -19,7 +19,7 @@ from floodmark.analysis.ndu.findings import Cause, Finding
 from floodmark.analysis.ndu.flink_modes import insert_only
 from floodmark.analysis.ranking import ranking_of
 from floodmark.analysis.upsert_keys import removable
-from floodmark.catalog.types import Schema
+from floodmark.catalog.types import BOOLEAN, Schema
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall, ColumnRef, Expr, columns_of
@@ -169,7 +169,9 @@ class Check:
             for name in node.names:
                 called = [f for f in culprits((exprs[name],)) if f == "now()" or name in fresh]
                 if called and name in needed:
-                    self._found(Cause.FUNCTION, node, (name,), called)
+                    outcome = is_hidden(name) and exprs[name].type == BOOLEAN
+                    cause = Cause.CONDITION if outcome else Cause.FUNCTION
+                    self._found(cause, node, (name,), called)
         reads = (columns_of(exprs[c]) for c in required if c in fresh)
         below = frozenset().union(*(columns_of(exprs[c]) for c in needed))
         self.hand(node.input, frozenset().union(*reads), below)
