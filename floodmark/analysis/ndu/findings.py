@@ -11,12 +11,16 @@ from floodmark.analysis.labels import labels_of
 from floodmark.analysis.ndu.culprits import conjuncts, culprits
 from floodmark.analysis.ndu.mode import DeterminismMode
 from floodmark.analysis.outline import outline
+from floodmark.catalog.functions import Determinism
+from floodmark.catalog.functions.constants import constants
 from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr, columns_of
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
+
+_SESSION = frozenset(f.name for f in constants() if f.determinism is Determinism.STABLE)
 
 
 class Cause(Enum):
@@ -94,6 +98,8 @@ def refusal(
 def _function_hint(found: Finding, mode: DeterminismMode) -> str:
     if "now()" in found.functions:
         return "use a time of the row in its place, or ask for now() when you read the view"
+    if session := _of_the_session(found):
+        return f"write its value in its place, or ask for {session} when you read the view"
     if mode is DeterminismMode.FLINK:
         return "leave it out, or leave WITH (determinism = 'flink') out: the value is then stored"
     return "declare the function IMMUTABLE if it is, or compute it over append-only rows"
@@ -102,9 +108,16 @@ def _function_hint(found: Finding, mode: DeterminismMode) -> str:
 def _condition_hint(found: Finding, mode: DeterminismMode) -> str:
     if "now()" in found.functions:
         return "leave it out, and compare with now() in the query that reads the view"
+    if session := _of_the_session(found):
+        return f"write its value in its place, or ask for {session} when you read the view"
     if mode is DeterminismMode.FLINK and _strict_stores(found.node):
         return "leave it out, or leave WITH (determinism = 'flink') out: the outcome is then stored"
     return "compute it in a view below, as a column, and compare that"
+
+
+def _of_the_session(found: Finding) -> str | None:
+    """Return the first built-in function that tells of the session: nobody declares that."""
+    return next((f for f in found.functions if f.removesuffix("()") in _SESSION), None)
 
 
 def _strict_stores(node: n.Node) -> bool:
