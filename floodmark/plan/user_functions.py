@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from floodmark.catalog.functions import AGGREGATES, REGISTRY, SYNONYMS, WINDOWS,
 from floodmark.catalog.functions.user import FunctionKind, UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.catalog.types import SqlType, struct_of
-from floodmark.errors import BindError, NotSupported, Span
+from floodmark.errors import BindError, FloodmarkError, NotSupported, Span
 from floodmark.plan.bind import BindContext
 from floodmark.plan.calls import choose_overload
 from floodmark.plan.coerce import bind_type, coerce
@@ -132,7 +133,8 @@ def check(function: UserFunction, functions: Functions) -> None:
     context = BindContext(function.span, functions=functions)
     columns = [ColumnRef(t, n or f"${i}") for i, (n, t) in enumerate(function.parameters, 1)]
     try:
-        bound = _inlined(Binder(QueryScope(), context), function, columns, _body(function))
+        with _inside(function, function.span):
+            bound = _inlined(Binder(QueryScope(), context), function, columns, _body(function))
     except NotSupported as problem:
         if problem.code != "E0375":
             raise
@@ -197,7 +199,8 @@ def bind_user_call(
     if function.language == "python":
         return user_call(function, exact, span)
     body = binder.context.positions.body(node, lambda: _body(function))
-    return replace(_inlined(binder, function, exact, body), span=span)
+    with _inside(function, span):
+        return replace(_inlined(binder, function, exact, body), span=span)
 
 
 def bind_arguments(
@@ -238,6 +241,17 @@ def _body(function: UserFunction) -> exp.Expression:
         )
     item = query.expressions[0]
     return item.this if isinstance(item, exp.Alias) else item
+
+
+@contextmanager
+def _inside(function: UserFunction, place: Span | None) -> Iterator[None]:
+    """Say of an error in a body, which has no place in the statement, which function it is in."""
+    try:
+        yield
+    except FloodmarkError as problem:
+        if problem.span is None:
+            problem.message = f"in the function {function.name}: {problem.message}"
+        raise problem.with_span(place) from None
 
 
 def _inlined(

@@ -344,3 +344,16 @@ $$;
 )
 def test_a_call_that_is_used_twice_gives_one_value(text: str, value: Any) -> None:
     assert evaluate(bound(text, DRAWN), {"i": 7}) == (value, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"), [("(SELECT max(pk) FROM t)", "E0374"), ("sum(a)", "E0273"), ("b", "E0282")]
+)
+def test_an_error_in_a_body_names_the_function_and_its_place(body: str, code: str) -> None:
+    sql = f"CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS $$ {body} $$;"
+    with pytest.raises(UserError, match="in the function f: ") as refused:
+        check(user_function(sql), {})
+    assert refused.value.code == code and refused.value.span == user_function(sql).span
+    with pytest.raises(UserError, match="in the function f: ") as called:
+        bound("1 + f(i)", sql)
+    assert called.value.span is not None and called.value.span.text == "f(i)"
