@@ -110,7 +110,7 @@ def lookup_join(builder: Builder, node: n.Node, place: exp.Expression) -> n.Look
     if node.kind not in n.LookupJoin.KINDS or not node.equi:
         raise builder.refuse(
             "E0384",
-            "a lookup join is an inner or a left join with an equality",
+            "a lookup join is inner or left, with an equality that asks for a right column",
             place,
             hint="JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k",
         )

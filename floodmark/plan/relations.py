@@ -221,13 +221,17 @@ def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
         right = disjoint(left, _table(builder, table, looked_up=True))
         plain = join.copy()
         plain.set("this", table)
-        bound = _paired(builder, left, right, plain)
+        # What is kept elsewhere is asked by few types only.
+        by_value = not any(scan.external for scan in n.scans(right.node))
+        bound = _paired(builder, left, right, plain, by_value=by_value)
         return replace(bound, node=lookup_join(builder, bound.node, join))
     right = disjoint(left, build_relation(builder, join.this))
     return _paired(builder, left, right, join)
 
 
-def _paired(builder: Builder, left: Bound, right: Bound, join: exp.Join) -> Bound:
+def _paired(
+    builder: Builder, left: Bound, right: Bound, join: exp.Join, *, by_value: bool = False
+) -> Bound:
     side = (join.side or join.kind or "").upper()
     if side not in _KINDS:
         raise builder.refuse("E0335", f"{side} JOIN is not available", join)
@@ -249,7 +253,8 @@ def _paired(builder: Builder, left: Bound, right: Bound, join: exp.Join) -> Boun
     if on is None:
         return Bound(n.Join(left.node, right.node, kind, (), span=builder.span(join)), both)
     condition = bind_scalar(on, both, builder.context)
-    return Bound(join_on(left.node, right.node, kind, condition, builder, join), both)
+    node = join_on(left.node, right.node, kind, condition, builder, join, by_value=by_value)
+    return Bound(node, both)
 
 
 def join_on(
@@ -259,15 +264,18 @@ def join_on(
     condition: Expr,
     builder: Builder,
     place: exp.Expression,
+    *,
+    by_value: bool = False,
 ) -> n.Join:
     """Return the join, its condition split into equal columns and the rest.
 
-    Sides of an equality that are expressions become columns of their input.
+    Sides of an equality that are expressions become columns of their input; with `by_value`
+    also what a right column is compared with where that reads no column at all.
     """
     equi: list[tuple[str, str]] = []
     rest: list[Expr] = []
     for conjunct in conjuncts(condition):
-        match _sides(conjunct, frozenset(left.names), frozenset(right.names)):
+        match _sides(conjunct, frozenset(left.names), frozenset(right.names), by_value=by_value):
             case None:
                 rest.append(conjunct)
             case (a, b):
@@ -287,16 +295,18 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
     return (expr,)
 
 
-def _sides(expr: Expr, left: frozenset[str], right: frozenset[str]) -> tuple[Expr, Expr] | None:
+def _sides(
+    expr: Expr, left: frozenset[str], right: frozenset[str], *, by_value: bool
+) -> tuple[Expr, Expr] | None:
     if not (isinstance(expr, Call) and expr.function == "=" and len(expr.args) == 2):
         return None
     a, b = expr.args
     reads_a, reads_b = columns_of(a), columns_of(b)
-    if not reads_a or not reads_b:
+    if not (by_value or (reads_a and reads_b)):
         return None
-    if reads_a <= left and reads_b <= right:
+    if reads_a <= left and reads_b and reads_b <= right:
         return a, b
-    if reads_a <= right and reads_b <= left:
+    if reads_b <= left and reads_a and reads_a <= right:
         return b, a
     return None
 
