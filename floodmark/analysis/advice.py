@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from floodmark.analysis.analyse import AnalysedPlan
-from floodmark.analysis.determinism import determinism
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.labels import labels_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.refresh import follows_time
-from floodmark.catalog.functions import Determinism, lookup
+from floodmark.catalog.functions import Determinism
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Call, Now, columns_of, walk
+from floodmark.plan.determinism import class_of
+from floodmark.plan.expressions import Call, Expr, Now, UserCall, Volatile, columns_of, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +137,17 @@ def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _reads_now(plan: AnalysedPlan) -> Notes:
-    if any(isinstance(e, n.TemporalFilter) for e in plan.nodes) or _any_expression(plan, Now):
-        return (Note("A111", "depends on where epochs are cut: now() is the epoch's time"),)
-    return ()
+    parts = [part for node in plan.nodes for e in expressions_of(node) for part in walk(e)]
+    names = ["clock_timestamp"] if any(_is_clock(part) for part in parts) else []
+    now = any(isinstance(e, n.TemporalFilter) for e in plan.nodes)
+    if now or any(isinstance(part, Now) for part in parts):
+        names = ["now", *names]
+    text = "depends on where epochs are cut: {}() is the epoch's time"
+    return tuple(Note("A111", text.format(name)) for name in names)
+
+
+def _is_clock(part: Expr) -> bool:
+    return isinstance(part, Volatile) and part.function == "clock_timestamp"
 
 
 def _ingested(found: AnalysedObject, pipeline: Pipeline) -> Notes:
@@ -149,23 +157,23 @@ def _ingested(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     return (Note("A111", text),)
 
 
-def _any_expression(plan: AnalysedPlan, kind: type) -> bool:
-    exprs = (e for node in plan.nodes for e in expressions_of(node))
-    return any(isinstance(part, kind) for e in exprs for part in walk(e))
-
-
 def _volatile(plan: AnalysedPlan) -> Notes:
     retracting = (node for node in plan.nodes if _over_updates(node, plan))
     exprs = (e for node in retracting for e in expressions_of(node))
     names = {
         part.function
         for e in exprs
-        if determinism(e) is Determinism.VOLATILE
         for part in walk(e)
-        if isinstance(part, Call) and lookup(part).determinism is Determinism.VOLATILE
+        if isinstance(part, Call) and class_of(part) in _evaluated_anew(part)
     }
     text = "depends on where epochs are cut: {}() is evaluated anew for every update"
     return tuple(Note("A112", text.format(name)) for name in sorted(names))
+
+
+def _evaluated_anew(call: Call) -> tuple[Determinism, ...]:
+    """Return the classes that differ between epochs; what a session is, built in, does not."""
+    stable = (Determinism.STABLE,) if isinstance(call, UserCall) else ()
+    return (Determinism.VOLATILE, *stable)
 
 
 def _over_updates(node: n.Node, plan: AnalysedPlan) -> bool:
