@@ -53,10 +53,10 @@ def _cells(node: ExplainedNode, names: dict[str, str]) -> tuple[str, ...]:
 
 
 def _keys(node: ExplainedNode) -> str:
-    """Return the stream key, and unique keys of visible columns that differ from it."""
+    """Return the stream key, and unique keys of visible columns that do not contain it."""
     known = set(node.stream_key)
     visible = (key for key in node.unique_keys if not any(is_hidden(c) for c in key))
-    others = [key for key in visible if not (key <= known or known <= key)]
+    others = [key for key in visible if key and not known <= key]
     texts = [f", unique [{', '.join(shown(c) for c in sorted(key))}]" for key in others[:_SHOWN]]
     unique = "".join([*texts, *([", …"] if len(others) > _SHOWN else [])])
     return f"key [{', '.join(shown(c) for c in node.stream_key)}]{unique}"
