@@ -289,7 +289,9 @@ def _sink(
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
     fitted = fit_to_target(source, statement, target.relation, target.declared)
-    root = Root(_written_key(fitted, target.relation), stores=False, target=True)
+    written = _written_key(fitted, target.relation)
+    tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
+    root = Root(written, stores=False, target=True, tells=tells)
     resolved = resolve(fitted, root, mode_of(declared), statement)
     plan, notes = resolved.plan, resolved.notes
     if runs:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.can_fail import can_fail
+from floodmark.analysis.injective import injective_column
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr, columns_of
 
@@ -20,12 +21,14 @@ class Root:
     """What becomes of a plan's rows.
 
     `key` are the columns by which a row is found again. A view stores its rows; a sink's are in
-    its `target`, which several writers may share.
+    its `target`, which several writers may share; `tells` are the columns of
+    its primary key that the plan gives (a target may generate others).
     """
 
     key: tuple[str, ...]
     stores: bool
     target: bool = False
+    tells: tuple[str, ...] = ()
 
 
 def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
@@ -35,6 +38,8 @@ def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
     found: list[n.Node] = []
     # Columns of the current node that the key, a filter above, or what can fail above depends on.
     key, tested, tried = frozenset(root.key), _NONE, _NONE
+    # Columns whose values the target's key tells.
+    told = frozenset(root.tells)
     node = plan.root
     while True:
         match node:
@@ -48,6 +53,7 @@ def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
                     found.append(node)
                 tried = _reads(exprs, tried) | _tried(exprs.values())
                 key, tested = _reads(exprs, key), _reads(exprs, tested)
+                told = frozenset(t for c in told if (t := injective_column(exprs[c])) is not None)
                 node = node.input
             case n.Filter():
                 tested |= columns_of(node.predicate)
@@ -57,11 +63,13 @@ def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
                 rights = tuple(node.right.names)
                 fits = _unique(plan, node) and _holds(rights, key, tested, tried, root)
                 fails = node.residual is not None and can_fail(node.residual)
-                if not fits or fails or node.external is not None:
+                alone = not root.target or _alone(plan, node, told)
+                if not (fits and alone) or fails or node.external is not None:
                     return frozenset(found)
                 found.append(node)
                 lefts = set(node.left.names)
                 key, tested, tried = key & lefts, tested & lefts, tried & lefts
+                told &= lefts
                 node = node.left
             case _:
                 return frozenset(found)
@@ -98,6 +106,15 @@ def _holds(
 def _unique(plan: AnalysedPlan, node: n.LookupJoin) -> bool:
     keys = {b for _, b in node.equi}
     return any(key <= keys for key in plan[node.right].unique_keys)
+
+
+def _alone(plan: AnalysedPlan, node: n.LookupJoin, told: frozenset[str]) -> bool:
+    """Tell whether a left row that goes without a match takes no other row's back.
+
+    An inner lookup takes back a key that it may never have written: so none is another row's key.
+    """
+    keys = plan[node.left].unique_keys
+    return node.kind is n.JoinKind.LEFT or any(key <= told for key in keys)
 
 
 def placed(plan: AnalysedPlan, nodes: Iterable[n.Node]) -> AnalysedPlan:
