@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from floodmark.catalog.functions import lookup
-from floodmark.catalog.promotion import common_type
-from floodmark.catalog.types import Kind
+from floodmark.catalog.promotion import bounds, common_type
+from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan.expressions import Call, Cast, Expr, UserCall, walk
 
 
@@ -24,10 +24,26 @@ def _refuses(part: Expr) -> bool:
         case UserCall():
             return True
         case Cast():
-            source = part.operand.type
-            text = part.type.kind is Kind.VARCHAR
-            return not (text or common_type((source, part.type)) == part.type)
+            return not _holds_all(part.type, part.operand.type)
         case Call() if part.function != "coalesce":
             return lookup(part).error is not None
         case _:
             return False
+
+
+def _holds_all(target: SqlType, source: SqlType) -> bool:
+    """Tell whether a type has a value for each of another's.
+
+    That it is their common type does not say so: decimals end at 38 digits.
+    """
+    if target.kind is Kind.VARCHAR:
+        return True
+    if common_type((source, target)) != target:
+        return False
+    if target.element is not None and source.element is not None:
+        return _holds_all(target.element, source.element)
+    if target.kind is Kind.NUMERIC and source.is_numeric:
+        (most, scale), (needed, below) = bounds(target), bounds(source)
+        return most - scale >= needed - below
+    fields = zip(target.fields, source.fields, strict=False)
+    return all(_holds_all(a.type, b.type) for a, b in fields)
