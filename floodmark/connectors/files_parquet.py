@@ -61,7 +61,7 @@ def _stored_type(path: Path, column: Field, arrow: pa.Schema, int96: frozenset[s
             f"{path}: column {column.name} is declared {column.type}, the file has {type_}",
             hint="write timestamps in microseconds (coerce_timestamps='us')"
             if nanos
-            else "declare the column with the file's type, or deliver files of one schema",
+            else "declare the column with the file's type, or move the file away: the rest goes on",
         )
     return stored
 
