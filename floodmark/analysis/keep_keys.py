@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from floodmark.analysis import stream_key
-from floodmark.catalog.types import VARCHAR
+from floodmark.catalog.types import BOOLEAN, VARCHAR
 from floodmark.changelog import HIDDEN_PREFIX
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
@@ -21,6 +21,7 @@ def keep_keys(root: n.Node) -> n.Node:
 def _keyed(node: n.Node) -> Keyed:
     children = [_keyed(child) for child in node.inputs]
     if isinstance(node, n.Join | n.LookupJoin):
+        children[0] = _told(node, *children)
         children[1] = _apart(children[1], set(children[0][0].names))
     if isinstance(node, n.ProjectSet):
         children[0] = _apart(children[0], {*node.outputs, node.ordinal})
@@ -91,6 +92,21 @@ def _apart(side: Keyed, taken: set[str]) -> Keyed:
         names[name] = hidden_name(name, others) if name in taken else name
     columns = tuple((names[f.name], ColumnRef(f.type, f.name)) for f in node.schema)
     return n.Project(node, columns), tuple(names[column] for column in key)
+
+
+def _told(node: n.Join | n.LookupJoin, left: Keyed, right: Keyed) -> Keyed:
+    """Add a constant to the left side of a full join where its key may be NULL in all columns.
+
+    A row of each side without a match would have the same key: the constant is of the left one.
+    """
+    below, key = left
+    columns = (*key, *right[1], *(c for pair in node.equi for c in pair))
+    told = stream_key.left_row(node) or stream_key.tells_padding(node, columns)
+    if node.kind is not n.JoinKind.FULL or told:
+        return left
+    name = hidden_name(stream_key.LEFT_ROW, {*below.names, *right[0].names})
+    passed = [(f.name, ColumnRef(f.type, f.name)) for f in below.schema]
+    return n.Project(below, (*passed, (name, Literal(BOOLEAN, True)))), key
 
 
 def _aligned(children: list[Keyed]) -> tuple[n.Node, ...]:

@@ -6,14 +6,18 @@ that adds hidden columns where a projection would drop one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from floodmark.catalog.types import VARCHAR
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Cast, ColumnRef, Expr
+from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
 
 Key = tuple[str, ...]
 UNION_KEY = "__union_key_"
 """Prefix of the hidden columns that hold, as text, the keys of a union's unlike branches."""
+LEFT_ROW = "__left_row"
+"""Prefix of hidden columns: TRUE in a full join's rows with a left row, NULL in the padded ones."""
 
 
 def derive(node: n.Node, inputs: tuple[Key, ...]) -> Key:
@@ -67,12 +71,26 @@ def join_key(node: n.Join | n.LookupJoin, left: Key, right: Key) -> Key:
     if set(left) <= left_equi and not node.kind.pads_right:
         return right
     if node.kind is n.JoinKind.FULL:
-        return _distinct(*left, *right, *(c for pair in node.equi for c in pair))
+        told = () if (column := left_row(node)) is None else (column,)
+        return _distinct(*told, *left, *right, *(c for pair in node.equi for c in pair))
     if node.kind is n.JoinKind.RIGHT:
         stands_for = dict(node.equi)
         return _distinct(*(stands_for.get(c, c) for c in left), *right, *(b for _, b in node.equi))
     stands_for = {b: a for a, b in node.equi}
     return _distinct(*left, *(stands_for.get(c, c) for c in right), *(a for a, _ in node.equi))
+
+
+def left_row(node: n.Join | n.LookupJoin) -> str | None:
+    """Return the hidden column of a full join that tells which rows have a left row, if any."""
+    columns = node.left.columns if isinstance(node.left, n.Project) else ()
+    told = (c for c, e in columns if c.startswith(LEFT_ROW) and isinstance(e, Literal))
+    return next(told, None) if node.kind is n.JoinKind.FULL else None
+
+
+def tells_padding(node: n.Join | n.LookupJoin, columns: Iterable[str]) -> bool:
+    """Tell whether no two rows of a full join, padded on either side, are NULL in all columns."""
+    told = {f.name for f in (*node.left.schema, *node.right.schema) if not f.nullable}
+    return not told.isdisjoint(columns)
 
 
 def _project(node: n.Project | n.MaterializeProject, key: Key) -> Key:

@@ -6,6 +6,7 @@ one of the sets that are unique, the one by which the engine finds rows again.
 
 from __future__ import annotations
 
+from floodmark.analysis import stream_key
 from floodmark.analysis.functional_dependencies import Dependencies
 from floodmark.analysis.key_sets import Keys, KeySet, minimal, through, with_equals
 from floodmark.changelog import is_hidden
@@ -75,7 +76,7 @@ def join_keys(node: n.Join | n.LookupJoin, left: Keys, right: Keys) -> list[KeyS
     if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
         return list(left)
     lefts, rights = {a for a, _ in node.equi}, {b for _, b in node.equi}
-    keys = [a | b for a in left for b in right if _tells_padding(node, a, b)]
+    keys = _pairs(node, left, right)
     if not node.kind.pads_left and any(key <= rights for key in right):
         keys += left
     if not node.kind.pads_right and any(key <= lefts for key in left):
@@ -84,9 +85,11 @@ def join_keys(node: n.Join | n.LookupJoin, left: Keys, right: Keys) -> list[KeyS
     return keys if padded else with_equals(keys, node.equi)
 
 
-def _tells_padding(node: n.Join | n.LookupJoin, left: KeySet, right: KeySet) -> bool:
-    """Tell whether a row padded on the left cannot have the NULL key of one padded on the right."""
+def _pairs(node: n.Join | n.LookupJoin, left: Keys, right: Keys) -> list[KeySet]:
+    """Return both keys; of a full join only where two padded rows cannot both have NULL in all."""
+    keys = [a | b for a in left for b in right]
     if node.kind is not n.JoinKind.FULL:
-        return True
-    required = {f.name for f in (*node.left.schema, *node.right.schema) if not f.nullable}
-    return bool((left | right) & required)
+        return keys
+    told = stream_key.left_row(node)
+    with_side = [key if told is None else key | {told} for key in keys]
+    return [k for k in (*keys, *with_side) if told in k or stream_key.tells_padding(node, k)]
