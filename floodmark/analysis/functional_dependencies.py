@@ -126,14 +126,17 @@ def _renamed(rule: Dependency, names: Mapping[str, str], below: Dependencies) ->
 
 
 def _join(node: n.Join | n.LookupJoin, inputs: tuple[Dependencies, ...]) -> list[Dependency]:
-    """A padded side keeps nothing: its NULLs need not follow its rules."""
+    """A padded side keeps nothing: its NULLs need not follow its rules.
+
+    Nor does what is looked up: rows that were found at different times need not agree.
+    """
     left, right = inputs
     rules: list[Dependency] = []
     if not node.kind.pads_left:
         rules += left.rules
     if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
         return rules
-    if not node.kind.pads_right:
+    if not node.kind.pads_right and not isinstance(node, n.LookupJoin):
         rules += right.rules
     if node.kind is n.JoinKind.INNER:
         for a, b in node.equi:

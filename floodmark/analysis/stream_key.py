@@ -61,6 +61,8 @@ def join_key(node: n.Join | n.LookupJoin, left: Key, right: Key) -> Key:
 
     The side that the other one matches at most once identifies the pair alone; otherwise both
     keys and the equi columns, where the preserved (or left) one of an equal pair stands for both.
+    A row that was looked up may have changed before the next one finds it: its key alone tells
+    nothing.
     """
     if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
         return left
@@ -68,7 +70,8 @@ def join_key(node: n.Join | n.LookupJoin, left: Key, right: Key) -> Key:
     right_equi = {b for _, b in node.equi}
     if set(right) <= right_equi and not node.kind.pads_left:
         return left
-    if set(left) <= left_equi and not node.kind.pads_right:
+    once = set(left) <= left_equi and not node.kind.pads_right
+    if once and not isinstance(node, n.LookupJoin):
         return right
     if node.kind is n.JoinKind.FULL:
         told = () if (column := left_row(node)) is None else (column,)

@@ -193,3 +193,13 @@ def test_a_volatile_condition_of_a_side_is_stored_below_the_join(kind: n.JoinKin
     (node,) = [x for x in plan.nodes if isinstance(x, n.MaterializeProject)]
     assert node.input == other
     assert [t.key for t in plan[node].state] == [("uk",)]
+
+
+def test_what_was_looked_up_at_different_times_need_not_agree() -> None:
+    sql = (
+        "SELECT dim.n, dim.k, count(*) AS c FROM app JOIN dim FOR SYSTEM_TIME AS OF PROCTIME() "
+        "ON app.k = dim.k GROUP BY dim.n, dim.k"
+    )
+    found, done = created(f"CREATE MATERIALIZED VIEW v AS {sql};")
+    last = explain_object(found, done).as_dict()["nodes"][-1]
+    assert last["unique_keys"] == [["k", "n"]]
