@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from floodmark.analysis.determinism import is_deterministic
+from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
 
@@ -99,7 +100,11 @@ def _one(given: str, settled: str) -> Dependency:
 
 
 def _project(node: n.Project | n.MaterializeProject, below: Dependencies) -> list[Dependency]:
-    """Rename the rules; a column that is computed from others is settled by them."""
+    """Rename the rules; a column that is computed from others is settled by them.
+
+    Not from floating-point columns: 0 and -0 are equal, and what is computed from them is not.
+    """
+    loose = {f.name for f in node.input.schema if _is_loose(f.type)}
     names: dict[str, str] = {}
     rules: list[Dependency] = []
     for name, expr in node.columns:
@@ -110,10 +115,17 @@ def _project(node: n.Project | n.MaterializeProject, below: Dependencies) -> lis
     for name, expr in node.columns:
         if isinstance(expr, ColumnRef) or not is_deterministic(expr):
             continue
-        given = [c for c in columns_of(expr) if c not in below.constants]
-        if all(c in names for c in given):
+        reads = columns_of(expr)
+        given = [c for c in reads if c not in below.constants]
+        if not reads & loose and all(c in names for c in given):
             rules.append(Dependency(frozenset(names[c] for c in given), frozenset((name,))))
     return rules + [r for rule in below.rules for r in _renamed(rule, names, below)]
+
+
+def _is_loose(type_: SqlType) -> bool:
+    """Tell whether equal values of a type may look different."""
+    inner = [t for t in (type_.element, type_.key, *(f.type for f in type_.fields)) if t]
+    return type_.is_float or type_.kind is Kind.INTERVAL or any(map(_is_loose, inner))
 
 
 def _renamed(rule: Dependency, names: Mapping[str, str], below: Dependencies) -> list[Dependency]:
