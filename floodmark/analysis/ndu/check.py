@@ -32,7 +32,8 @@ NONE: Columns = frozenset()
 class Check:
     """One walk over a plan; `findings` and `lookups`, those to store, are what it results in.
 
-    `pulled_up` are lookups whose rows the owner's table can take back (strict only).
+    `pulled_up` are lookups whose rows the owner's table can take back (strict only). `followed`:
+    changes of what is visited reach the operators above; those of what is looked up do not.
     """
 
     plan: AnalysedPlan
@@ -40,6 +41,7 @@ class Check:
     pulled_up: frozenset[n.Node] = frozenset()
     findings: list[Finding] = field(default_factory=list)
     lookups: list[n.LookupJoin] = field(default_factory=list)
+    followed: bool = True
 
     def hand(self, node: n.Node, required: Iterable[str], needed: Iterable[str]) -> None:
         """Hand a requirement to an input: `needed` are the columns that anything above reads."""
@@ -141,7 +143,7 @@ class Check:
 
     def _scan(self, node: n.Scan, required: Columns) -> None:
         columns = [c for c in node.metadata if c in required]
-        if columns and not self.appends(node):
+        if columns and self.followed and not self.appends(node):
             self._found(Cause.METADATA, node, columns)
 
     def _calc(self, node: n.Node, required: Columns, needed: Columns) -> None:
@@ -221,7 +223,9 @@ class Check:
         tested = NONE if node.residual is None else columns_of(node.residual)
         used = tested | {a for a, _ in node.equi}
         looked_up = (needed | tested | {b for _, b in node.equi}) & rights
+        followed, self.followed = self.followed, False
         self._visit(node.right, NONE, looked_up)
+        self.followed = followed
         wanted = (needed | used) & lefts
         if self.appends(node.left) or not (required or self.strict):
             self.hand(node.left, NONE, wanted)
