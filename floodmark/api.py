@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.explain import Explanation
@@ -15,6 +14,7 @@ from floodmark.analysis.ndu import with_default
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind, key_of
+from floodmark.changelog import EPOCH, KIND
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
 from floodmark.runtime import deployment, statements, suspension, system
@@ -104,12 +104,7 @@ class Floodmark:
     def __enter__(self) -> Floodmark:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -350,15 +345,17 @@ class Floodmark:
                 return statement
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:
-        """Return what changed in an object after an epoch: `epoch`, `kind`, then its columns.
+        """Return what changed in an object after an epoch: `__epoch`, `__kind`, then its columns.
 
         Without an epoch, all that is kept; after one whose next is not kept any more, E0413.
         """
         found = self.find(name)
         if after is not None:
             check_kept(found, after, self.scheduler)
-        where = "" if after is None else f" WHERE {beside(found, 'epoch')} > {int(after)}"
-        return self.sql(f'SELECT * FROM "{found.key}__changes"{where}')
+        epoch, kind = (beside(found, column) for column in ("epoch", "kind"))
+        where = "" if after is None else f" WHERE {epoch} > {int(after)}"
+        query = f'SELECT * FROM "{found.key}__changes"{where}'
+        return self.sql(query).withColumnsRenamed({epoch: EPOCH, kind: KIND})
 
     def replay(
         self,

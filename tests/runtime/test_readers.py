@@ -74,4 +74,5 @@ def test_columns_of_the_engine_give_way_to_those_of_the_object(site: Site) -> No
         assert [c.name for c in late.columns][3:] == ["changelog_epoch", "changelog_watermark"]
         assert fm.execute("SELECT * FROM ev__dead_letter").rows == ()
         assert fm.changes("ev", 1).count() == 1
+        assert fm.changes("ev", 1).columns[:2] == ["__epoch", "__kind"]
         assert fm.changes("ev", 2).count() == 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import INT, VARCHAR, Field, struct_of
-from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
+from floodmark.changelog import EPOCH, ERROR, HIDDEN_PREFIX, KIND, WEIGHT
 from floodmark.plan.nodes import Node
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.failures import NEGATIVE, RAISED
@@ -90,7 +90,7 @@ def error_struct(code: str, expression: str, columns: list[str], message: str | 
 
 def error_of(code: str, expression: str, columns: list[str], message: str | None = None) -> str:
     """Return the Spark text of a dead letter, whose expression is Spark text, too."""
-    shown = (quoted(c) for c in columns if not c.startswith("__"))
+    shown = (quoted(c) for c in columns if not c.startswith(HIDDEN_PREFIX))
     row = ", ".join(shown) or "CAST(NULL AS INT) AS nothing"
     return (
         f"named_struct('code', {code}, 'expression', {expression}, "
