@@ -65,20 +65,28 @@ class Offers:
 
         Only the last so many splits of a source are looked at.
         """
-        taken: dict[str, list[Split]] = {}
-        for epoch in self._log.epochs(after=self._log.head().sealed - splits):
-            opened = self._log.opened(epoch)
-            for source in opened.restarted:
-                taken.pop(source, None)
-            for source, logged in opened.splits.items():
-                taken.setdefault(source, []).extend(map(Split.from_json, logged))
         out = {}
-        for source, found in taken.items():
-            if source in pipeline.objects:
+        for source, found in self.logged(after=self._log.head().sealed - splits).items():
+            declared = pipeline[source].declared if source in pipeline.objects else None
+            if declared is not None and declared.connector is not None:
                 connector = self.connector(pipeline[source])
                 what = connector.changed(found[-splits:], gone=False)
                 if what is not None:
                     out[source] = what
+        return out
+
+    def logged(self, after: int = 0) -> Mapping[str, Sequence[Split]]:
+        """Return the splits that epochs after the given one took in, by source, oldest first.
+
+        Of a source that began anew, those since.
+        """
+        out: dict[str, list[Split]] = {}
+        for epoch in self._log.epochs(after=after):
+            opened = self._log.opened(epoch)
+            for source in opened.restarted:
+                out.pop(source, None)
+            for source, splits in opened.splits.items():
+                out.setdefault(source, []).extend(map(Split.from_json, splits))
         return out
 
     def _asked(

@@ -9,7 +9,6 @@ from pathlib import Path
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import kind_of, qualified
-from floodmark.connectors.base import Split
 from floodmark.errors import DataError, NotSupported, UserError
 from floodmark.runtime import deployment, dml
 from floodmark.runtime.deployment import Change, Deployed, Plan
@@ -95,7 +94,7 @@ def _refuse_loss(plan: Plan, scheduler: Scheduler) -> None:
                 hint="keep the definition; or copy the rows (SELECT), apply with --discard-rows, "
                 "and INSERT them again",
             )
-        if change.action == "rebuild" and (gone := _not_there(change, plan, scheduler)):
+        if change.action == "rebuild" and (gone := _lost(change, plan, scheduler)):
             raise NotSupported(
                 "E0379",
                 f"{change.key} begins anew, because {change.reason}, and cannot take in again all "
@@ -105,17 +104,15 @@ def _refuse_loss(plan: Plan, scheduler: Scheduler) -> None:
             )
 
 
-def _not_there(change: Change, plan: Plan, scheduler: Scheduler) -> str | None:
+def _lost(change: Change, plan: Plan, scheduler: Scheduler) -> str | None:
     """Say what a source has taken in and would not find again; None where that is nothing."""
     found = plan.pipeline[change.key]
     if found.declared is None or found.declared.connector is None:
         return None
-    taken: list[Split] = []
-    for epoch in scheduler.log.epochs():
-        opened = scheduler.log.opened(epoch)
-        if change.key in opened.restarted:
-            taken.clear()
-        taken += map(Split.from_json, opened.splits.get(change.key, ()))
+    taken = scheduler.offers.logged().get(change.key, ())
+    before = scheduler.deployed().pipeline[change.key].declared
+    if taken and before is not None and before.connector != found.declared.connector:
+        return f"its rows came from {before.connector}"
     return connector_of(found).changed(taken)
 
 

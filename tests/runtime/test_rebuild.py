@@ -60,3 +60,18 @@ def test_a_source_is_not_rebuilt_over_files_that_are_gone(site: Site) -> None:
         fm.apply(site.pipelines, discard_rows=True)
         fm.advance(now=NOW)
     assert len(visible(site.root / "warehouse", "s")) == 5
+
+
+def test_a_source_is_not_rebuilt_over_rows_of_another_connector(site: Site) -> None:
+    made = """
+    CREATE SOURCE s (id BIGINT) WITH (connector = 'datagen', datagen.rows = '5');
+    """
+    site.define(made)
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+    site.landing.mkdir()
+    site.define(READINGS)
+    with connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
+        with pytest.raises(UserError, match="its rows came from datagen") as raised:
+            fm.apply(site.pipelines)
+        assert raised.value.code == "E0379"
