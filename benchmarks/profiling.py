@@ -18,7 +18,7 @@ from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.lease import Lease
 
 STEPS: tuple[tuple[Any, str, str], ...] = (
-    (scheduler.Scheduler, "_offers", "offer"),
+    (scheduler.Scheduler, "_offered", "offer"),
     (Lease, "_try_hold", "lease"),
     (EpochLog, "open", "log: open"),
     (EpochLog, "seal", "log: seal"),

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,12 +46,14 @@ def _file(path: Path, rows: list[tuple[Any, ...]], names: list[str], types: list
     st.dictionaries(KEYS, st.tuples(st.integers(0, 3), st.integers(0, 1)), max_size=12),
     st.dictionaries(KEYS, st.sampled_from(["+I", "-D", "U", "S"]), max_size=12),
     st.integers(1, 6),
+    st.sampled_from([1, 2**20]),
 )
 def test_rows_are_those_of_the_keys_that_stay_and_the_new_ones(
     tmp_path_factory: Any,
     stored: dict[tuple[Any, ...], tuple[int, int]],
     wanted: dict[tuple[Any, ...], str],
     width: int,
+    small: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("rewrite")
     short = {k[:width]: v for k, v in stored.items()}
@@ -79,7 +82,8 @@ def test_rows_are_those_of_the_keys_that_stay_and_the_new_ones(
         folder / "c.parquet", [(*row, kind, 7) for kind, row in changes],
         [*names, "__kind", "__epoch"], [*types, pa.string(), pa.int64()],
     )  # fmt: skip
-    assert rewrite.rewrite(paths, [told], names, NAMES[:width], 7, folder / "out")
+    with patch.multiple(rewrite, _SMALL_BYTES=small, _GROUP_ROWS=3):
+        assert rewrite.rewrite(paths, [told], names, NAMES[:width], 7, folder / "out")
     written = [pq.read_table(p) for p in (folder / "out").glob("*.parquet")]
     got = [tuple(r.values()) for part in written for r in part.to_pylist()]
     assert Counter(got) == Counter((*k, *v) for k, v in after.items())
@@ -87,9 +91,12 @@ def test_rows_are_those_of_the_keys_that_stay_and_the_new_ones(
 
 def test_what_spark_compares_its_own_way_is_left_to_spark() -> None:
     few = [DataFile("a", 10, 1, {}, {}, {})]
-    assert rewrite.is_small(few, (Field("k", BIGINT), Field("t", VARCHAR)))
-    assert not rewrite.is_small(few, (Field("k", DOUBLE),))
-    assert not rewrite.is_small([DataFile("a", 2**23, 1, {}, {}, {})], (Field("k", BIGINT),))
+    many = [DataFile("a", 2**23, 1, {}, {}, {})]
+    assert rewrite.is_small(few, few, (Field("k", BIGINT), Field("t", VARCHAR)))
+    assert rewrite.is_small(many, few, (Field("k", BIGINT),))
+    assert not rewrite.is_small(few, few, (Field("k", DOUBLE),))
+    assert not rewrite.is_small(few, many, (Field("k", BIGINT),))
+    assert not rewrite.is_small(many * 9, few, (Field("k", BIGINT),))
 
 
 def test_files_of_other_types_are_left_to_spark(tmp_path: Path) -> None:

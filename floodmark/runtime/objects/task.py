@@ -257,10 +257,10 @@ class Task:
         changes: tuple[DataFile, ...],
         paths: Sequence[str],
     ) -> bool:
-        """Rewrite few touched files without Spark; tell whether that is done."""
+        """Rewrite touched files without Spark where they are few; tell whether that is done."""
         relation, store = self.found.relation, self.tables.store
         key = [f for f in relation.columns if f.name in relation.stream_key]
-        if not rewrite.is_small((*touched, *changes), tuple(key)):
+        if not rewrite.is_small(touched, changes, tuple(key)):
             return False
         names = [f.name for f in (*relation.columns, *layout.own_state(self.found))]
         folder = store.stage(current.table, self.work.epoch, self.writer.attempt)
