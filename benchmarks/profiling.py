@@ -11,7 +11,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from floodmark.runtime import epoch, maintenance, scheduler, stages
+from floodmark.runtime import maintenance, rewrite, run, scheduler
+from floodmark.runtime.objects import at_rest
+from floodmark.runtime.state import groups
 from floodmark.runtime.tables import Tables, Writer
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import EpochLog
@@ -27,7 +29,7 @@ STEPS: tuple[tuple[Any, str, str], ...] = (
     (EpochLog, "positions", "log: positions"),
     (scheduler.Scheduler, "_settled", "settled versions"),
     (maintenance, "after_seal", "after seal"),
-    (scheduler, "advance", "advance"),
+    (run, "advance", "advance"),
     (Tables, "read", "plan: read"),
     (Tables, "read_paths", "plan: read"),
     (Writer, "write", "write"),
@@ -35,8 +37,10 @@ STEPS: tuple[tuple[Any, str, str], ...] = (
     (DeltaStore, "staged", "write: footers"),
     (DeltaStore, "open", "store: open"),
     (DeltaStore, "commit", "store: commit"),
-    (epoch, "touched_files", "touched files"),
-    (stages, "touched_files", "touched files"),
+    (at_rest.AtRest, "follow", "rows at rest"),
+    (at_rest, "touched_files", "touched files"),
+    (rewrite, "rewrite", "rewrite here"),
+    (groups, "touched_files", "touched files"),
 )
 """What is wrapped: the owner, its attribute, the step that its time counts for. Steps nest."""
 

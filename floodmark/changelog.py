@@ -8,6 +8,8 @@ EPOCH = "__epoch"
 """BIGINT: the epoch that wrote the row."""
 KIND = "__kind"
 """STRING in a changes table: one of `+I -U +U -D`."""
+ADDED, GONE = ("+I", "+U", "+S"), ("-U", "-D", "-S")
+"""Kinds of rows that are there after a change, and before it; S: accumulators alone, never seen."""
 WEIGHT = "__weight"
 """INT inside an epoch's computation: +1 for a row that appears, -1 for one that goes."""
 ROW_ID = "__row_id"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.spark
+from benchmarks.profiling import profiled
 
 
 def printed(module: str, *options: str) -> str:
@@ -22,23 +22,32 @@ def printed(module: str, *options: str) -> str:
     return ended.stdout
 
 
+def test_what_a_profile_takes_the_time_of_is_there() -> None:
+    with profiled() as profile:
+        assert profile.lines() == []
+
+
+@pytest.mark.spark
 def test_an_epoch_is_compared_with_delta_spark() -> None:
     text = printed("epoch", "--only", "append")
     assert re.search(r"│ delta-spark .*│ \d+\.\d\d +│ ≤ 0\.33 +│", text), text
 
 
+@pytest.mark.spark
 @pytest.mark.long
 def test_epochs_are_compared_after_more_and_more_history() -> None:
     text = printed("history", "--only", "local")
     assert re.search(r"│ \d+\.\d\d +│ \d+\.\d\d +│ ≤ 1\.2 +│", text), text
 
 
+@pytest.mark.spark
 @pytest.mark.long
 def test_small_changes_are_compared_with_recomputation() -> None:
     text = printed("delta")
     assert len(re.findall(r"│ \d+\.\d\d +│ ≥ 5 +│", text)) == 6, text
 
 
+@pytest.mark.spark
 @pytest.mark.long
 def test_nexmark_is_compared_with_spark() -> None:
     text = printed("nexmark", "--queries", "q2", "--systems", "floodmark,floodmark-20,batch")

@@ -13,7 +13,7 @@ from floodmark.api import Floodmark
 from floodmark.report import graph, plots
 from floodmark.report.history import EpochRow, history
 from floodmark.report.objects import object_parts
-from floodmark.runtime.layout import stored_rows
+from floodmark.runtime.current import stored_rows
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.local_files import disk_errors, replace_file
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import EPOCH, KIND
+from floodmark.errors import DataError
 from floodmark.runtime import layout
+from floodmark.runtime.current import stored_rows
 from floodmark.runtime.reporting import STORED, ObjectReport, files_at
 from floodmark.runtime.scheduler import Scheduler
-from floodmark.runtime.tables import rows_of
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile
@@ -139,17 +140,16 @@ class _Audit:
         steps = self.report.steps
         if not steps:
             return 0
-        table = layout.current_table(self.found)
         before = steps[0].before
-        start = 0
         if before is not None and before.position < steps[0].epoch - 1:
             return None  # it caught up in between
-        if before is not None and table in before.versions:
-            files = files_at(self.scheduler, table, before.versions[table])
-            if files is None:
-                return None
-            start = rows_of(files)
-        return rows_of(self._files()) - start
+        store = self.scheduler.store
+        try:
+            start = stored_rows(store, self.found, before)
+            end = stored_rows(store, self.found, steps[-1].after)
+        except DataError:
+            return None  # the version that it began with is not kept any more
+        return (end or 0) - (start or 0)
 
     def _files(self) -> tuple[DataFile, ...]:
         table = layout.current_table(self.found)

@@ -15,6 +15,7 @@ from floodmark.plan import nodes as n
 from floodmark.reference.watermarks import propagate
 from floodmark.runtime import bounds, layout
 from floodmark.runtime.bounds import Bounds
+from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators.keyed import FEW
 from floodmark.runtime.operators.rows import Rows, weighted
@@ -148,12 +149,11 @@ class EpochInputs:
     def _rows(
         self, cut: Cut, scan: n.Scan, keeps: Callable[[DataFile], bool] | None
     ) -> DataFrame | None:
-        found = self.objects[scan.object]
-        handle = self._handle(cut, scan.object, layout.current_table(found))
-        if handle is None:
+        rows = current_at(self.tables.store, self.objects[scan.object], cut)
+        if rows is None:
             return None
-        files = handle.files if keeps is None else tuple(filter(keeps, handle.files))
-        frame = self.tables.read(handle, layout.current_schema(found), files)
+        files = None if keeps is None else tuple(filter(keeps, rows.base.files))
+        frame = rows.read(self.tables, files)
         return None if frame is None else frame.selectExpr(*(quoted(name) for name in scan.names))
 
     def _version(self, cut: Cut, object_: str, table: str) -> int | None:

@@ -12,7 +12,6 @@ from floodmark.runtime.operators.accumulators import state_schema
 from floodmark.runtime.operators.rows import ERROR_FIELD
 from floodmark.runtime.operators.transitions import parts_of
 from floodmark.storage import warehouse
-from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import Store
 
 WATERMARK = "__watermark"
@@ -33,6 +32,16 @@ def current_table(found: AnalysedObject) -> str:
 def changes_table(found: AnalysedObject) -> str:
     """Return the table of the object's changes; append-only objects have none."""
     return warehouse.changes(found.object.schema, found.object.base_name)
+
+
+def layer_table(found: AnalysedObject) -> str:
+    """Return the table of changes that the object's own table does not hold yet."""
+    return warehouse.layer(found.object.schema, found.object.base_name)
+
+
+def fold_of(found: AnalysedObject) -> str:
+    """Return the application whose transaction in the object's table is its last folded epoch."""
+    return f"{found.key}/folded"
 
 
 def late_table(found: AnalysedObject) -> str:
@@ -86,6 +95,11 @@ def changes_schema(found: AnalysedObject) -> Schema:
     return (*head, *found.relation.columns)
 
 
+def layer_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of the layer: those of the changes, and accumulators."""
+    return (*changes_schema(found), *own_state(found))
+
+
 def late_schema(found: AnalysedObject) -> Schema:
     """Return the columns of the late rows."""
     return (*current_schema(found), Field(WATERMARK, VARCHAR))
@@ -114,6 +128,7 @@ def tables_of(found: AnalysedObject, store: Store) -> list[str]:
         names += [
             current_table(found),
             changes_table(found),
+            layer_table(found),
             late_table(found),
             dead_letter_table(found),
         ]
@@ -133,14 +148,3 @@ def fetched_tables(found: AnalysedObject) -> list[str]:
     nodes = () if plan is None else plan.nodes
     external = (m for m in nodes if isinstance(m, n.LookupJoin) and m.external and not m.stored)
     return [state_table(found, s.name) for m in external for s in plan[m].state] if plan else []
-
-
-def stored_rows(store: Store, found: AnalysedObject, record: ObjectRecord | None) -> int | None:
-    """Return how many rows an object's table holds as of `record`; None where it has none."""
-    if found.kind not in (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW):
-        return None
-    name = current_table(found)
-    version = None if record is None else record.versions.get(name)
-    if version is None or not store.exists(name):
-        return 0
-    return sum(file.rows for file in store.open(name, version).files)

@@ -6,12 +6,11 @@ changes no data; the next epoch continues from it and pins it anew.
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,16 +19,16 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.errors import FloodmarkError
-from floodmark.runtime import layout
-from floodmark.runtime.tables import Tables
-from floodmark.spark.types import quoted
+from floodmark.runtime import folding, layout
+from floodmark.runtime.compacting import compact, merged, written
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.table import DataFile, Handle
+from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
     CHANGES,
     DEAD_LETTER,
     LATE,
+    LAYERS,
     REPLAYS,
     STATE,
     engine_folder,
@@ -53,7 +52,8 @@ class MaintenanceReport:
     """What a maintenance did.
 
     `compacted_files` counts the files that were merged away, `expired_files` those of changes, late
-    rows, dead letters and statements whose time was over, `deleted_files` what left the disk.
+    rows, dead letters and statements whose time was over, `deleted_files` what left the disk,
+    `folded_files` those of rows into which a layer of changes went.
     """
 
     compacted_files: int = 0
@@ -61,6 +61,7 @@ class MaintenanceReport:
     expired_files: int = 0
     deleted_files: int = 0
     oldest_epoch: int = 1
+    folded_files: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> Mainte
         _drop_scratch(scheduler)
         _drop_left_over(scheduler, horizon)
         expired = _expire_statements(scheduler, horizon)
+        folded = _fold_layers(scheduler)
         tables = list(_versions(scheduler.cut().records))
     reports = [_maintain_table(scheduler, table, horizon) for table in tables]
     return MaintenanceReport(
@@ -104,6 +106,7 @@ def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> Mainte
         expired + sum(r.expired_files for r in reports),
         sum(r.deleted_files for r in reports),
         kept.oldest,
+        folded,
     )
 
 
@@ -162,6 +165,20 @@ def _begun_after(scheduler: Scheduler, oldest: int) -> Iterable[str]:
             yield from layout.tables_of(pipeline[key], scheduler.store)
 
 
+def _fold_layers(scheduler: Scheduler) -> int:
+    """Put all layers of changes into the rows below them; return how many files that replaced."""
+    pipeline, records = scheduler.deployed().pipeline, scheduler.cut().records
+    layered = {
+        key: record
+        for key, record in records.items()
+        if key in pipeline.objects and layout.layer_table(pipeline[key]) in record.versions
+    }
+    if not layered:
+        return 0
+    with scheduler.sessions().guarded():
+        return sum(folding.fold(scheduler.tables, pipeline[key], layered[key]) for key in layered)
+
+
 def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> MaintenanceReport:
     with scheduler.held(f"maintaining {table}"):
         store = scheduler.store
@@ -170,10 +187,10 @@ def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> Main
         expired = _expire_rows(scheduler, table, horizon) if table in horizon.histories else 0
         if table in horizon.letters:
             expired = _expire_letters(scheduler, table, horizon)
-        merged = 0
+        gone = 0
         if plan_compaction(store.open(table).files):
             with scheduler.sessions().guarded():
-                merged = compact(scheduler.tables, table)
+                gone = compact(scheduler.tables, table)
         store.checkpoint(table)
         pinned = 0 if table in horizon.anew else horizon.versions.get(table, 0)
         deleted = store.vacuum(
@@ -181,7 +198,7 @@ def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> Main
             retain_versions_from=min(pinned, store.open(table).version),
             written_before=horizon.limit,
         )
-    return MaintenanceReport(merged, 1, expired, deleted)
+    return MaintenanceReport(gone, 1, expired, deleted)
 
 
 def _expire_rows(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
@@ -197,7 +214,7 @@ def _expire_rows(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
     kept: tuple[DataFile, ...] = ()
     if mixed:
         with scheduler.sessions().guarded():
-            kept = _merged(scheduler.tables, handle, mixed, f"{EPOCH} >= {horizon.oldest}")
+            kept = merged(scheduler.tables, handle, mixed, f"{EPOCH} >= {horizon.oldest}")
     scheduler.store.commit(
         handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
     )
@@ -214,7 +231,7 @@ def _expire_letters(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
         rows = scheduler.tables.read(handle, handle.schema, old)
         assert rows is not None
         standing = _standing(rows, horizon.oldest).coalesce(1)
-        kept = _written(scheduler.tables, handle, standing)
+        kept = written(scheduler.tables, handle, standing)
     scheduler.store.commit(
         handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
     )
@@ -270,7 +287,8 @@ def _drop_left_over(scheduler: Scheduler, horizon: _Horizon) -> None:
     objects = scheduler.deployed().pipeline.objects.values()
     known = {*horizon.versions, *_versions(scheduler.cut().records)}
     known.update(t for found in objects for t in layout.tables_of(found, scheduler.store))
-    patterns = (f"{STATE}/*/*/*", *(f"{part}/*/*" for part in (CHANGES, LATE, DEAD_LETTER)))
+    parts = (CHANGES, LAYERS, LATE, DEAD_LETTER)
+    patterns = (f"{STATE}/*/*/*", *(f"{part}/*/*" for part in parts))
     for folder in [f for pattern in patterns for f in scheduler.root.glob(pattern)]:
         table = folder.relative_to(scheduler.root).as_posix()
         # An epoch in between may have written it: replays need its rows as long as that is kept.
@@ -297,63 +315,34 @@ def after_seal(
         old = was.get(table, 0)
         if version == old:
             continue
-        try:
+        with _harmless(scheduler, table):
             if len(scheduler.tables.at(table, version).files) > MOST_FILES:
                 with scheduler.sessions().guarded():
                     compact(scheduler.tables, table)
             if version // CHECKPOINT_EVERY > old // CHECKPOINT_EVERY:
                 scheduler.store.checkpoint(table)
-        except (FloodmarkError, OSError) as error:
-            # The epoch is sealed: nothing that goes wrong from here on may fail its run.
-            with suppress(FloodmarkError):
-                scheduler.log.record("warning", scheduler.clock.now(), f"{table}: {error}")
+    for key, record in after.items():
+        if record is not before.get(key):
+            _fold_if_due(scheduler, key, record)
 
 
-def compact(tables: Tables, table: str) -> int:
-    """Merge a table's small files in one commit that changes no data; return how many went."""
-    handle = tables.store.open(table)
-    groups = plan_compaction(handle.files)
-    if not groups:
-        return 0
-    adds_up = any(field.name == WEIGHT for field in handle.schema) and table.startswith(STATE)
-    merge = _added_up if adds_up else _merged
-    written = tuple(file for group in groups for file in merge(tables, handle, group))
-    gone = tuple(file for group in groups for file in group)
-    assert adds_up or sum(f.rows for f in written) == sum(f.rows for f in gone), table
-    maintenance = {"maintenance": "compact"}
-    tables.store.commit(handle, adds=written, removes=gone, metadata=maintenance, data_change=False)
-    return len(gone)
+def _fold_if_due(scheduler: Scheduler, key: str, record: ObjectRecord) -> None:
+    found = scheduler.deployed().pipeline[key]
+    table = layout.layer_table(found)
+    with _harmless(scheduler, table):
+        if table in record.versions and folding.is_due(scheduler.tables, found, record):
+            with scheduler.sessions().guarded():
+                folding.fold(scheduler.tables, found, record)
 
 
-def _merged(
-    tables: Tables, handle: Handle, group: Sequence[DataFile], only: str = "true"
-) -> tuple[DataFile, ...]:
-    """Write the rows of some files, those that fulfil a condition, as one file."""
-    rows = tables.read(handle, handle.schema, group)
-    assert rows is not None
-    return _written(tables, handle, rows.where(only).coalesce(1))
-
-
-def _added_up(tables: Tables, handle: Handle, group: Sequence[DataFile]) -> tuple[DataFile, ...]:
-    """Write the rows of some files of a log of weighted changes as one file, equal rows as one.
-
-    What came and went again is dropped, so that the log is as long as what it adds up to.
-    """
-    from pyspark.sql import functions as F
-
-    rows = tables.read(handle, handle.schema, group)
-    assert rows is not None
-    names = [quoted(field.name) for field in handle.schema if field.name != WEIGHT]
-    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
-    left = rows.groupBy(*names).agg(total).where(f"{WEIGHT} <> 0")
-    return _written(tables, handle, left.selectExpr(*names, WEIGHT).coalesce(1))
-
-
-def _written(tables: Tables, handle: Handle, rows: DataFrame) -> tuple[DataFile, ...]:
-    attempt = secrets.randbelow(10**9) + 1
-    folder = tables.store.stage(handle.table, handle.version, attempt)
-    rows.write.mode("append").parquet(folder)
-    return tables.store.staged(handle.table, handle.version, attempt)
+@contextmanager
+def _harmless(scheduler: Scheduler, table: str) -> Iterator[None]:
+    """Log what goes wrong within: the epoch is sealed, and nothing after it may fail its run."""
+    try:
+        yield
+    except (FloodmarkError, OSError) as error:
+        with suppress(FloodmarkError):
+            scheduler.log.record("warning", scheduler.clock.now(), f"{table}: {error}")
 
 
 def _versions(records: Mapping[str, ObjectRecord]) -> dict[str, int]:

@@ -23,6 +23,7 @@ from floodmark.plan.expressions import ColumnRef
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.runtime import layout
+from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.inputs import micros_of
 from floodmark.runtime.operators import dispatch, lookup_join
@@ -121,10 +122,7 @@ class Reader:
             return
         if found.kind is Kind.VIEW:
             return
-        current = layout.current_table(found)
-        schema = layout.current_schema(found)
-        rows = self._stored(found, current, schema)
-        self._readable[found.key] = Readable(found.relation, rows)
+        self._readable[found.key] = Readable(found.relation, self._current(found))
         shown = found.relation.visible
         epoch = Field(layout.beside(found, "epoch"), BIGINT)
         late = (*shown, epoch, Field(layout.beside(found, "watermark"), VARCHAR))
@@ -132,6 +130,14 @@ class Reader:
         self._add(f"{found.key}__dead_letter", _DEAD_LETTER, self._dead_letters(found))
         changes = (epoch, Field(layout.beside(found, "kind"), VARCHAR), *shown)
         self._add(f"{found.key}__changes", changes, self._changes(found))
+
+    def _current(self, found: AnalysedObject) -> Frame:
+        def frame() -> DataFrame:
+            current = current_at(self.tables.store, found, self.cut)
+            rows = None if current is None else current.read(self.tables)
+            return self._empty(layout.current_schema(found)) if rows is None else rows
+
+        return frame
 
     def _stored(self, found: AnalysedObject, table: str, schema: Schema) -> Frame:
         def frame() -> DataFrame:
@@ -171,7 +177,7 @@ class Reader:
         names = [quoted(f.name) for f in found.relation.visible]
         epoch, kind = layout.beside(found, "epoch"), layout.beside(found, "kind")
         if found.append_only:
-            rows = self._stored(found, layout.current_table(found), layout.current_schema(found))
+            rows = self._current(found)
             return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"'+I' AS {kind}", *names)
         rows = self._stored(found, layout.changes_table(found), layout.changes_schema(found))
         return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"{KIND} AS {kind}", *names)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
 from floodmark.errors import DataError
-from floodmark.runtime import layout
+from floodmark.runtime.current import stored_rows
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.storage.epoch_log import Event, ObjectRecord
 from floodmark.storage.report_book import Reported
@@ -215,12 +216,13 @@ def sizes(report: ObjectReport, scheduler: Scheduler) -> dict[str, int]:
     versions: Mapping[str, int] = {} if record is None else record.versions
     state = [f for table in versions if table.startswith(f"{STATE}/")
              for f in files_at(scheduler, table, versions[table]) or ()]  # fmt: skip
-    current = layout.current_table(report.found)
-    rows = files_at(scheduler, current, versions[current]) if current in versions else None
+    row_count = None
+    with suppress(DataError):  # a version that is not kept any more
+        row_count = stored_rows(scheduler.store, report.found, record)
     return {
         "state_rows": sum(f.rows for f in state),
         "state_bytes": sum(f.size for f in state),
-        "row_count": sum(f.rows for f in rows or ()),
+        "row_count": row_count or 0,
     }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import Kind, Schema
-from floodmark.changelog import EPOCH, KIND
+from floodmark.changelog import ADDED, EPOCH, GONE, KIND
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.table import DataFile
 
@@ -29,7 +29,6 @@ _SMALL_BYTES = 4 * 2**20
 _GROUP_BYTES = 16 * 2**20
 _GROUP_ROWS = 2**18
 """So many bytes (not compressed) or rows are held at a time, and become a row group."""
-_ADDED, _GONE = ("+I", "+U", "+S"), ("-U", "-D", "-S")
 # Spark has one -0.0 and one NaN, and compares what is nested by its parts.
 _COMPARED_BY_SPARK = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
@@ -60,11 +59,11 @@ def rewrite(
     changed = _changes(changes, (*columns, KIND))
     if changed is None:
         return False
-    added = _stamped(_of_kinds(changed, _ADDED).select(list(columns)), epoch)
+    added = _stamped(_of_kinds(changed, ADDED).select(list(columns)), epoch)
     old = touched if key else ()
     if any(_types_at(path, added.column_names) != _types(added) for path in old):
         return False
-    gone = _of_kinds(changed, _GONE).select(list(key))
+    gone = _of_kinds(changed, GONE).select(list(key))
     large = [[path] for path in old if Path(path).stat().st_size >= _SMALL_BYTES]
     small = [path for path in old if [path] not in large]
     nothing = added.slice(0, 0)

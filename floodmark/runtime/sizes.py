@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,7 +60,8 @@ def sizes_of(
     The record is the object's, of a sink that of the table that it feeds.
     """
     versions = {} if record is None else record.versions
-    return tuple(_measured(t, store, versions.get(t.table)) for t in _tables_of(found))
+    tables = (*_tables_of(found), *_layers(found, versions))
+    return tuple(_measured(t, store, versions.get(t.table)) for t in tables)
 
 
 def total(sizes: Sequence[TableSize], *, state: bool) -> tuple[int | None, int | None]:
@@ -121,6 +122,13 @@ def _in_own_table(found: AnalysedObject, node: n.Node, role: str) -> bool:
     if role == "accumulators":
         return layout.own_aggregate(found) == node
     return role == "first rows" and layout.own_node(found) == node
+
+
+def _layers(found: AnalysedObject, versions: Mapping[str, int]) -> Iterator[TableSize]:
+    table = layout.layer_table(found)
+    if table in versions:
+        key = ("__epoch", *found.relation.stream_key)
+        yield TableSize(table, "changes over the rows", key, "the next fold")
 
 
 def _published(found: AnalysedObject) -> Iterator[TableSize]:

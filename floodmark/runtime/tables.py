@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ROUTE = "floodmark__route"
 """INT: which table a written row belongs to; becomes a folder, not a column."""
+FOLD = "fold"
+"""The maintenance that puts a layer of changes into the table below it."""
 _EPOCH_FIELD = Field(EPOCH, BIGINT)
 
 
@@ -95,7 +97,7 @@ class Writer:
         if pinned is None or handle.version <= pinned:
             return handle
         history = self.tables.store.history(table, pinned)
-        foreign = [i for i in history if i["data_change"] and "attempt" not in i["metadata"]]
+        foreign = [i for i in history if i["data_change"] and not _own(i["metadata"])]
         if not foreign or _same_files(handle, self.tables.at(table, pinned)):
             return handle
         first = foreign[0]
@@ -184,6 +186,11 @@ def _route_of(path: str) -> int:
     marker = f"{ROUTE}="
     start = path.index(marker) + len(marker)
     return int(path[start:].split("/", 1)[0])
+
+
+def _own(metadata: Mapping[str, Any]) -> bool:
+    """Tell whether a commit is one of an epoch, or puts a layer of changes into the rows."""
+    return "attempt" in metadata or metadata.get("maintenance") == FOLD
 
 
 def _same_files(one: Handle, other: Handle) -> bool:

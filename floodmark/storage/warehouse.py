@@ -3,6 +3,7 @@
 ```
 <root>/<schema>/<object>                 current rows, what users read
 <root>/_changes/<schema>/<object>        what each epoch changed
+<root>/_layers/<schema>/<object>         changes that the current rows do not hold yet
 <root>/_state/<schema>/<object>/<name>   operator state
 <root>/_late/<schema>/<object>           late rows
 <root>/_dead_letter/<schema>/<object>    rows put aside with a reason
@@ -18,6 +19,7 @@ from pathlib import Path
 from floodmark.errors import DataError, NotSupported
 
 CHANGES = "_changes"
+LAYERS = "_layers"
 STATE = "_state"
 LATE = "_late"
 DEAD_LETTER = "_dead_letter"
@@ -93,6 +95,11 @@ def current(schema: str, name: str) -> str:
 def changes(schema: str, name: str) -> str:
     """Return the table of an object's changes."""
     return f"{CHANGES}/{current(schema, name)}"
+
+
+def layer(schema: str, name: str) -> str:
+    """Return the table of changes that an object's current rows do not hold yet."""
+    return f"{LAYERS}/{current(schema, name)}"
 
 
 def state(schema: str, name: str, operator: str) -> str:

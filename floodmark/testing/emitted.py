@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
-from floodmark.changelog import EPOCH, KIND, RowKind
+from floodmark.changelog import ADDED, EPOCH, KIND, RowKind
 from floodmark.runtime import layout
 from floodmark.runtime.results import python_rows
 from floodmark.storage.table import Store
@@ -36,7 +36,7 @@ class Emitted:
 def emitted(store: Store, item: AnalysedObject) -> Emitted:
     """Return what a source, table or materialized view has emitted up to its last commit."""
     shown = item.relation.visible
-    current = _read(store, layout.current_table(item), (*shown, Field(EPOCH, BIGINT)))
+    current = _current(store, item)
     late = _read(store, layout.late_table(item), (*shown, Field(EPOCH, BIGINT)))
     if item.append_only:
         changes = _inserts(current)
@@ -45,6 +45,26 @@ def emitted(store: Store, item: AnalysedObject) -> Emitted:
         rows = _read(store, layout.changes_table(item), (*head, *shown))
         changes = _by_epoch((epoch, RowKind(kind), tuple(row)) for epoch, kind, *row in rows)
     return Emitted(changes, _inserts(late), _dead(store, item), tuple(row[:-1] for row in current))
+
+
+def _current(store: Store, item: AnalysedObject) -> list[tuple[Any, ...]]:
+    """Return the rows, with their epochs: those of the table under the newest of its layer."""
+    shown = item.relation.visible
+    columns = (*shown, Field(EPOCH, BIGINT))
+    layer = layout.layer_table(item)
+    if not store.exists(layer):
+        return _read(store, layout.current_table(item), columns)
+    key = tuple(f for f in item.relation.columns if f.name in item.relation.stream_key)
+    wide = (*key, *columns)
+    rows = {row[: len(key)]: row for row in _read(store, layout.current_table(item), wide)}
+    folded = store.open(layout.current_table(item)).transaction(layout.fold_of(item)) or 0
+    changes = _read(store, layer, (*wide, Field(KIND, VARCHAR)))
+    newest = sorted(changes, key=lambda row: (row[-2], row[-1] in ADDED))
+    for row in [row for row in newest if row[-2] > folded]:
+        rows.pop(row[: len(key)], None)
+        if row[-1] in ADDED:
+            rows[row[: len(key)]] = row[:-1]
+    return [row[len(key) :] for row in rows.values()]
 
 
 def _dead(store: Store, item: AnalysedObject) -> ByEpoch:

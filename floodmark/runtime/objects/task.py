@@ -9,32 +9,31 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
-from floodmark.catalog.types import INT, VARCHAR, Field
+from floodmark.catalog.types import INT, Field
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
-from floodmark.runtime import failpoints, layout, rewrite
+from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import Bounds
+from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.inputs import EpochInputs, Origin, micros_of
-from floodmark.runtime.keys import touched_files
+from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
-from floodmark.storage.table import DataFile, Handle
+from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WEIGHT_FIELD = Field(WEIGHT, INT, nullable=False)
-_KIND_FIELD = Field(KIND, VARCHAR)
 
 
 @dataclass(frozen=True)
@@ -181,14 +180,11 @@ class Task:
 
     def stored_rows(self, within: Bounds) -> tuple[DataFrame | None, bool]:
         """Return the rows before the epoch, at least those within bounds; and: they are few."""
-        table = layout.current_table(self.found)
-        version = self.work.before.version(self.found.key, table)
-        if version is None:
+        rows = current_at(self.tables.store, self.found, self.work.before)
+        if rows is None:
             return None, True
-        handle = self.tables.at(table, version)
-        files = prune(handle, None, within)
-        stored = self.tables.read(handle, layout.current_schema(self.found), files)
-        return stored, sum(file.size for file in files) < keyed.BROADCAST_BYTES
+        files = prune(rows.base, None, within)
+        return rows.read(self.tables, files), rows.bytes_of(files) < keyed.BROADCAST_BYTES
 
     def apply(self, changes: DataFrame | None, stages: ObjectStages) -> tuple[int, dict[str, int]]:
         """Commit changes to the changes table, then the current rows that follow from them."""
@@ -204,13 +200,11 @@ class Task:
         failpoints.reach("files_written")
         handle = self.writer.commit(table, layout.changes_schema(self.found), written.changes)
         failpoints.reach("first_table_committed")
-        current = self._rewrite(table, written)
+        followed = AtRest(self.found, self.work.before, self.tables, self.writer).follow(
+            table, (*written.changes, *written.silent)
+        )
         failpoints.reach("sink_committed" if self.found.kind is Kind.TABLE else "view_committed")
-        return rows_of(written.changes), {
-            **versions,
-            table: handle.version,
-            current.table: current.version,
-        }
+        return rows_of(written.changes), {**versions, table: handle.version, **followed}
 
     def _write_changes(self, table: str, changes: DataFrame) -> _Written:
         """Write a changelog; changes of accumulators alone go to files of their own."""
@@ -219,56 +213,3 @@ class Task:
         silent = f"CASE WHEN {KIND} IN ('-S', '+S') THEN 1 ELSE 0 END AS {ROUTE}"
         files = self.writer.write_routed(table, changes.selectExpr("*", silent))
         return _Written(files.get(0, ()), files.get(1, ()))
-
-    def _rewrite(self, changes_table: str, written: _Written) -> Handle:
-        """Rewrite the touched files of the current rows from the written changes."""
-        table = layout.current_table(self.found)
-        schema = layout.current_schema(self.found)
-        done = self.writer.recorded(table)
-        if done is not None:
-            return done
-        current = self.writer.newest(table, schema)
-        files = (*written.changes, *written.silent)
-        if not files:
-            return self.writer.commit(table, schema, on=current)
-        columns = (*self.found.relation.columns, *layout.own_state(self.found))
-        paths = self.writer.paths(changes_table, files)
-        if all(f.low.get(KIND) == f.high.get(KIND) == "+I" for f in files):
-            # New rows alone: the files of the changelog are those of the table, too.
-            added = self.tables.store.share(table, paths, self.work.epoch, self.writer.attempt)
-            return self.writer.commit(table, schema, added, (), current)
-        key = self.found.relation.stream_key
-        touched = touched_files(current, files, paths, key)
-        if self._rewritten_here(current, touched, files, paths):
-            store = self.tables.store
-            rewritten = store.staged(table, self.work.epoch, self.writer.attempt)
-            return self.writer.commit(table, schema, rewritten, touched, current)
-        frame = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
-        stored = self.tables.read(current, schema, touched)
-        few = rows_of(files) <= keyed.FEW
-        rows = materialize.rewritten(stored, frame, columns, key, self.work.epoch, few=few)
-        rewritten = self.writer.write(table, rows)
-        return self.writer.commit(table, schema, rewritten, touched, current)
-
-    def _rewritten_here(
-        self,
-        current: Handle,
-        touched: tuple[DataFile, ...],
-        changes: tuple[DataFile, ...],
-        paths: Sequence[str],
-    ) -> bool:
-        """Rewrite touched files without Spark where they are few; tell whether that is done."""
-        relation, store = self.found.relation, self.tables.store
-        key = [f for f in relation.columns if f.name in relation.stream_key]
-        if not rewrite.is_small(touched, changes, tuple(key)):
-            return False
-        names = [f.name for f in (*relation.columns, *layout.own_state(self.found))]
-        folder = store.stage(current.table, self.work.epoch, self.writer.attempt)
-        return rewrite.rewrite(
-            store.paths(current, touched),
-            paths,
-            names,
-            relation.stream_key,
-            self.work.epoch,
-            Path(folder),
-        )

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.spark.types import quoted
-from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -26,15 +25,13 @@ def among(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) 
     return rows.join(_keys(others, key, few), _equal(key), "left_semi")
 
 
-def among_stored(
-    rows: DataFrame, files: Sequence[DataFile], keys: DataFrame, key: tuple[str, ...]
-) -> DataFrame:
-    """Return the rows, those of the keys alone where their files are too large to broadcast.
+def among_stored(rows: DataFrame, held: int, keys: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """Return the rows, those of the keys alone where they hold too many bytes to broadcast.
 
     Spark cannot broadcast the preserved side of the outer join that follows: it would shuffle
     the whole state.
     """
-    if not key or sum(file.size for file in files) < BROADCAST_BYTES:
+    if not key or held < BROADCAST_BYTES:
         return rows
     return among(rows, keys, key, few=False)
 

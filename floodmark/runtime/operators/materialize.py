@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.types import Schema
-from floodmark.changelog import EPOCH, KIND, WEIGHT
+from floodmark.changelog import ADDED, EPOCH, GONE, KIND, WEIGHT
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.spark.types import quoted
@@ -82,9 +82,9 @@ def rewritten(
     """Return the rows of touched files after the changes; `few` tells that there are few."""
     names = [quoted(f.name) for f in columns]
     stamp = stamped(epoch)
-    added = changes.where(f"{KIND} IN ('+I', '+U', '+S')").selectExpr(*names, stamp)
+    added = changes.where(f"{KIND} IN {ADDED}").selectExpr(*names, stamp)
     if touched is None or not key:
         return added
-    gone = changes.where(f"{KIND} IN ('-U', '-D', '-S')")
+    gone = changes.where(f"{KIND} IN {GONE}")
     kept = keyed.without(touched, gone, key, few=few)
     return kept.selectExpr(*names, EPOCH).unionAll(added)

@@ -37,7 +37,8 @@ class AggregateFiles:
             return None
         files = prune(handle, None, within)
         rows = self.stages.tables.read(handle, self.schema, files)
-        return None if rows is None else keyed.among_stored(rows, files, keys, key)
+        held = sum(file.size for file in files)
+        return None if rows is None else keyed.among_stored(rows, held, keys, key)
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""

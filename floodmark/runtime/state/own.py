@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.plan import nodes as n
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds
+from floodmark.runtime.current import current_at
 from floodmark.runtime.operators import keyed
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
@@ -29,20 +31,13 @@ class OwnGroups:
     def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
         home = self.stages.home
-        handle = self.stages.handle_before(layout.current_table(home))
-        if handle is None:
-            return None
-        names = self._names()
-        files = prune(handle, None, {names[c]: found for c, found in within.items()})
-        rows = self.stages.tables.read(handle, layout.current_schema(home), files)
+        names = _own_names(home, self.node)
+        held, rows = _before(self.stages, names, within)
         if rows is None:
             return None
         renamed = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.group]
         groups = rows.selectExpr(*renamed, *(quoted(f.name) for f in layout.own_state(home)))
-        return keyed.among_stored(groups, files, keys, key)
-
-    def _names(self) -> dict[str, str]:
-        return _own_names(self.stages.home, self.node)
+        return keyed.among_stored(groups, held, keys, key)
 
 
 @dataclass
@@ -55,15 +50,22 @@ class OwnRows:
     def before(self, within: Bounds) -> DataFrame | None:
         """Return those of before the epoch, at least of the scopes within bounds."""
         home = self.stages.home
-        handle = self.stages.handle_before(layout.current_table(home))
-        if handle is None:
-            return None
         names = _own_names(home, self.node)
-        files = prune(handle, None, {names[c]: found for c, found in within.items()})
-        rows = self.stages.tables.read(handle, layout.current_schema(home), files)
+        _, rows = _before(self.stages, names, within)
         if rows is None:
             return None
         return rows.selectExpr(*(f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names))
+
+
+def _before(
+    stages: ObjectStages, names: Mapping[str, str], within: Bounds
+) -> tuple[int, DataFrame | None]:
+    """Return the object's rows before the epoch, at least those within bounds, and their bytes."""
+    current = current_at(stages.tables.store, stages.home, stages.before)
+    if current is None:
+        return 0, None
+    files = prune(current.base, None, {names[c]: found for c, found in within.items()})
+    return current.bytes_of(files), current.read(stages.tables, files)
 
 
 def _own_names(home: AnalysedObject, node: n.Node) -> dict[str, str]:

@@ -1,0 +1,36 @@
+"""Every program emits the same when what an epoch touches is layered, and folded now and then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
+from test_programs_spark import PROGRAMS, refusal
+
+from floodmark.runtime import folding
+from floodmark.runtime import run as epoch_run
+from floodmark.runtime.objects import at_rest
+from floodmark.spark.session import Sessions
+from floodmark.testing.program import load
+
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(2400)]
+
+
+def test_layered_objects_emit_what_the_programs_say(
+    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
+    monkeypatch.setattr(at_rest, "LAYER_BYTES", 0)
+    monkeypatch.setattr(at_rest, "LAYER_FACTOR", 0)
+    monkeypatch.setattr(folding, "_SHARE", 0)
+    monkeypatch.setattr(folding, "MOST_EPOCHS", 3)
+    programs = [p for p in map(load, PROGRAMS) if refusal(p) is None]
+    chosen = [p for p in programs if not has_own_clock(p) and len(partitions_of(p)) == 1]
+    cases = [
+        case_of(program, program, f"p{i:03}_", tmp_path, use_dml=False)
+        for i, program in enumerate(chosen)
+    ]
+    outcome = run_all(cases, tmp_path, sessions).outcome()
+    assert not outcome.broken
+    assert not [text for case in cases for text in mismatches(case, outcome)]
