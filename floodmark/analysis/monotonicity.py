@@ -24,6 +24,9 @@ _ORDER_KEEPING = {
     (Kind.TIMESTAMPTZ, Kind.TIMESTAMP),
 }
 
+_CHOOSING = ("coalesce", "greatest", "least")
+"""Functions whose value is that of one argument that is not NULL, where there is one."""
+
 Origins = Mapping[str, tuple[str, str]]
 """By column: the object and its column with which the value never falls."""
 
@@ -58,24 +61,41 @@ def monotone_column(expr: Expr) -> str | None:
     >>> monotone_column(ColumnRef(BIGINT, "a"))
     'a'
     """
+    columns = monotone_columns(expr)
+    return next(iter(columns)) if len(columns) == 1 else None
+
+
+def monotone_columns(expr: Expr) -> frozenset[str]:
+    """Return the columns one of which the value follows: non-decreasing in each, or none.
+
+    It is NULL where all of them are, and only there: those that are NULL are passed over.
+
+    >>> from floodmark.catalog.types import BIGINT
+    >>> a, b = ColumnRef(BIGINT, "a"), ColumnRef(BIGINT, "b")
+    >>> sorted(monotone_columns(Call(BIGINT, "coalesce", (a, b))))
+    ['a', 'b']
+    """
     match expr:
         case ColumnRef():
-            return expr.name
+            return frozenset({expr.name})
         case Cast() if (expr.operand.type.kind, expr.type.kind) in _ORDER_KEEPING:
-            return monotone_column(expr.operand)
+            return monotone_columns(expr.operand)
         case Cast() if expr.operand.type == expr.type:
-            return monotone_column(expr.operand)
+            return monotone_columns(expr.operand)
+        case Call() if expr.function in _CHOOSING:
+            parts = [monotone_columns(arg) for arg in expr.args]
+            return frozenset().union(*parts) if all(parts) else frozenset()
         case Call():
             return _call(expr)
         case _:
-            return None
+            return frozenset()
 
 
-def _call(expr: Call) -> str | None:
+def _call(expr: Call) -> frozenset[str]:
     varying = [i for i, arg in enumerate(expr.args) if not isinstance(arg, Literal)]
     if len(varying) != 1 or varying[0] != lookup(expr).monotone or _spoilt(expr):
-        return None
-    return monotone_column(expr.args[varying[0]])
+        return frozenset()
+    return monotone_columns(expr.args[varying[0]])
 
 
 def _spoilt(expr: Call) -> bool:

@@ -18,6 +18,7 @@ from floodmark.analysis import (
 from floodmark.analysis.functional_dependencies import NOTHING, Dependencies
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.state import StateTable
+from floodmark.analysis.watermark import WatermarkPair, Watermarks
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 
@@ -26,9 +27,10 @@ from floodmark.plan import nodes as n
 class Properties:
     """What is known of one node's output; `names` are its columns.
 
-    `unique_keys` are alternatives, `upsert_keys` those that Flink would know. `monotone` gives
-    the object and column with which a column never falls. `own_table` says that what the node
-    would store is in the table of the object that the plan belongs to.
+    `unique_keys` are alternatives, `upsert_keys` those that Flink would know. `watermark_pairs`
+    carry a watermark together. `monotone` gives the object and column with which a column never
+    falls. `own_table` says that what the node would store is in the table of the object that the
+    plan belongs to.
     """
 
     identifier: str
@@ -40,6 +42,7 @@ class Properties:
     unique_keys: Keys = ()
     upsert_keys: Keys = ()
     dependencies: Dependencies = NOTHING
+    watermark_pairs: tuple[WatermarkPair, ...] = ()
     monotone: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     own_table: bool = False
 
@@ -49,6 +52,8 @@ class Properties:
         for keys in (self.unique_keys, self.upsert_keys):
             assert all(key <= have for key in keys), (keys, self.names)
         assert {w.column for w in self.watermarks} <= have, (self.watermarks, self.names)
+        paired = {c for p in self.watermark_pairs for c in (p.first, p.second)}
+        assert paired <= have, (self.watermark_pairs, self.names)
         assert set(self.monotone) <= have, (self.monotone, self.names)
         assert all(r.given | r.settled <= have for r in self.dependencies.rules)
         assert not (self.own_table and self.state), "state is in one place"
@@ -64,16 +69,19 @@ def derive(node: n.Node, identifier: str, inputs: tuple[Properties, ...]) -> Pro
     modes = tuple(i.mode for i in inputs)
     holds = functional_dependencies.derive(node, tuple(i.dependencies for i in inputs))
     keys = unique_keys.derive(node, tuple(i.unique_keys for i in inputs), holds)
+    known = tuple(Watermarks(i.watermarks, i.watermark_pairs) for i in inputs)
+    marks = watermark.derive(node, known)
     return Properties(
         identifier=identifier,
         names=node.names,
         stream_key=stream_key.derive(node, tuple(i.stream_key for i in inputs)),
         mode=changelog_mode.derive(node, modes),
-        watermarks=watermark.derive(node, tuple(i.watermarks for i in inputs)),
+        watermarks=marks.columns,
         state=state.derive(node, identifier, modes, *_first(inputs)),
         unique_keys=keys,
         upsert_keys=upsert_keys.derive(node, tuple(i.upsert_keys for i in inputs)),
         dependencies=holds.settle(keys, node.names),
+        watermark_pairs=marks.pairs,
         monotone=monotonicity.derive(node, tuple(i.monotone for i in inputs)),
     )
 

@@ -1,35 +1,54 @@
 """Watermark columns of every edge, in groups of one origin.
 
-A watermark W on a column promises that no later change of either sign is below W. This file says
-which columns carry one; `floodmark.reference.watermarks` computes the values, epoch by epoch.
+A watermark W on a column promises that no later change of either sign is below W, and that it is
+never NULL. Where a join pads rows, one column of a pair carries the promise in each row: what
+chooses between the two, `coalesce(l.w, r.w)`, carries it again. This file says which columns carry
+one; `floodmark.reference.watermarks` computes the values, epoch by epoch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from floodmark.analysis.determinism import reads_now
 from floodmark.analysis.interval_join import distances
-from floodmark.analysis.monotonicity import monotone_column
+from floodmark.analysis.monotonicity import monotone_columns
 from floodmark.plan import nodes as n
 from floodmark.plan.nodes import WatermarkColumn
 
-Watermarks = tuple[WatermarkColumn, ...]
+
+@dataclass(frozen=True, slots=True)
+class WatermarkPair:
+    """Two columns of which one at least is not NULL; neither is ever below the watermark."""
+
+    first: str
+    second: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Watermarks:
+    """The columns that carry a watermark, and the pairs of columns that carry one together."""
+
+    columns: tuple[WatermarkColumn, ...] = ()
+    pairs: tuple[WatermarkPair, ...] = ()
 
 
 def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
     """Return the watermark columns of a node's output from those of its inputs."""
     match node:
         case n.Scan():
-            return node.watermarks
+            return Watermarks(node.watermarks)
         case n.Values() | n.SetOperation():
-            return ()
+            return Watermarks()
         case n.Project() | n.MaterializeProject():
             return _project(node, inputs[0])
         case n.Tumble() | n.Hop():
-            own = [w for w in inputs[0] if w.column == node.time]
+            known = inputs[0]
+            own = [w for w in known.columns if w.column == node.time]
             windows = [WatermarkColumn(c, w.group) for w in own for c in (node.start, node.end)]
-            return (*inputs[0], *windows)
+            return Watermarks((*known.columns, *windows), known.pairs)
         case n.UnionAll():
             return _union(inputs)
         case n.Join():
@@ -47,53 +66,72 @@ def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
         case n.OverWindow():
             return _among(inputs[0], node.partition)
         case n.Session():
-            return ()
+            return Watermarks()
         case n.Filter() if reads_now(node.predicate):
-            return ()
+            return Watermarks()
         case n.TemporalFilter():
-            return inputs[0] if node.upper is None else ()
+            return inputs[0] if node.upper is None else Watermarks()
         case _:
             return inputs[0]
 
 
-def _among(watermarks: Watermarks, columns: tuple[str, ...]) -> Watermarks:
-    return tuple(w for w in watermarks if w.column in columns)
+def _among(known: Watermarks, columns: tuple[str, ...]) -> Watermarks:
+    return Watermarks(
+        tuple(w for w in known.columns if w.column in columns),
+        tuple(p for p in known.pairs if p.first in columns and p.second in columns),
+    )
 
 
-def _project(node: n.Project | n.MaterializeProject, watermarks: Watermarks) -> Watermarks:
-    groups = {w.column: w.group for w in watermarks}
-    origins = ((name, monotone_column(expr)) for name, expr in node.columns)
-    return tuple(WatermarkColumn(name, groups[c]) for name, c in origins if c in groups)
+def _project(node: n.Project | n.MaterializeProject, known: Watermarks) -> Watermarks:
+    """An expression that follows bounded columns carries one, where one of them is not NULL."""
+    whole = {w.column: w.group for w in known.columns}
+    bounded = {c: p.group for p in known.pairs for c in (p.first, p.second)} | whole
+    columns: list[WatermarkColumn] = []
+    alone: dict[str, str] = {}
+    for name, expr in node.columns:
+        read = monotone_columns(expr)
+        if not read or not read <= set(bounded):
+            continue
+        if read & set(whole) or any({p.first, p.second} <= read for p in known.pairs):
+            columns.append(WatermarkColumn(name, _merged(bounded[c] for c in read)))
+        if len(read) == 1:
+            alone.setdefault(min(read), name)
+    pairs = (p for p in known.pairs if p.first in alone and p.second in alone)
+    kept = (WatermarkPair(alone[p.first], alone[p.second], p.group) for p in pairs)
+    return Watermarks(tuple(columns), tuple(kept))
+
+
+def _merged(groups: Iterable[str]) -> str:
+    return "+".join(sorted({one for group in groups for one in group.split("+")}))
 
 
 def _union(inputs: tuple[Watermarks, ...]) -> Watermarks:
-    groups: list[dict[str, str]] = [{w.column: w.group for w in side} for side in inputs]
-    shared = [w.column for w in inputs[0] if all(w.column in side for side in groups)]
-    return tuple(WatermarkColumn(c, "+".join(sorted({g[c] for g in groups}))) for c in shared)
+    groups: list[dict[str, str]] = [{w.column: w.group for w in side.columns} for side in inputs]
+    shared = [w.column for w in inputs[0].columns if all(w.column in side for side in groups)]
+    return Watermarks(tuple(WatermarkColumn(c, _merged(g[c] for g in groups)) for c in shared))
 
 
 def _join(node: n.Join, left: Watermarks, right: Watermarks) -> Watermarks:
-    """An equi pair with a watermark on both sides carries the minimum, where it is preserved.
+    """An equi pair with a watermark on both sides carries the minimum: each where it is not padded.
 
     So does a time that the condition keeps at a distance of one of the other side.
     """
-    lefts = {w.column: w.group for w in left}
-    rights = {w.column: w.group for w in right}
-    out: list[WatermarkColumn] = []
+    lefts = {w.column: w.group for w in left.columns}
+    rights = {w.column: w.group for w in right.columns}
+    columns: list[WatermarkColumn] = []
+    pairs: list[WatermarkPair] = []
     for a, b in node.equi:
         if a not in lefts or b not in rights:
             continue
-        group = "+".join(sorted({lefts[a], rights[b]}))
-        keep: list[tuple[str, Callable[[n.JoinKind], bool]]] = [
-            (a, lambda kind: not kind.pads_left),
-            (b, lambda kind: not kind.pads_right),
-        ]
-        out += [WatermarkColumn(c, group) for c, ok in keep if ok(node.kind)]
-    both, done = lefts | rights, {w.column for w in out}
+        group = _merged((lefts[a], rights[b]))
+        padded = ((a, node.kind.pads_left), (b, node.kind.pads_right))
+        columns += [WatermarkColumn(c, group) for c, pads in padded if not pads]
+        if node.kind.pads_left or node.kind.pads_right:
+            pairs.append(WatermarkPair(a, b, group))
+    both, done = lefts | rights, {w.column for w in columns}
     for far in distances(node):
         if far.column not in done and far.column in both and far.other in both:
-            group = "+".join(sorted({both[far.column], both[far.other]}))
-            out.append(WatermarkColumn(far.column, group))
+            group = _merged((both[far.column], both[far.other]))
+            columns.append(WatermarkColumn(far.column, group))
             done.add(far.column)
-    names = {f.name for f in node.schema}
-    return tuple(w for w in out if w.column in names)
+    return _among(Watermarks(tuple(columns), tuple(pairs)), node.names)

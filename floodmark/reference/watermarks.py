@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.analysis.interval_join import distances
-from floodmark.analysis.monotonicity import monotone_column
+from floodmark.analysis.monotonicity import monotone_columns
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr
 from floodmark.reference.expressions import evaluate
@@ -90,7 +90,11 @@ def raise_by(
 
 
 def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Values:
-    """Return the watermarks of a node's output from those of the objects that it scans."""
+    """Return the watermarks of a node's output from those of the objects that it scans.
+
+    A column that a join can pad has a value, too: no value of it is below. Which columns carry a
+    watermark is for `floodmark.analysis.watermark` to say.
+    """
     inputs = [propagate(child, scanned, now) for child in node.inputs]
     match node:
         case n.Scan():
@@ -127,15 +131,20 @@ def _among(values: Values, columns: tuple[str, ...]) -> Values:
 
 
 def _project(node: n.Project | n.MaterializeProject, values: Values, now: datetime) -> Values:
-    out: dict[str, Any] = {}
-    for name, expr in node.columns:
-        origin = monotone_column(expr)
-        if origin is None or origin not in values:
-            continue
-        value, error = evaluate(expr, {origin: values[origin]}, now)
-        if error is None and value is not None:
-            out[name] = value
-    return out
+    bounds = ((name, _followed(expr, values, now)) for name, expr in node.columns)
+    return {name: bound for name, bound in bounds if bound is not None}
+
+
+def _followed(expr: Expr, values: Values, now: datetime) -> Any:
+    """Return the lowest value that an expression has when it follows one column that is bounded."""
+    columns = monotone_columns(expr)
+    if not columns or not columns <= values.keys():
+        return None
+    nothing = dict.fromkeys(columns)
+    found = [evaluate(expr, {**nothing, c: values[c]}, now) for c in sorted(columns)]
+    if any(error is not None or value is None for value, error in found):
+        return None
+    return min((value for value, _ in found), key=sort_value)
 
 
 def _tumble(node: n.Tumble, values: Values) -> Values:
@@ -171,10 +180,7 @@ def _join(node: n.Join, left: Values, right: Values) -> Values:
         if a not in left or b not in right:
             continue
         bound = min(left[a], right[b], key=sort_value)
-        if not node.kind.pads_left:
-            out[a] = bound
-        if not node.kind.pads_right:
-            out[b] = bound
+        out |= {a: bound, b: bound}
     both = {**left, **right}
     for far in distances(node):
         if far.column in out or far.column not in both or far.other not in both:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from floodmark.analysis.monotonicity import monotone_column
+from floodmark.analysis.monotonicity import monotone_columns
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr, Literal
 from floodmark.reference.expressions import evaluate
@@ -142,14 +142,14 @@ def _row_local(
 
 
 def _mapped(expr: Expr, found: Bounds) -> tuple[Any, Any] | None:
-    """Return the bounds of an expression, where it is constant or keeps the order of a column."""
+    """Return the bounds of an expression: of a constant, or over columns that have them."""
     if isinstance(expr, Literal):
         ordered = expr.value is not None and expr.value == expr.value
         return (expr.value, expr.value) if ordered else None
-    origin = monotone_column(expr)
-    if origin is None or origin not in found:
+    columns = monotone_columns(expr)
+    if not columns or not columns <= found.keys():
         return None
-    ends = [evaluate(expr, {origin: end}, _NOW) for end in found[origin]]
+    ends = [evaluate(expr, {c: found[c][i] for c in columns}, _NOW) for i in (0, 1)]
     if any(error is not None or value is None for value, error in ends):
         return None
     return ends[0][0], ends[1][0]

@@ -271,18 +271,33 @@ def plans(draw: Draw, max_depth: int = 4) -> n.Node:
 
 @st.composite
 def closing_plans(draw: Draw) -> n.Node:
-    """Draw an aggregate over tumbling windows of `s` that emits on window close."""
+    """Draw an aggregate over tumbling windows of `s`, or of it twice, that emits on close."""
     builder = Builder(draw, itertools.count())
-    scan = SCANS[2]
-    leaf: n.Node = n.Project(scan, tuple((f"s_{f.name}", ColumnRef(f.type, f.name)) for f in _S))
-    if draw(st.booleans()):
-        leaf = n.Filter(leaf, builder.predicate(leaf))
+    leaf = _times(builder, "s") if draw(st.booleans()) else _chosen_times(builder)
     size = (0, 0, draw(st.sampled_from([1, 3, 5])) * 60_000_000)
     tumble = n.Tumble(leaf, "s_ts", size, (0, 0, 0), start="start", end="end")
     extra = ("s_k",) if draw(st.booleans()) else ()
     calls = (("n", AggCall("count", (), BIGINT)), ("x", builder.call(tumble)))
     window = draw(st.sampled_from(["start", "end"]))
     return keep_keys(n.CloseAggregate(tumble, (window, *extra), calls, window))
+
+
+def _times(builder: Builder, prefix: str) -> n.Node:
+    """Draw the rows of `s`, or some of them."""
+    columns = tuple((f"{prefix}_{f.name}", ColumnRef(f.type, f.name)) for f in _S)
+    leaf = n.Project(SCANS[2], columns)
+    return n.Filter(leaf, builder.predicate(leaf)) if builder.draw(st.booleans()) else leaf
+
+
+def _chosen_times(builder: Builder) -> n.Node:
+    """Draw a join on the times, and one column that has the time of both sides."""
+    left, right = _times(builder, "l"), _times(builder, "r")
+    kind = builder.pick([n.JoinKind.FULL, n.JoinKind.FULL, n.JoinKind.LEFT, n.JoinKind.RIGHT])
+    join = n.Join(left, right, kind, (("l_ts", "r_ts"),))
+    times = tuple(ColumnRef(TIMESTAMP, name) for name in ("l_ts", "r_ts"))
+    time = Call(TIMESTAMP, builder.pick(["coalesce", "greatest", "least"]), times)
+    columns = (("s_ts", time), ("s_k", ColumnRef(INT, "l_k")), ("s_v", ColumnRef(INT, "r_v")))
+    return n.Project(join, columns)
 
 
 _value = st.sampled_from(VALUES)

@@ -9,7 +9,7 @@ import pytest
 from floodmark.catalog.types import BIGINT, INT, TIMESTAMP, Field
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import ColumnRef, Literal
+from floodmark.plan.expressions import Call, ColumnRef, Literal
 from floodmark.runtime import bounds
 from floodmark.storage.table import DataFile
 
@@ -54,6 +54,15 @@ def test_windows_follow_their_time() -> None:
 def test_a_constant_column_is_its_own_bound() -> None:
     node = n.Project(_scan("s"), (("one", Literal(INT, 1)), ("none", Literal(INT, None))))
     assert bounds.of_changes(node, lambda _: {}) == {"one": (1, 1)}
+
+
+def test_what_chooses_between_columns_lies_where_they_do() -> None:
+    a, b = ColumnRef(INT, "k"), ColumnRef(INT, "id")
+    greatest, first = (Call(INT, name, (a, b)) for name in ("greatest", "coalesce"))
+    node = n.Project(_scan("s"), (("most", greatest), ("first", first)))
+    found = bounds.of_changes(node, lambda _: {"k": (1, 5), "id": (3, 4)})
+    assert found == {"most": (3, 5), "first": (1, 5)}
+    assert bounds.of_changes(node, lambda _: {"k": (1, 5)}) == {}
 
 
 def test_one_unknown_branch_makes_a_union_unknown() -> None:
