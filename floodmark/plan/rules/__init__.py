@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 from floodmark.plan.nodes import Node
 from floodmark.plan.rules.first_rows import first_rows, unordered_below
+from floodmark.plan.rules.lookup_keys import lookup_keys
 from floodmark.plan.rules.push_filters import push_filters
 from floodmark.plan.rules.unread_times import drop_unread_times
 
 Rule = Callable[[Node], Node]
 
-RULES: tuple[Rule, ...] = (drop_unread_times, push_filters, first_rows, unordered_below)
+RULES: tuple[Rule, ...] = (
+    drop_unread_times, push_filters, lookup_keys, first_rows, unordered_below
+)  # fmt: skip
