@@ -138,24 +138,39 @@ def _renamed(rule: Dependency, names: Mapping[str, str], below: Dependencies) ->
 
 
 def _join(node: n.Join | n.LookupJoin, inputs: tuple[Dependencies, ...]) -> list[Dependency]:
-    """A padded side keeps nothing: its NULLs need not follow its rules.
+    """Return what each side's rules, and the join's own equalities, say of the pairs.
 
-    Nor does what is looked up: rows that were found at different times need not agree.
+    Nothing is kept of what is looked up and may change: rows that were found at different times
+    need not agree.
     """
     left, right = inputs
-    rules: list[Dependency] = []
-    if not node.kind.pads_left:
-        rules += left.rules
+    rules = _kept(left, node.left, padded=node.kind.pads_left)
     if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
         return rules
-    if not node.kind.pads_right and not isinstance(node, n.LookupJoin):
-        rules += right.rules
-    if node.kind is n.JoinKind.INNER:
-        for a, b in node.equi:
-            rules += [_one(a, b), _one(b, a)]
-        if node.residual is not None:
-            rules += _equalities(node.residual)
+    lasting = isinstance(node, n.Join)
+    if lasting or (isinstance(node, n.LookupJoin) and node.static):
+        rules += _kept(right, node.right, padded=node.kind.pads_right)
+    match node.kind:
+        case n.JoinKind.INNER:
+            for a, b in node.equi:
+                rules += [_one(a, b), _one(b, a)]
+            if node.residual is not None:
+                rules += _equalities(node.residual)
+        case n.JoinKind.LEFT | n.JoinKind.RIGHT if lasting and node.residual is None and node.equi:
+            # Of rows that agree in these all have a match, or none.
+            ours, theirs = (frozenset(side) for side in zip(*node.equi, strict=True))
+            given, settled = (ours, theirs) if node.kind is n.JoinKind.LEFT else (theirs, ours)
+            rules.append(Dependency(given, settled))
     return rules
+
+
+def _kept(side: Dependencies, node: n.Node, *, padded: bool) -> list[Dependency]:
+    """Return a side's rules; of a padded one those that NULLs follow, too.
+
+    They do where a given column is NULL in padded rows alone.
+    """
+    never = {f.name for f in node.schema if not f.nullable}
+    return [rule for rule in side.rules if not padded or rule.given & never]
 
 
 def _equalities(predicate: Expr) -> list[Dependency]:

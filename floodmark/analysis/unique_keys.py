@@ -72,7 +72,8 @@ def join_keys(node: n.Join | n.LookupJoin, left: Keys, right: Keys) -> list[KeyS
 
     One side's key is enough where the other side matches at most once and the side is never
     padded. Columns of an equality stand for each other, except on a padded side. The key of what
-    is looked up is one at one time only: the row may change before another finds it.
+    is looked up is one at one time only, unless it is static: the row may change before another
+    finds it.
     """
     if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
         return list(left)
@@ -81,7 +82,7 @@ def join_keys(node: n.Join | n.LookupJoin, left: Keys, right: Keys) -> list[KeyS
     if not node.kind.pads_left and any(key <= rights for key in right):
         keys += left
     once = not node.kind.pads_right and any(key <= lefts for key in left)
-    if once and not isinstance(node, n.LookupJoin):
+    if once and (isinstance(node, n.Join) or node.static):
         keys += right
     padded = node.kind.pads_left or node.kind.pads_right
     return keys if padded else with_equals(keys, node.equi)
