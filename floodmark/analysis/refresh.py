@@ -71,17 +71,33 @@ def is_repeatable(expr: Expr) -> bool:
     return determinism(expr) is not Determinism.VOLATILE
 
 
+def could_refresh(plan: AnalysedPlan, statement: s.Statement) -> bool:
+    """Tell whether a plan that cannot be kept incremental is a view's that could be recomputed."""
+    if not isinstance(statement, s.CreateMaterializedView) or statement.emit_on_window_close:
+        return False
+    return _done_once(plan) is None
+
+
 def check_repeatable(plan: AnalysedPlan) -> None:
     """Raise E0329 for the first operator that cannot be done again over the same rows."""
+    found = _done_once(plan)
+    if found is not None:
+        node, what = found
+        raise NotSupported(
+            "E0329",
+            f"{what} cannot be recomputed with refresh = 'full'",
+            span=node.span,
+            hint="leave refresh out, or compute it in a view below and read that",
+        )
+
+
+def _done_once(plan: AnalysedPlan) -> tuple[n.Node, str] | None:
+    """Return the first operator that does something once per row, and what, in words."""
     for node in plan.nodes:
         loose = next((e for e in expressions_of(node) if not is_repeatable(e)), None)
         what = None if loose is None else f"{to_text(loose)} is evaluated once per row, and"
         if isinstance(node, n.LookupJoin):
             what = "a lookup is made once per row, and"
         if what is not None:
-            raise NotSupported(
-                "E0329",
-                f"{what} cannot be recomputed with refresh = 'full'",
-                span=node.span,
-                hint="leave refresh out, or compute it in a view below and read that",
-            )
+            return node, what
+    return None

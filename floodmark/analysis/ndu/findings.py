@@ -11,6 +11,7 @@ from floodmark.analysis.labels import labels_of
 from floodmark.analysis.ndu.culprits import conjuncts, culprits
 from floodmark.analysis.ndu.mode import DeterminismMode
 from floodmark.analysis.outline import outline
+from floodmark.analysis.refresh import could_refresh
 from floodmark.catalog.functions import Determinism
 from floodmark.catalog.functions.constants import constants
 from floodmark.changelog import is_hidden
@@ -82,17 +83,18 @@ def refusal(
     detail = "related plan:\n" + outline(plan, found.node)
     match found.cause:
         case Cause.FUNCTION:
-            hint = _function_hint(found, mode)
-            return NotSupported("E0320", text, span=span, detail=detail, hint=hint)
+            code, hint = "E0320", _function_hint(found, mode)
         case Cause.CONDITION:
-            hint = _condition_hint(found, mode)
-            return NotSupported("E0321", text, span=span, detail=detail, hint=hint)
+            code, hint = "E0321", _condition_hint(found, mode)
         case Cause.METADATA:
+            code = "E0322"
             hint = (
                 "leave the column out, or keep the source in a materialized view with it and "
                 "read that: a view's rows are taken back as they are stored"
             )
-            return NotSupported("E0322", text, span=span, detail=detail, hint=hint)
+    if found.cause is not Cause.METADATA and could_refresh(plan, statement):
+        hint += "; or recompute the view in each epoch: WITH (refresh = 'full')"
+    return NotSupported(code, text, span=span, detail=detail, hint=hint)
 
 
 def _function_hint(found: Finding, mode: DeterminismMode) -> str:
