@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
@@ -197,6 +198,7 @@ class Run:
             self.progress.before,
             self.progress.cut(),
             self.pipeline,
+            partial(self.scheduler.log.pin, self.record.epoch),
             created,
             self._splits,
             self.record.dml,

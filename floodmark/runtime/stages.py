@@ -15,7 +15,7 @@ from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD, WITHDRAWN
 from floodmark.runtime.state.arranged import ArrangedRows
-from floodmark.runtime.state.fetched import FetchedRows
+from floodmark.runtime.state.fetched import FetchedRows, Pin
 from floodmark.runtime.state.groups import AggregateFiles
 from floodmark.runtime.state.own import OwnGroups, OwnRows
 from floodmark.runtime.state.values import ValuesFiles
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class ObjectStages:
     """The state tables of one object in one epoch; `versions` is what they end at.
 
-    `asked` is the version of each Delta table elsewhere in which something is looked up.
+    `pin` settles at which version a table elsewhere is asked.
 
     `owner` is the object (or the sink that feeds it) whose plan runs; `home` is the object whose
     record and application id the tables belong to.
@@ -42,8 +42,8 @@ class ObjectStages:
     before: Cut
     home: AnalysedObject
     owner: AnalysedObject
+    pin: Pin
     versions: dict[str, int] = field(default_factory=dict)
-    asked: dict[str, int] = field(default_factory=dict)
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     withdrawn: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from floodmark.errors import DataError, TransientError
+from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked
 from floodmark.storage.local_files import disk_errors, put_if_absent
 from floodmark.storage.records import read_record, to_text
 from floodmark.storage.table import Scalar
@@ -60,8 +61,7 @@ class ObjectRecord:
     Of what a source by key took in, `ignored_rows` changed nothing: a later operation of the epoch
     took its place, the row is so already, there is none to delete. `before_differs` counts keys of
     which the first message delivered another old row than the stored one. `asked` has the versions
-    of Delta tables outside of the warehouse in which the epoch looked something up; whoever goes on
-    with an interrupted epoch uses what was fetched, and does not know them.
+    of Delta tables outside of the warehouse in which the epoch looked something up.
     """
 
     object: str
@@ -117,20 +117,6 @@ class SealRecord:
     sealed_at: datetime
     objects: Mapping[str, ObjectRecord]
     suspended: Mapping[str, Event] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Advanced:
-    """The records of objects that have advanced in an epoch that is not sealed."""
-
-    objects: Sequence[ObjectRecord]
-
-
-@dataclass(frozen=True, slots=True)
-class Amended:
-    """Splits that take the place of those that an epoch was opened with, per source."""
-
-    splits: Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +203,21 @@ class EpochLog:
         Partitions, offsets and rows to come stay: only how a split is read may differ.
         """
         self._append(epoch, "amended", Amended(splits))
+
+    def pin(self, epoch: int, table: str, version: int | None) -> int | None:
+        """Return at which version an epoch asks a table outside: the first that was given for it.
+
+        It is logged before anything is read; without a version nothing is, and None may come back.
+        """
+        found = self._asked(epoch, table)
+        if found is None and version is not None:
+            self._append(epoch, "asked", Asked(table, version))
+            found = self._asked(epoch, table)
+        return found
+
+    def _asked(self, epoch: int, table: str) -> int | None:
+        records = (Asked(**data) for data in self._numbered(epoch, "asked"))
+        return next((record.version for record in records if record.table == table), None)
 
     def advanced(self, epoch: int) -> dict[str, ObjectRecord]:
         """Return what selections have advanced in an epoch so far, by object."""
@@ -351,13 +352,13 @@ class EpochLog:
             yield data
             number += 1
 
-    def _append(self, epoch: int, kind: str, record: Advanced | Amended) -> None:
+    def _append(self, epoch: int, kind: str, record: Addition) -> None:
         number = 0
         while not self._try_put(epoch, f"{kind}-{number:06d}", record):
             number += 1
 
     def _try_put(
-        self, epoch: int, kind: str, record: OpenRecord | SealRecord | Event | Advanced | Amended
+        self, epoch: int, kind: str, record: OpenRecord | SealRecord | Event | Addition
     ) -> bool:
         path = self._path(epoch, kind)
         with disk_errors("the epoch log"):

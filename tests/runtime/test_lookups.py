@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from deltalake import write_deltalake
 from warehouses import NOW, READINGS, Site, put
 
 from floodmark.api import Floodmark
+from floodmark.connectors.lookup import Key, Lookup, Values
 from floodmark.errors import TransientError, UserError
 from floodmark.runtime import failpoints
 
@@ -96,6 +97,22 @@ class _Broken:
         self.left -= name == self.name
         if name == self.name and self.left == 0:
             raise TransientError("E0505", "a test's fault", hint="again")
+
+
+class _Failing:
+    """Lets the first fetched rows be lost before they are recorded."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.fetch, self.fails = Lookup.fetch, True
+        patch.setattr(Lookup, "fetch", lambda *args: self.once(*args))
+
+    def once(self, lookup: Lookup, by: Sequence[str], keys: Sequence[Key]) -> Iterator[Values]:
+        """Fetch, and fail the first time."""
+        rows = list(self.fetch(lookup, by, keys))
+        if self.fails:
+            self.fails = False
+            raise TransientError("E0505", "a test's fault", hint="again")
+        return iter(rows)
 
 
 def test_what_is_kept_elsewhere(site: Site, names: Names) -> None:
@@ -186,8 +203,7 @@ def test_what_cannot_be_asked_stops_what_asks(site: Site, names: Names) -> None:
         assert refused.value.code == "E0399"
 
 
-def test_a_delta_table_from_outside(site: Site, tmp_path: Path) -> None:
-    path = str(tmp_path / "outside")
+def _outside(site: Site, path: str) -> None:
     write_deltalake(path, pa.table({"k": pa.array([1], pa.int32()), "name": ["a"]}))
     site.define(
         "CREATE TABLE t (pk INT PRIMARY KEY, k INT);",
@@ -196,6 +212,33 @@ def test_a_delta_table_from_outside(site: Site, tmp_path: Path) -> None:
         "CREATE MATERIALIZED VIEW v AS SELECT t.pk, d.name FROM t "
         "JOIN d FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = d.k;",
     )
+
+
+@pytest.mark.parametrize("name", ["first_table_committed", "nothing_recorded"])
+def test_who_finishes_an_epoch_asks_a_delta_table_as_it_was(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = str(tmp_path / "outside")
+    _outside(site, path)
+    with site.connect() as fm:
+        if name == "nothing_recorded":
+            _Failing(monkeypatch)
+        else:
+            _Broken(monkeypatch, name, passes=2)
+        with pytest.raises(TransientError):
+            fm.execute("INSERT INTO t VALUES (1, 1)")
+        changed = pa.table({"k": pa.array([1], pa.int32()), "name": ["z"]})
+        write_deltalake(path, changed, mode="overwrite")
+        fm.advance(now=NOW)
+        assert _rows(fm, "SELECT * FROM v") == [(1, "a")]
+        epoch = fm.scheduler.log.head().sealed
+        assert fm.scheduler.log.sealed(epoch).objects["v"].asked == {"d": 0}
+        assert [r.outcome.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
+
+
+def test_a_delta_table_from_outside(site: Site, tmp_path: Path) -> None:
+    path = str(tmp_path / "outside")
+    _outside(site, path)
     with site.connect() as fm:
         write_deltalake(
             path, pa.table({"k": pa.array([2], pa.int32()), "name": ["b"]}), mode="append"

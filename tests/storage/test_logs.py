@@ -92,6 +92,17 @@ def test_suspensions_last_until_resumed(tmp_path: Path) -> None:
     assert [e.kind for e in log.events(1)] == ["suspend", "warning"]
 
 
+def test_an_epoch_asks_a_table_at_the_first_version_that_it_is_given(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    log.open(1, NOW, 1, NOW)
+    assert log.pin(1, "d", None) is None
+    assert log.pin(1, "d", 3) == 3 == EpochLog(tmp_path).pin(1, "d", 4) == log.pin(1, "d", None)
+    assert log.pin(1, "e", 5) == 5
+    seal(log, 1)
+    log.open(2, NOW, 1, NOW)
+    assert log.pin(2, "d", 4) == 4
+
+
 def test_what_is_kept_never_goes_back(tmp_path: Path) -> None:
     kept = Retention(tmp_path)
     assert kept.read() == Kept(1, None)

@@ -30,8 +30,9 @@ def advance(task: Task) -> ObjectRecord:
     """Compute a view's rows, write and commit what differs from those that it has."""
     found = task.found
     assert found.plan is not None
-    stages = FreshStages(task.tables, task.writer, task.work.before, found, found)
-    inputs = task.work.inputs(task.tables, found)
+    work = task.work
+    stages = FreshStages(task.tables, task.writer, work.before, found, found, work.pin)
+    inputs = work.inputs(task.tables, found)
     changes = _changes(task, stages, Evaluation(found.plan, inputs, stages).root())
     _put_aside_difference(task, stages)
     out, written = task.apply(changes, stages)

@@ -95,7 +95,7 @@ class _Gathering:
             rows_in=taken_in,
             rows_out=out,
             dead_rows=dead,
-            asked=self.stages.asked,
+            asked=self.task.asked(),
             ignored_rows=taken_in - counts.get("applied", 0) - dead if by_connector_alone else 0,
             before_differs=counts.get("differs", 0),
         )

@@ -16,6 +16,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import INT, Field
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
+from floodmark.plan import nodes as n
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.current import current_at
@@ -25,6 +26,7 @@ from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.stages import ObjectStages
+from floodmark.runtime.state.fetched import Pin
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
@@ -48,7 +50,7 @@ class _Written:
 class Work:
     """What an epoch asks of one object.
 
-    `asked` are the versions of tables elsewhere that a replay looks up in.
+    `pin` settles at which version it asks a table elsewhere.
     """
 
     epoch: int
@@ -56,12 +58,12 @@ class Work:
     before: Cut
     after: Cut
     pipeline: Pipeline
+    pin: Pin
     created: frozenset[str] = frozenset()
     splits: Mapping[str, Sequence[Split]] = field(default_factory=dict)
     dml: Sequence[Mapping[str, Any]] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     seed: str = ""
-    asked: Mapping[str, int] = field(default_factory=dict)
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
@@ -92,10 +94,16 @@ class Task:
 
     def stages(self, owner: AnalysedObject) -> ObjectStages:
         """Return where operators of the object's plan, or of a sink's, keep things."""
-        asked = dict(self.work.asked)
-        return ObjectStages(
-            self.tables, self.writer, self.work.before, self.found, owner, asked=asked
-        )
+        work = self.work
+        return ObjectStages(self.tables, self.writer, work.before, self.found, owner, work.pin)
+
+    def asked(self) -> dict[str, int]:
+        """Return at which versions the epoch asks tables elsewhere that the object looks up in."""
+        owners = (self.found, *(self.work.pipeline[key] for key in self.found.feeders))
+        plans = [owner.plan.root for owner in owners if owner.plan is not None]
+        scans = [scan for root in plans for scan in n.scans(root) if scan.external]
+        versions = {scan.object: self.work.pin(scan.object, None) for scan in scans}
+        return {table: version for table, version in versions.items() if version is not None}
 
     def kept_versions(self) -> dict[str, int]:
         """Return the versions of all tables of the object before the epoch."""

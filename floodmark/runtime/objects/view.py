@@ -32,6 +32,6 @@ def advance(task: Task) -> ObjectRecord:
         rows_in=task.rows_of_inputs(found.reads),
         rows_out=out,
         dead_rows=stages.dead_rows,
-        asked=stages.asked,
+        asked=task.asked(),
         watermarks={w: marks[w] for w, _ in found.relation.watermarks if w in marks},
     )

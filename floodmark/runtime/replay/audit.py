@@ -189,7 +189,8 @@ class _Again:
             if record is not None and record != self.before.get(key):
                 progress.add(record)
         work = Run(self.scheduler, self.opened, self.pipeline, progress, self.created).work()
-        return replace(work, asked=self.records[found.key].asked)
+        asked = self.records[found.key].asked
+        return replace(work, pin=lambda table, version: asked.get(table, version))
 
     def _hindrance(self, found: AnalysedObject, work: Work) -> str | None:
         """Return why the object cannot be replayed, as far as the logs and the source say."""

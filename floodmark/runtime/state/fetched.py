@@ -1,7 +1,8 @@
 """Rows of tables that are kept elsewhere: fetched by key, and written before anything reads them.
 
 What an epoch has fetched is recorded in a state table of its own, so that whoever finishes the
-epoch, or replays it, has the same rows. The next epoch's take their place.
+epoch, or replays it, has the same rows. The next epoch's take their place. At which version a table
+that has versions is asked is logged before: who finds nothing recorded fetches the same again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from floodmark.runtime.stages import ObjectStages
 
+Pin = Callable[[str, int | None], int | None]
+"""Returns at which version an epoch asks a table, given its newest; without one, if it has."""
 _AT_ONCE = 50_000
 """So many fetched rows are in memory."""
 
@@ -81,11 +84,9 @@ class FetchedRows:
         stages, writer = self.stages, self.stages.writer
         done = writer.recorded(self.table) if self.kept else None
         if done is None:
-            name = self.lookup.spec.name
-            lookup = self.lookup.pinned(stages.asked.get(name))
-            if lookup.store.version is not None:
-                stages.asked[name] = lookup.store.version
-            files = self._written(lookup.fetch(by, keys()))
+            newest = self.lookup.pinned().store.version
+            version = stages.pin(self.lookup.spec.name, newest)
+            files = self._written(self.lookup.pinned(version).fetch(by, keys()))
             if not self.kept:
                 return stages.read_scratch(self.table, files, self.columns)
             before = stages.handle_before(self.table)

@@ -1,0 +1,35 @@
+"""What is added to the log of an open epoch while work goes on: numbered, the first one first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from floodmark.storage.epoch_log import ObjectRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """The records of objects that have advanced in an epoch that is not sealed."""
+
+    objects: Sequence[ObjectRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Amended:
+    """Splits that take the place of those that an epoch was opened with, per source."""
+
+    splits: Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The version of a table outside of the warehouse that an epoch looks something up in."""
+
+    table: str
+    version: int
+
+
+Addition = Advanced | Amended | Asked
