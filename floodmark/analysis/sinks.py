@@ -50,7 +50,7 @@ def check_sole_writer(plan: AnalysedPlan, statement: s.CreateSink, target: str) 
                 "E0358",
                 f'the sink takes back rows of "{target}" by key, and others write there, too',
                 span=node.span or _into(statement),
-                hint="make it a LEFT JOIN, or write into a table that nothing else writes",
+                hint="look it up in a materialized view and write that, or make it a LEFT JOIN",
             )
 
 
