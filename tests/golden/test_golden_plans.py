@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from tests.analysis.every_node import unanalysed
 from tests.golden.cases import Case, actual, load
 
 
 @pytest.mark.parametrize("case", load(), ids=lambda c: f"{c.file}-{c.name}".replace(" ", "_"))
 def test_plan(case: Case) -> None:
     assert actual(case) == case.expect, "make golden rewrites it; review the difference"
+
+
+def test_every_node_over_every_mode_is_among_them() -> None:
+    plans = unanalysed()
+    golden = {case.node for case in load()} & set(plans)
+    assert golden == set(plans)
+    modes = {(type(plans[name]), name.rpartition("/")[2]) for name in golden}
+    assert modes == set(product(n.NODE_CLASSES, map(str, ChangelogMode)))
 
 
 RECOMPUTED = [case for case in load() if re.search(r"\nhelp: .*WITH \(refresh =", case.expect)]
