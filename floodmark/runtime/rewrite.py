@@ -1,6 +1,6 @@
-"""The rewrite of current rows in this process: a Spark job takes more time than these rows do.
+"""The rewrite of rows at rest in this process: a Spark job takes more time than these rows do.
 
-It does to files what `operators.materialize.rewritten` does to frames.
+`rewrite` does to files what `operators.materialize.rewritten` does to frames.
 """
 
 from __future__ import annotations
@@ -56,14 +56,21 @@ def rewrite(
     `touched` and `changes` are paths. False, and nothing written, where files differ in the types
     of their columns.
     """
-    changed = _changes(changes, (*columns, KIND))
+    changed = read(changes, (*columns, KIND))
     if changed is None:
         return False
     added = _stamped(_of_kinds(changed, ADDED).select(list(columns)), epoch)
-    old = touched if key else ()
+    gone = _of_kinds(changed, GONE).select(list(key))
+    return replace_rows(touched if key else (), gone, added, folder)
+
+
+def replace_rows(old: Sequence[str], gone: pa.Table, added: pa.Table, folder: Path) -> bool:
+    """Write the rows of files whose key is not among `gone`, and those of `added`.
+
+    False, and nothing written, where files differ in the types of the columns of `added`.
+    """
     if any(_types_at(path, added.column_names) != _types(added) for path in old):
         return False
-    gone = _of_kinds(changed, GONE).select(list(key))
     large = [[path] for path in old if Path(path).stat().st_size >= _SMALL_BYTES]
     small = [path for path in old if [path] not in large]
     nothing = added.slice(0, 0)
@@ -137,8 +144,8 @@ def _held(parts: Sequence[pa.Table]) -> int:
     return sum(part.nbytes for part in parts)
 
 
-def _changes(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
-    """Return changes as one table whose columns take NULLs, None where files are not alike."""
+def read(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
+    """Return files as one table whose columns take NULLs, None where they are not alike."""
     import pyarrow as pa
     from pyarrow import parquet as pq
 

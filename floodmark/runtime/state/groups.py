@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.types import Schema
+from floodmark.runtime import rewrite
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import accumulators as acc
@@ -55,10 +58,36 @@ class AggregateFiles:
         touched = () if handle is None else touched_files(handle, files, paths, key)
         if _only_new(files):
             touched = ()
-        rows = self._after(read_back, files, handle, touched, key)
-        written = self.stages.writer.write(self.table, rows)
+        written = self._rewritten_here(files, paths, handle, touched, key)
+        if written is None:
+            rows = self._after(read_back, files, handle, touched, key)
+            written = self.stages.writer.write(self.table, rows)
         self.stages.commit(self.table, self.schema, written, touched, handle)
         return read_back
+
+    def _rewritten_here(
+        self,
+        files: tuple[DataFile, ...],
+        paths: Sequence[str],
+        handle: Handle | None,
+        touched: tuple[DataFile, ...],
+        key: tuple[str, ...],
+    ) -> tuple[DataFile, ...] | None:
+        """Rewrite the touched files without Spark; None where they are not few, or not alike."""
+        if not rewrite.is_small(touched, files, self.schema[: len(key)]):
+            return None
+        values = [f.name for f in self.schema[len(key) :]]
+        moved = rewrite.read(paths, [*key, *(NEW + c for c in values)])
+        if moved is None:
+            return None
+        there = moved.filter(moved.column(NEW + acc.ROWS).is_valid())
+        added = there.rename_columns([*key, *values])
+        store, writer = self.stages.tables.store, self.stages.writer
+        old = store.paths(handle, touched) if handle is not None and key else ()
+        folder = Path(store.stage(self.table, writer.epoch, writer.attempt))
+        if not rewrite.replace_rows(old, moved.select(list(key)), added, folder):
+            return None
+        return store.staged(self.table, writer.epoch, writer.attempt)
 
     def _recorded(self) -> bool:
         done = self.stages.writer.recorded(self.table)
