@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ from floodmark.spark.session import Sessions, open_sessions
 
 SYSTEMS = ("floodmark", "floodmark-20", "flink", "flink-keys", "streaming", "batch")
 QUICK = ("q1", "q4", "q12", "q20")
-WARM_UP_EVENTS = 50_000
+WARM_UP_EVENTS, WARM_UP_PARTS = 50_000, 4
 _RATES = "Nexmark: events per second, whole data set"
 
 
@@ -48,17 +48,21 @@ def main(arguments: list[str] | None = None) -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="floodmark-nexmark-")))
         bench = Bench.opened(stack, folder, cache_folder() / "bench", systems)
-        warm = None if chosen.quick else Data(WARM_UP_EVENTS, chosen.rate, chosen.parts)
-        measured = bench.measure(names, systems, data, warm, chosen.repetitions, console)
+        warm = None if chosen.quick else Data(WARM_UP_EVENTS, chosen.rate, WARM_UP_PARTS)
+        measured: report.Measured = {}
+        for name, row in bench.rows(names, systems, data, warm, chosen.repetitions, console):
+            measured[name] = row
+            if chosen.output:  # what ends it early loses one query
+                _keep(measured, systems, data, chosen.output)
     console.print(report.table(measured, systems, data.events))
     for name, row in measured.items():
         for system, why in row.items():
             if isinstance(why, str):
                 console.print(f"{name} {system}: {why}", soft_wrap=True, markup=False)
     complete = names == NAMES and systems == SYSTEMS and not chosen.quick
-    if chosen.output or (complete and quiet):
-        _keep(measured, systems, data, chosen.output or publishing.RESULTS)
-    elif complete:
+    if complete and quiet and not chosen.output:
+        _keep(measured, systems, data, publishing.RESULTS)
+    elif complete and not chosen.output:
         console.print(f"not kept: the load was {publishing.QUIET} or more")
 
 
@@ -108,7 +112,7 @@ class Bench:
             cluster = stack.enter_context(flink.cluster(found, folder / "flink"))
         return Bench(folder, cache, sessions, cluster)
 
-    def measure(
+    def rows(
         self,
         names: tuple[str, ...],
         systems: tuple[str, ...],
@@ -116,20 +120,18 @@ class Bench:
         warm: Data | None,
         repetitions: int,
         console: Console,
-    ) -> report.Measured:
-        """Return the seconds of every query on every system, or why there are none."""
+    ) -> Iterator[tuple[str, dict[str, Timing | str]]]:
+        """Yield the seconds of every query on every system, or why there are none."""
         files = prepared(self.sessions.main, self.cache / "nexmark", data)
         small = None
         if warm is not None:
             small = prepared(self.sessions.main, self.cache / "nexmark", warm)
-        measured: dict[str, dict[str, Timing | str]] = {}
         for name in names:
             # What is compiled for one way of running a system serves the other.
             for system in {s.partition("-")[0]: s for s in reversed(systems)}.values():
                 if small is not None:
                     self._attempt(system, name, small)
-            measured[name] = self._row(name, systems, files, repetitions, console)
-        return measured
+            yield name, self._row(name, systems, files, repetitions, console)
 
     def _row(
         self,
