@@ -98,6 +98,6 @@ def _read(store: Store, table: str, columns: Schema) -> list[tuple[Any, ...]]:
     names = [f.name for f in columns]
     out: list[tuple[Any, ...]] = []
     for path in store.paths(handle, handle.files):
-        data = pq.read_table(path, columns=names, partitioning=None).select(names)
-        out += python_rows(data, columns)
+        data = pq.read_table(path, columns=[*dict.fromkeys(names)], partitioning=None)
+        out += python_rows(data.select(names), columns)
     return out
