@@ -15,6 +15,7 @@ from floodmark.analysis.labels import labels_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.refresh import follows_time
 from floodmark.catalog.functions import Determinism
+from floodmark.catalog.functions.volatile import CLOCK
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
@@ -138,7 +139,7 @@ def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 def _reads_now(plan: AnalysedPlan) -> Notes:
     parts = [part for node in plan.nodes for e in expressions_of(node) for part in walk(e)]
-    names = ["clock_timestamp"] if any(_is_clock(part) for part in parts) else []
+    names = [CLOCK] if any(_is_clock(part) for part in parts) else []
     now = any(isinstance(e, n.TemporalFilter) for e in plan.nodes)
     if now or any(isinstance(part, Now) for part in parts):
         names = ["now", *names]
@@ -147,7 +148,7 @@ def _reads_now(plan: AnalysedPlan) -> Notes:
 
 
 def _is_clock(part: Expr) -> bool:
-    return isinstance(part, Volatile) and part.function == "clock_timestamp"
+    return isinstance(part, Volatile) and part.function == CLOCK
 
 
 def _ingested(found: AnalysedObject, pipeline: Pipeline) -> Notes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.analysis.refresh import refreshes
 from floodmark.catalog.objects import Kind
 from floodmark.plan.definitions import Declared
 from floodmark.plan.expressions import Expr
@@ -41,6 +42,7 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         generated=_generated(declared),
         target=found.object.target,
         emits_on_close=found.emits_on_close,
+        recomputed=refreshes(found.object),
         force_append_only=_is_on(found, "force_append_only"),
         ignore_delete=_is_on(found, "ignore_delete"),
     )

@@ -64,7 +64,8 @@ def _query(
     previous = {} if fresh else {name: state.watermark for name, state in before.items()}
     closing = Closing(previous, current) if item.emits_on_close else None
     inputs = {name: state.rows for name, state in after.items()}
-    memory = Remembered(epoch.seed, item.name, epoch.number, old.stored)
+    known = {} if item.recomputed else old.stored
+    memory = Remembered(epoch.seed, item.name, epoch.number, known)
     rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing, memory=memory)
     letters = Counter((d.node, d.code, freeze(d.row)) for d in dead)
     if item.emits_on_close:

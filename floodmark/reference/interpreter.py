@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.analysis import stream_key
-from floodmark.catalog.functions.volatile import RowSeed
+from floodmark.catalog.functions.volatile import CLOCK, RowSeed
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Expr
+from floodmark.plan.expressions import Call, Expr, Now, walk
 from floodmark.reference import grouping, joins, windows
 from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, Remembered
 from floodmark.reference.over import over_window
@@ -142,19 +142,36 @@ def values(node: n.Values, moment: Moment) -> list[Row]:
 
 
 def project(node: n.Project, rows: Iterable[Row], moment: Moment) -> list[Row]:
-    """Return the computed columns; a row with an error in one of them goes to the dead letters."""
-    seed = moment.seed(node.input, key_of(node.input))
-    computed = (_computed(node, node.columns, row, moment, seed) for row in rows)
+    """Return the computed columns; a row with an error in one of them goes to the dead letters.
+
+    A column that reads the time has that of the epoch in which the row came.
+    """
+    key = key_of(node.input)
+    seed = moment.seed(node.input, key)
+    timed = any(reads_time(expr) for _, expr in node.columns)
+    seen = ((row, moment.of(node, row, key)[0] if timed else moment) for row in rows)
+    computed = (_computed(node, node.columns, row, then, seed) for row, then in seen)
     return [row for row in computed if row is not None]
+
+
+def reads_time(expr: Expr) -> bool:
+    """Tell whether the value depends on the time of the epoch that evaluates the expression."""
+    return any(
+        isinstance(e, Now) or (isinstance(e, Call) and e.function == CLOCK) for e in walk(expr)
+    )
 
 
 def materialized(node: n.MaterializeProject, rows: Iterable[Row], moment: Moment) -> list[Row]:
     """Return the computed columns; volatile ones change when the input row does, and only then."""
     key = key_of(node.input)
     seed = moment.seed(node.input, key, CHANGED)
-    seen = ({**row, CHANGED: moment.changed_in(node, row, key)} for row in rows)
-    computed = (_computed(node, node.columns, row, moment, seed) for row in seen)
-    return [row for row in computed if row is not None]
+    out: list[Row] = []
+    for row in rows:
+        then, epoch = moment.of(node, row, key)
+        computed = _computed(node, node.columns, {**row, CHANGED: epoch}, then, seed)
+        if computed is not None:
+            out.append(computed)
+    return out
 
 
 def _computed(

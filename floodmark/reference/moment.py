@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ class Closing:
 Place = tuple[Node, tuple[Any, ...]]
 """An operator that evaluates once, and the stream key of an input row."""
 Stored = Mapping[Place, tuple[Any, Any]]
-"""The input row, and what was evaluated for it: the epoch of its change, what was looked up."""
+"""The input row, and what holds for it since: when it changed, what was looked up for it then."""
 T = TypeVar("T")
 CHANGED = "__changed_in"
 
@@ -72,9 +72,14 @@ class Moment:
         columns = tuple((c, node.field(c).type) for c in key)
         return RowSeed(self.memory.seed, self.memory.object, columns, epoch)
 
-    def changed_in(self, node: Node, row: Row, key: tuple[str, ...]) -> int:
-        """Return the epoch in which a row of an operator that stores values has last changed."""
-        return self.once(node, row, key, lambda: self.memory.epoch)
+    def of(self, node: Node, row: Row, key: tuple[str, ...]) -> tuple[Moment, int]:
+        """Return the moment and the epoch in which an input row came, or has last changed.
+
+        What an operator gives out for a row it gives out then: `now()` is the time of that epoch.
+        """
+        fresh = (self.memory.epoch, self.now)
+        epoch, now = self.once(node, row, key, lambda: fresh)
+        return replace(self, now=now), epoch
 
     def once(self, node: Node, row: Row, key: tuple[str, ...], fresh: Callable[[], T]) -> T:
         """Return what an operator evaluated for a row when that came, or last changed."""

@@ -37,6 +37,7 @@ class ReferenceObject:
     comes twice; `defaults` fill columns that a row does not bring; `ingested` take the epoch's
     time; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
     key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`.
+    One that is `recomputed` remembers nothing: its query is what it is at the epoch's time.
     `partitions` are those of the connector that are known before they have rows: they hold the
     watermark back.
     """
@@ -55,6 +56,7 @@ class ReferenceObject:
     target: str | None = None
     target_columns: tuple[str, ...] = ()
     emits_on_close: bool = False
+    recomputed: bool = False
     force_append_only: bool = False
     ignore_delete: bool = False
     partitions: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.functions.volatile import NO_VALUE, RowSeed
+from floodmark.catalog.functions.volatile import CLOCK, NO_VALUE, RowSeed
 from floodmark.catalog.types import BIGINT, VARCHAR, Kind, SqlType
 from floodmark.plan.expressions import Volatile
 from floodmark.spark.casts import print_cast
@@ -18,7 +18,7 @@ def print_volatile(call: Volatile, seed: RowSeed, now_micros: int | None) -> str
 
     It is the same as `floodmark.catalog.functions.volatile.replayed` of the same row.
     """
-    if call.function == "clock_timestamp":
+    if call.function == CLOCK:
         assert now_micros is not None, "clock_timestamp() is the time of an epoch"
         return now_literal(now_micros)
     text = _text(call.position, seed)

@@ -20,6 +20,8 @@ from floodmark.catalog.functions.xxhash64 import xxhash64
 from floodmark.catalog.rendering import value_text
 from floodmark.catalog.types import DOUBLE, TIMESTAMPTZ, UUID, SqlType
 
+CLOCK = "clock_timestamp"
+"""The volatile function whose value is a time: that of the epoch that evaluates it."""
 NO_VALUE = "~"
 """Stands for NULL in the hashed text; a value is its length, a colon and its text."""
 
@@ -87,7 +89,7 @@ def replayed(function: str, text: str, now: datetime | None) -> Any:
             low = low & ((1 << 62) - 1) | 1 << 63
             return str(uuid.UUID(int=high << 64 | low))
         case _:
-            assert function == "clock_timestamp" and now is not None, function
+            assert function == CLOCK and now is not None, function
             return now.replace(tzinfo=UTC) if now.tzinfo is None else now
 
 
@@ -96,7 +98,7 @@ def volatile() -> list[Function]:
     entries = (
         ("random", DOUBLE, "rand()", random.random),
         ("gen_random_uuid", UUID, "uuid()", lambda: str(uuid.uuid4())),
-        ("clock_timestamp", TIMESTAMPTZ, "current_timestamp()", lambda: datetime.now(UTC)),
+        (CLOCK, TIMESTAMPTZ, "current_timestamp()", lambda: datetime.now(UTC)),
     )
     return [
         Function(
