@@ -41,7 +41,7 @@ def _steps(lines: Lines) -> Sequence[Select]:
     envelope = f"CASE WHEN {payload} IS NULL THEN named_struct({bare}) ELSE {payload} END"
     broken = f"{PARSED} IS NULL OR {PARSED}.{UNPARSED} IS NOT NULL"
     hollow = (
-        f"{PARSED}.{UNPARSED} IS NULL AND {payload} IS NULL AND {PARSED}.op IS NULL "
+        f"NOT ({broken}) AND {payload} IS NULL AND {PARSED}.op IS NULL "
         "AND array_contains(json_object_keys(value), 'payload')"
     )
     return (

@@ -18,6 +18,7 @@ from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.errors import UserError
+from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type
 
 BYTES_PER_ROW = 100
@@ -197,10 +198,11 @@ def json_cells(schema: Schema, variants: Sequence[str] = ()) -> str:
     found = cell_types(schema, variants)
     cells = ", ".join(f"{quoted(c)} {t}" for c, t in zip(names, found, strict=True))
     ddl = quote(f"{cells}, {quoted(_UNPARSED)} STRING")
-    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}')"
+    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}', {STRICT})"
     places = ", ".join(f"c{i}: {t}" for i, t in enumerate(found))
     struct = f"struct<{places}, {_UNPARSED}: STRING>"
-    return f"CAST(from_json(value, {ddl}, {options}) AS {struct}) AS {_PARSED}"
+    parsed = f"CAST(from_json(value, {ddl}, {options}) AS {struct})"
+    return f"CASE WHEN {is_one_value('value')} THEN {parsed} END AS {_PARSED}"
 
 
 def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
@@ -291,13 +293,16 @@ def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
         case Kind.BYTEA:
             return f"try_to_binary(regexp_replace({raw}, '^\\\\\\\\x', ''), 'hex')"
         case Kind.JSONB:
-            return f"to_json(try_parse_json({raw}))"
+            return f"CASE WHEN {is_one_value(raw)} THEN to_json(try_parse_json({raw})) END"
         case Kind.UUID:
             form = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
             return f"CASE WHEN lower({raw}) RLIKE '{form}' THEN lower({raw}) END"
         case kind if kind in _NESTED:
             if not nested_as_text:
                 return raw
-            return f"from_json({raw}, {quote(spark_type(type_))}, map('mode', 'PERMISSIVE'))"
+            parsed = (
+                f"from_json({raw}, {quote(spark_type(type_))}, map('mode', 'PERMISSIVE', {STRICT}))"
+            )
+            return f"CASE WHEN {is_one_value(raw)} THEN {parsed} END"
         case _:
             return f"try_cast({raw} AS {spark_type(type_)})"

@@ -14,11 +14,12 @@ from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, UPSERTS
 from floodmark.connectors.files_text import cell_places, cell_types, convert
+from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type
 
 PARSED, UNPARSED = "__parsed", "__unparsed"
 KIND, NEW, OLD, WHY = "__kind", "__new", "__old", "__why"
-_OPTIONS = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{UNPARSED}')"
+_OPTIONS = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{UNPARSED}', {STRICT})"
 _WHOLE = "'^-?[0-9]{1,19}$'"
 
 Select = Sequence[str]
@@ -68,9 +69,13 @@ class MessageForm:
 
 
 def parsed(names: str, places: str) -> str:
-    """Return the text that parses `value` by its names, and calls what it finds by other ones."""
+    """Return the text that parses `value` by its names, and calls what it finds by other ones.
+
+    It is NULL where the line is more than one value.
+    """
     ddl = quote(f"{names}, {UNPARSED} STRING")
-    return f"CAST(from_json(value, {ddl}, {_OPTIONS}) AS struct<{places}, {UNPARSED}: STRING>)"
+    found = f"CAST(from_json(value, {ddl}, {_OPTIONS}) AS struct<{places}, {UNPARSED}: STRING>)"
+    return f"CASE WHEN {is_one_value('value')} THEN {found} END"
 
 
 def message_columns(lines: Lines) -> list[str]:

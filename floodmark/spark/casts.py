@@ -9,6 +9,7 @@ from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.promotion import bounds
 from floodmark.catalog.types import Kind, SqlType
+from floodmark.spark.json_text import is_one_value
 from floodmark.spark.types import spark_type
 
 _RANGE = RowErrorCode.NUMBER_OUT_OF_RANGE.value
@@ -233,7 +234,7 @@ def _other_text(value: str, kind: Kind) -> str:
                 f"lower(regexp_replace({value}, {quote(texts.UUID_TEXT)}, '$1-$2-$3-$4-$5'))",
             )
         case Kind.JSONB:
-            return f"to_json(try_parse_json({value}))"
+            return f"CASE WHEN {is_one_value(value)} THEN to_json(try_parse_json({value})) END"
         case Kind.BYTEA:
             hex_ = f"CASE WHEN {value} RLIKE '^..([0-9a-fA-F]{{2}})*$' THEN unhex(substring({value}, 3)) END"  # noqa: E501
             return f"CASE WHEN startswith({value}, '\\\\x') THEN {hex_} ELSE CAST({value} AS BINARY) END"  # noqa: E501

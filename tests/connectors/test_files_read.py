@@ -121,6 +121,15 @@ JSON_LINES = [
     ("[1]", None, True),
     ("null", None, True),
     ('{"id": 9, "more": {"x": 1}}', 9, False),
+    ('{"id": 10, "name": "}"} \t', 10, False),
+    ('{"id": 1} garbage', None, True),
+    ('{"id": 1}{"id": 2}', None, True),
+    ('{"id": 1, "more": {}}, {"id": 2}', None, True),
+    ('{"id": 1}]', None, True),
+    ("{'id': 1}", None, True),
+    ("{id: 1}", None, True),
+    ('{"id": 01}', None, True),
+    ('{"id": 1, "more": [NaN]}', None, True),
 ]
 
 

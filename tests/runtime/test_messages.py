@@ -83,6 +83,10 @@ BAD = [
     ({"payload": {"before": None, "after": None, "op": "c"}}, "E0656"),
     ('{"before": null, "after": {"id": 1', "E0651"),
     ("[1]", "E0651"),
+    ("null null", "E0651"),
+    ('{"payload": null} x', "E0651"),
+    ('{"before": null, "after": {"id": 1}, "op": "c"} {"op": "c"}', "E0651"),
+    ("{'before': null, 'after': {'id': 1}, 'op': 'c'}", "E0651"),
 ]
 
 

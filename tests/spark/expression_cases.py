@@ -409,5 +409,7 @@ jsonb_typeof('{"a": [1]}'::jsonb -> 'a')
 jsonb_array_length('[1, 2]'::jsonb)
 ('{"a":"' || i || '"}')::jsonb ->> 'a'
 s::jsonb
+('1 }' || substring(s, 1, 0))::jsonb
+('{"a": [' || i || ']} {}')::jsonb
 t::jsonb
 """.strip().splitlines()
