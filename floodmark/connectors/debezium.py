@@ -1,8 +1,9 @@
 """FORMAT DEBEZIUM: the messages of a change data capture, one JSON object a line.
 
 `op` is c (create), r (read by a snapshot), u (update) or d (delete), with the row in `before` and
-`after`; the envelope may lie within `{"schema": …, "payload": …}`. A line `null`, or one with a
-payload of null, is a tombstone: it repeats the delete before it.
+`after`; the envelope may lie within `{"schema": …, "payload": …}`, and the schema then tells in
+which units times are. A line `null`, or one with a payload of null, is a tombstone: it repeats the
+delete before it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from floodmark.catalog.types import TIMESTAMPTZ, VARCHAR
+from floodmark.connectors.logical_types import logical_types
 from floodmark.connectors.messages import (
     NEW,
     OLD,
@@ -21,6 +23,7 @@ from floodmark.connectors.messages import (
     MessageForm,
     Select,
     kind,
+    logical_type,
     parsed,
 )
 from floodmark.errors import IntakeCode
@@ -35,7 +38,12 @@ def _steps(lines: Lines) -> Sequence[Select]:
         f"before struct<{row}>, after struct<{row}>, op STRING, source {_SOURCE}"
         for row in (lines.named, lines.placed)
     )
-    whole = parsed(f"payload struct<{names}>, {names}", f"payload: struct<{places}>, {places}")
+    schema = "schema STRING"
+    whole = parsed(
+        f"payload struct<{names}>, {schema}, {names}",
+        f"payload: struct<{places}>, {schema}, {places}",
+    )
+    logical = logical_types(f"{PARSED}.schema", [lines.schema[i].name for i in lines.told])
     bare = ", ".join(f"'{name}', {PARSED}.{name}" for name in _FIELDS)
     payload = f"{PARSED}.payload"
     envelope = f"CASE WHEN {payload} IS NULL THEN named_struct({bare}) ELSE {payload} END"
@@ -51,6 +59,7 @@ def _steps(lines: Lines) -> Sequence[Select]:
             f"__nothing OR coalesce({hollow}, FALSE) AS __tombstone",
             f"{envelope} AS {_ENVELOPE}",
             f"{broken} AS __broken",
+            *(f"{text} AS {logical_type(i)}" for i, text in zip(lines.told, logical, strict=True)),
         ),
         (
             "value",
@@ -61,6 +70,7 @@ def _steps(lines: Lines) -> Sequence[Select]:
             f"{_why(_ENVELOPE)} AS {WHY}",
             f"{_ENVELOPE}.op AS __op",
             f"{_ENVELOPE}.source AS __source",
+            *(logical_type(i) for i in lines.told),
         ),
     )
 
@@ -86,6 +96,7 @@ def _rows(line: Mapping[str, Any]) -> Sequence[Any]:
 DEBEZIUM = MessageForm(
     steps=_steps,
     rows=_rows,
+    tells=True,
     metadata={
         "op": (VARCHAR, "__op"),
         "ts": (TIMESTAMPTZ, "timestamp_millis(try_cast(__source.ts_ms AS BIGINT))"),

@@ -31,7 +31,7 @@ from floodmark.connectors.files_discovery import (
     list_new,
     offer_files,
 )
-from floodmark.connectors.messages import Lines, MessageForm, message_columns, no_message
+from floodmark.connectors.messages import Coding, Lines, MessageForm, message_columns, no_message
 from floodmark.connectors.metadata import check_metadata, metadata_column, names_of, no_metadata
 from floodmark.connectors.options import Options
 from floodmark.connectors.upsert import UPSERT
@@ -59,7 +59,7 @@ METADATA = {
 """What a file says of its rows; `row_number` is 1-based, in a text file the line."""
 _FORMS = {"PLAIN": None, "DEBEZIUM": DEBEZIUM, "UPSERT": UPSERT}
 _FORMATS = ("parquet", "csv", "json")
-_DECIMALS = "decimal.handling.mode"
+_DECIMALS, _BINARY = "decimal.handling.mode", "binary.handling.mode"
 _PRECISE = "precise"
 _ROW_IN_PARTITION = 8_589_934_591
 """The low 33 bits of `monotonically_increasing_id`."""
@@ -195,7 +195,8 @@ class FilesConnector:
         kept = lines.where("trim(value) <> ''")
         carried = ("__file", "__row", *(f"__{m}" for m in self._wanted_file_metadata()))
         if self.form is not None:
-            lines_of = Lines(schema, self.spec.key, columns or (), self.form.precise)
+            form = self.form
+            lines_of = Lines(schema, self.spec.key, columns or (), form.coding, form.tells)
             return self._messages(kept, lines_of, carried)
         if dialect is None:
             parse = files_text.json_cells(schema, columns or ())
@@ -308,7 +309,7 @@ def _cut(rows: DataFrame, splits: Sequence[Split]) -> DataFrame:
 def make_files(spec: SourceSpec) -> FilesConnector:
     """Make the connector from a source's options; no file is touched."""
     options = Options(spec.name, spec.options)
-    options.check_names((*OPTIONS, *((_DECIMALS,) if spec.format == "DEBEZIUM" else ())))
+    options.check_names((*OPTIONS, *((_DECIMALS, _BINARY) if spec.format == "DEBEZIUM" else ())))
     encode = (spec.encode or options.text("format", options.text("encode", ""))).lower()
     if encode not in _FORMATS:
         raise UserError(
@@ -341,7 +342,10 @@ def _form_of(spec: SourceSpec, encode: str, options: Options) -> MessageForm | N
             hint=f"FORMAT {spec.format} ENCODE JSON, one message a line",
         )
     decimals = options.choice(_DECIMALS, ("string", "double", _PRECISE), "string")
-    return form if form is None else replace(form, precise=decimals == _PRECISE)
+    binary = options.choice(_BINARY, ("bytes", "base64", "hex"), "bytes")
+    if form is not DEBEZIUM:
+        return form
+    return replace(form, coding=Coding(decimals == _PRECISE, binary != "hex"))
 
 
 def _known(form: MessageForm | None) -> dict[str, SqlType]:

@@ -17,6 +17,7 @@ from typing import Any
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
+from floodmark.connectors.logical_types import within_a_day
 from floodmark.errors import UserError
 from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type
@@ -289,7 +290,8 @@ def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
             return moment if zoned else f"CAST({moment} AS TIMESTAMP_NTZ)"
         case Kind.TIME:
             moment = f"try_cast(concat('1970-01-01 ', trim({raw})) AS TIMESTAMP_LTZ)"
-            return f"CASE WHEN trim({raw}) RLIKE '^[0-9]' THEN unix_micros({moment}) END"
+            clocked = f"CASE WHEN trim({raw}) RLIKE '^[0-9]' THEN unix_micros({moment}) END"
+            return within_a_day(clocked)
         case Kind.BYTEA:
             return f"try_to_binary(regexp_replace({raw}, '^\\\\\\\\x', ''), 'hex')"
         case Kind.JSONB:

@@ -14,6 +14,7 @@ from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, UPSERTS
 from floodmark.connectors.files_text import cell_places, cell_types, convert
+from floodmark.connectors.logical_types import DECIMAL, NAMED, from_bytes, from_number
 from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type
 
@@ -26,17 +27,32 @@ Select = Sequence[str]
 """Spark texts of columns."""
 
 
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How values are written that JSON has no form for.
+
+    With `precise` a NUMERIC is the bytes of a whole number, without the point, as base64; with
+    `base64` a BYTEA is base64 instead of hexadecimal digits.
+    """
+
+    precise: bool = False
+    base64: bool = False
+
+
 @dataclass(frozen=True)
 class Lines:
-    """What of the lines is wanted: the columns, the key, and how keys of JSON write them too.
-
-    `precise` is that of the form.
-    """
+    """What of the lines is wanted: the columns, the key, and how keys of JSON write them too."""
 
     schema: Schema
     key: tuple[str, ...]
     variants: Sequence[str]
-    precise: bool = False
+    coding: Coding = field(default_factory=Coding)
+    tells: bool = False
+
+    @property
+    def told(self) -> list[int]:
+        """Return the places of the columns whose logical types messages can tell."""
+        return [i for i, c in enumerate(self.schema) if self.tells and c.type.kind in NAMED]
 
     @property
     def named(self) -> str:
@@ -59,13 +75,19 @@ class MessageForm:
     `steps` are selections, each over the one before and the first over `value`, that end with
     `__kind` (the operation), `__new` and `__old` (rows of cells c0, c1 …), `__why` (the code of
     what is wrong) and what the texts of `metadata` read. `rows` finds the rows in a parsed line.
-    With `precise` a NUMERIC is the bytes of a whole number, without the point, as base64.
+    Where the form `tells`, they also have the columns' logical types, by `logical_type`.
     """
 
     steps: Callable[[Lines], Sequence[Select]]
     rows: Callable[[Mapping[str, Any]], Sequence[Any]]
     metadata: Mapping[str, tuple[SqlType, str]] = field(default_factory=dict)
-    precise: bool = False
+    coding: Coding = field(default_factory=Coding)
+    tells: bool = False
+
+
+def logical_type(place: int) -> str:
+    """Return the name of the column with the logical type of the column at a place."""
+    return f"__logical{place}"
 
 
 def parsed(names: str, places: str) -> str:
@@ -82,15 +104,16 @@ def message_columns(lines: Lines) -> list[str]:
     """Return the texts of the contract's columns of messages, over the last of the steps."""
     texts, old = [], []
     bad = ["NOT is_valid_utf8(value)"]
-    for column, places in zip(lines.schema, cell_places(lines.schema, lines.variants), strict=True):
+    for i, places in enumerate(cell_places(lines.schema, lines.variants)):
+        column = lines.schema[i]
         name, in_key = quoted(column.name), column.name in lines.key
         raw = cell(NEW, places)
-        value = _value(raw, column.type, lines.precise)
+        value = _value(lines, i, raw)
         texts.append(f"{value} AS {name}")
         counts = "" if in_key else f"{KIND} = '{UPSERTS}' AND "
         bad.append(f"({counts}{raw} IS NOT NULL AND {value} IS NULL)")
         raw = cell(OLD, places)
-        value = _value(raw, column.type, lines.precise)
+        value = _value(lines, i, raw)
         old.append(f"{value} AS {name}")
         if in_key:
             bad.append(f"({raw} IS NOT NULL AND {value} IS NULL)")
@@ -128,45 +151,25 @@ def cell(row: str, places: Sequence[int]) -> str:
     return cells[0] if len(cells) == 1 else f"coalesce({', '.join(cells)})"
 
 
-def _value(raw: str, type_: SqlType, precise: bool) -> str:
-    """Return the text of a cell's value; times are also numbers, as change capture writes them.
-
-    Whole numbers count days for a DATE, microseconds for a TIME; for timestamps their size tells
-    whether they are seconds (below 10^11), milli-, micro- or nanoseconds since 1970.
-    """
-    if precise and type_.kind is Kind.NUMERIC:
-        return _of_bytes(raw, type_)
+def _value(lines: Lines, place: int, raw: str) -> str:
+    """Return the text of a cell's value; times are also numbers, as change capture writes them."""
+    type_ = lines.schema[place].type
+    logical = logical_type(place) if place in lines.told else None
+    if type_.kind is Kind.BYTEA and lines.coding.base64:
+        # A backslash is no digit of base64.
+        digits = convert(raw, type_, nested_as_text=False)
+        of_text = f"try_to_binary({raw}, 'base64')"
+        return f"CASE WHEN startswith({raw}, '\\\\x') THEN {digits} ELSE {of_text} END"
+    if type_.kind is Kind.NUMERIC and lines.coding.precise:
+        return from_bytes(raw, type_)
     value = convert(raw, type_, nested_as_text=False)
-    number = f"try_cast({raw} AS BIGINT)"
-    match type_.kind:
-        case Kind.DATE:
-            counted = f"date_add(DATE '1970-01-01', try_cast({raw} AS INT))"
-        case Kind.TIME:
-            counted = number
-        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            counted = f"CAST(timestamp_micros({_micros(number)}) AS {spark_type(type_)})"
-        case _:
-            return value
-    return f"CASE WHEN {raw} RLIKE {_WHOLE} THEN {counted} ELSE {value} END"
-
-
-def _of_bytes(raw: str, type_: SqlType) -> str:
-    """Return the text of a decimal from base64: two's complement, big-endian, at most 16 bytes.
-
-    NULL where it is nothing of the kind, or has more digits than the type.
-    """
-    digits = f"hex(try_to_binary({raw}, 'base64'))"
-    sign = f"CASE WHEN {digits} < '8' THEN '0' ELSE 'F' END"
-    both = f"CASE WHEN length({digits}) BETWEEN 2 AND 32 THEN lpad({digits}, 32, {sign}) END"
-    high = f"CAST(conv(left({both}, 16), 16, -10) AS DECIMAL(19,0))"
-    low = f"CAST(conv(right({both}, 16), 16, 10) AS DECIMAL(20,0))"
-    whole = f"try_add(try_multiply({high}, 18446744073709551616BD), {low})"
-    return f"try_cast(try_multiply({whole}, 1E-{type_.scale}BD) AS {spark_type(type_)})"
-
-
-def _micros(number: str) -> str:
-    steps = (f"WHEN abs({number}) < 1{'0' * n} THEN {number} {by}" for n, by in _UNITS)
-    return f"CASE {' '.join(steps)} ELSE {number} DIV 1000 END"
-
-
-_UNITS = ((11, "* 1000000"), (14, "* 1000"), (17, ""))
+    if type_.kind is Kind.NUMERIC and logical is not None:
+        # Bytes of another scale are other numbers than the column would say.
+        scaled = f"WHEN {logical} = '{DECIMAL}:{type_.scale}' THEN {from_bytes(raw, type_)}"
+        return f"CASE {scaled} WHEN startswith({logical}, '{DECIMAL}') THEN NULL ELSE {value} END"
+    counted = from_number(raw, type_, logical)
+    return (
+        value
+        if counted is None
+        else f"CASE WHEN {raw} RLIKE {_WHOLE} THEN {counted} ELSE {value} END"
+    )

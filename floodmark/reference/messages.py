@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from types import MappingProxyType
 from typing import Any
 
 from floodmark.catalog.types import Kind, Schema, SqlType
@@ -18,6 +19,9 @@ from floodmark.reference.rows import Row
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE = date(1970, 1, 1)
+_DAY = 86_400 * 10**9
+_UNITS = {"Date": _DAY, "Timestamp": 10**6, "MicroTimestamp": 1000, "NanoTimestamp": 1}
+"""Nanoseconds in the unit of a logical type, by the last part of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ Delivered = tuple[Change, ...] | Refused
 def read_message(text: str, format_: str, schema: Schema, key: tuple[str, ...]) -> Delivered:
     """Return what one line says about rows of the schema."""
     try:
-        line = json.loads(text)
+        line = json.loads(text, parse_constant=_refuse)
         if line is None:
             return ()
         if not isinstance(line, dict):
@@ -43,6 +47,10 @@ def read_message(text: str, format_: str, schema: Schema, key: tuple[str, ...]) 
         return reads(line, schema, key)
     except (ValueError, InvalidOperation, OverflowError, KeyError):
         return Refused(IntakeCode.CORRUPT)
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
 
 
 def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> Delivered:
@@ -56,18 +64,19 @@ def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> 
     for row in (before, after):
         if row is not None and not isinstance(row, dict):
             return Refused(IntakeCode.CORRUPT)
+    told = {} if payload is None else _told(line.get("schema"))
     match envelope.get("op"):
         case "t":
             return Refused(IntakeCode.TRUNCATE)
         case "d":
             if before is None:
                 return Refused(IntakeCode.NO_ROW)
-            return ((RowKind.DELETE, _row(before, schema, key)),)
+            return ((RowKind.DELETE, _row(before, schema, key, told)),)
         case "c" | "r" if after is not None:
-            return ((RowKind.INSERT, _row(after, schema)),)
+            return ((RowKind.INSERT, _row(after, schema, told=told)),)
         case "u" if after is not None:
-            new = _row(after, schema)
-            old = {} if before is None else _row(before, schema, key)
+            new = _row(after, schema, told=told)
+            old = {} if before is None else _row(before, schema, key, told)
             if any(old.get(name) is None for name in key):
                 return ((RowKind.UPDATE_AFTER, new),)
             return ((RowKind.UPDATE_BEFORE, old), (RowKind.UPDATE_AFTER, new))
@@ -87,22 +96,35 @@ def _upsert(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> De
     return ((RowKind.INSERT, _row({**value, **told}, schema)),)
 
 
-def _row(cells: Mapping[str, Any], schema: Schema, only: tuple[str, ...] | None = None) -> Row:
+def _told(schema: Any) -> dict[str, str]:
+    """Return the logical types of columns that an envelope's schema names."""
+    rows = schema.get("fields", ()) if isinstance(schema, dict) else ()
+    found = [row["fields"] for row in rows if row.get("field") in ("before", "after")]
+    return {f["field"]: f["name"] for fields in found for f in fields if "name" in f}
+
+
+def _row(
+    cells: Mapping[str, Any],
+    schema: Schema,
+    only: tuple[str, ...] | None = None,
+    told: Mapping[str, str] = MappingProxyType({}),
+) -> Row:
     """Return the columns; of a row that is known by its key, the others are as good as unknown."""
     return {
-        column.name: _value(cells.get(column.name), column.type)
+        column.name: _value(cells.get(column.name), column.type, told.get(column.name, ""))
         if only is None or column.name in only
         else None
         for column in schema
     }
 
 
-def _value(cell: Any, type_: SqlType) -> Any:
-    """Return a cell as a value; raises ValueError where it is none of the type."""
+def _value(cell: Any, type_: SqlType, logical: str) -> Any:
+    """Return a cell as a value of a logical type, if one is told; ValueError where it is none."""
     if cell is None:
         return None
     text = json.dumps(cell) if isinstance(cell, dict | list | bool) else str(cell)
     number = int(text) if re.fullmatch(r"-?[0-9]{1,19}", text) else None
+    unit = _UNITS.get(logical.rpartition(".")[2])
     match type_.kind:
         case Kind.VARCHAR:
             return text
@@ -116,10 +138,13 @@ def _value(cell: Any, type_: SqlType) -> Any:
         case Kind.DOUBLE:
             return float(text)
         case Kind.DATE:
-            days = None if number is None else _DATE + timedelta(days=number)
-            return date.fromisoformat(text) if days is None else days
+            if number is None:
+                return date.fromisoformat(text)
+            if unit not in (None, _DAY):
+                raise ValueError(logical)
+            return _DATE + timedelta(days=number)
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            moment = datetime.fromisoformat(text) if number is None else _moment(number)
+            moment = datetime.fromisoformat(text) if number is None else _moment(number, unit)
             moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
             zoned = type_.kind is Kind.TIMESTAMPTZ
             return moment if zoned else moment.astimezone(UTC).replace(tzinfo=None)
@@ -127,8 +152,10 @@ def _value(cell: Any, type_: SqlType) -> Any:
             raise ValueError(f"messages of {type_} are not read by the reference")
 
 
-def _moment(number: int) -> datetime:
-    for digits, micros in ((11, 1_000_000), (14, 1000), (17, 1)):
-        if abs(number) < 10**digits:
-            return _EPOCH + timedelta(microseconds=number * micros)
-    return _EPOCH + timedelta(microseconds=int(number / 1000))
+def _moment(number: int, unit: int | None) -> datetime:
+    """Return the moment so many units (nanoseconds in one) after 1970; without, by the size."""
+    if unit is None:
+        sizes = ((11, 10**9), (14, 10**6), (17, 1000))
+        unit = next((unit for digits, unit in sizes if abs(number) < 10**digits), 1)
+    micros = abs(number) * unit // 1000
+    return _EPOCH + timedelta(microseconds=micros if number >= 0 else -micros)

@@ -7,7 +7,7 @@ import random
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -127,6 +127,59 @@ def test_envelopes_tombstones_and_times(site: Site) -> None:
     assert (record.rows_in, record.rows_out, record.ignored_rows) == (7, 5, 2)
 
 
+def _schema(**logical: str) -> dict[str, Any]:
+    """Return an envelope's schema with the logical types of columns; a Decimal has the scale 2."""
+    fields: list[dict[str, Any]] = []
+    for name, type_ in logical.items():
+        if type_ == "Decimal":
+            full, more = f"org.apache.kafka.connect.data.{type_}", {"parameters": {"scale": "2"}}
+        else:
+            full, more = f"io.debezium.time.{type_}", {}
+        fields.append({"type": "int64", "optional": True, "name": full, "field": name, **more})
+    rows = [{"type": "struct", "fields": fields, "field": f} for f in ("before", "after")]
+    return {"type": "struct", "fields": [*rows, {"type": "string", "field": "op"}]}
+
+
+TIMED = "id INT, at TIMESTAMP, day DATE, clock TIME, n NUMERIC(9, 2), raw BYTEA"
+OCLOCK, MIDNIGHT = 36_000_000_000, datetime(2024, 1, 1)
+TOLD: list[tuple[dict[str, str], dict[str, Any], Sequence[Any] | None]] = [
+    ({"at": "Timestamp"}, {"at": 5}, (datetime(1970, 1, 1, 0, 0, 0, 5000),)),
+    ({"AT": "MicroTimestamp"}, {"at": 5}, (datetime(1970, 1, 1, 0, 0, 0, 5),)),
+    ({"at": "NanoTimestamp"}, {"at": 5000}, (datetime(1970, 1, 1, 0, 0, 0, 5),)),
+    ({"at": "ZonedTimestamp"}, {"at": "2024-01-01T01:00:00+01:00"}, (MIDNIGHT,)),
+    ({"at": "Date", "day": "Date"}, {"at": 19723, "day": 19723}, (MIDNIGHT, MIDNIGHT.date())),
+    ({"clock": "Time"}, {"clock": 36_000_000}, (None, None, OCLOCK)),
+    ({"clock": "MicroTime"}, {"clock": OCLOCK}, (None, None, OCLOCK)),
+    ({"clock": "NanoTime"}, {"clock": OCLOCK * 1000}, (None, None, OCLOCK)),
+    ({}, {"clock": OCLOCK, "day": 0}, (None, date(1970, 1, 1), OCLOCK)),
+    ({"n": "Decimal"}, {"n": "1234"}, (None, None, None, Decimal("-26588.24"))),
+    ({}, {"n": "1234", "raw": "3q0="}, (None, None, None, Decimal("1234"), b"\xde\xad")),
+    ({}, {"raw": "\\xdead"}, (None, None, None, None, b"\xde\xad")),
+    ({}, {"clock": 86_400_000_000}, None),
+    ({}, {"clock": -1}, None),
+    ({"clock": "Time"}, {"clock": 86_400_000}, None),
+    ({}, {"clock": "00:30:00+01:00"}, None),
+    ({"day": "Timestamp"}, {"day": 19723}, None),
+    ({"at": "MicroTime"}, {"at": 5}, None),
+    ({"at": "Timestamp"}, {"at": 10**17}, None),
+    ({}, {"day": 10**7}, None),
+    ({}, {"raw": "?"}, None),
+]
+
+
+def test_the_schema_of_an_envelope_tells_units(site: Site) -> None:
+    define(site, "DEBEZIUM", TIMED)
+    payloads = [{"op": "c", "after": {"id": i, **cells}} for i, (_, cells, _) in enumerate(TOLD)]
+    schemas = [_schema(**told) if told else None for told, _, _ in TOLD]
+    land(site, 0, ({"schema": s, "payload": p} for s, p in zip(schemas, payloads, strict=True)))
+    with site.connect() as fm:
+        record = step(fm)
+        found = {r[0]: r[1:6] for r in result(fm).rows}
+    wanted = {i: w for i, (_, _, w) in enumerate(TOLD) if w is not None}
+    assert found == {i: (*w, *[None] * (5 - len(w))) for i, w in wanted.items()}
+    assert record.dead_rows == len(TOLD) - len(wanted)
+
+
 def test_decimals_as_bytes(site: Site) -> None:
     columns = "id INT, n NUMERIC(10, 2), whole NUMERIC(38, 0)"
     define(site, "DEBEZIUM", columns, more="")
@@ -219,7 +272,9 @@ def _random_changes(random_: random.Random, count: int) -> list[Any]:
             lines.append("null")
         if random_.random() < 0.3:
             payload = None if lines[-1] == "null" else lines[-1]
-            lines[-1] = {"payload": payload, "schema": random_.choice([None, {"type": "struct"}])}
+            told = [_schema(at=at, day="Date") for at in ("Timestamp", "NanoTimestamp", "Date")]
+            schema = random_.choice([None, "text", {"type": "struct"}, *told])
+            lines[-1] = {"payload": payload, "schema": schema}
     return lines
 
 
@@ -243,7 +298,7 @@ def _random_row(random_: random.Random) -> dict[str, Any]:
         else random_.randrange(1, 8),
         "name": random_.choice(["a", "b", None]),
         "n": random_.choice([1, "2.50", 0.1, None, "?"]) if random_.random() < 0.2 else 3,
-        "at": random_.choice(["2024-01-01T10:00:00", 1704103200000, None]),
+        "at": random_.choice(["2024-01-01T10:00:00", 1704103200000, 19723, -(10**11) - 1, None]),
         "day": random_.choice(["2024-01-01", 19723, None]),
     }  # fmt: skip
 
