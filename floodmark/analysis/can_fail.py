@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodmark.catalog.functions import lookup
 from floodmark.catalog.promotion import bounds, common_type
 from floodmark.catalog.types import Kind, SqlType
-from floodmark.plan.expressions import Call, Cast, Expr, UserCall, walk
+from floodmark.plan.expressions import Attempt, Call, Cast, Expr, Outcome, UserCall
 
 
 def can_fail(expr: Expr) -> bool:
@@ -16,12 +16,14 @@ def can_fail(expr: Expr) -> bool:
     >>> can_fail(Cast(VARCHAR, ColumnRef(INT, "a"))), can_fail(Cast(INT, ColumnRef(VARCHAR, "a")))
     (False, True)
     """
-    return any(_refuses(part) for part in walk(expr))
+    if isinstance(expr, Attempt):
+        return False
+    return _refuses(expr) or any(map(can_fail, expr.children))
 
 
 def _refuses(part: Expr) -> bool:
     match part:
-        case UserCall():
+        case UserCall() | Outcome():
             return True
         case Cast():
             return not _holds_all(part.type, part.operand.type)

@@ -14,7 +14,7 @@ from typing import Any
 
 from floodmark.catalog.functions.model import Function
 from floodmark.catalog.functions.user import UserFunction
-from floodmark.catalog.types import BOOLEAN, SqlType
+from floodmark.catalog.types import BOOLEAN, INT, VARCHAR, SqlType, struct_of
 from floodmark.errors import Span
 
 
@@ -133,6 +133,38 @@ class Now(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt(Expr):
+    """What came of evaluating an expression: STRUCT(value, error, message); it never fails.
+
+    So an expression that is guarded (by FILTER, a branch, a match of a join) can be evaluated
+    where its guard is not known yet: `Outcome` says there what came of it.
+    """
+
+    operand: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Expr):
+    """The value of an attempt, or its error."""
+
+    operand: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+
+def attempt(expr: Expr) -> Attempt:
+    """Return the attempt to evaluate an expression: `error` is a row error's code or NULL."""
+    type_ = struct_of(("value", expr.type), ("error", INT), ("message", VARCHAR))
+    return Attempt(type_, expr, span=expr.span)
+
+
+@dataclass(frozen=True, slots=True)
 class AggCall:
     """A call of a registered aggregate function.
 
@@ -179,7 +211,7 @@ def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     match expr:
         case Call() | BoolOp():
             return replace(expr, args=tuple(transform(a, change) for a in expr.args))
-        case Cast():
+        case Cast() | Attempt() | Outcome():
             return replace(expr, operand=transform(expr.operand, change))
         case Case():
             whens = tuple((transform(c, change), transform(v, change)) for c, v in expr.whens)

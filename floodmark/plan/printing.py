@@ -16,6 +16,7 @@ from floodmark.catalog.types import Kind, SqlType
 from floodmark.changelog import HIDDEN_PREFIX
 from floodmark.plan.expressions import (
     AggCall,
+    Attempt,
     BoolOp,
     Call,
     Case,
@@ -24,6 +25,7 @@ from floodmark.plan.expressions import (
     Expr,
     Literal,
     Now,
+    Outcome,
 )
 from floodmark.plan.nodes import SortKey, WindowCall
 
@@ -205,6 +207,10 @@ class _Printer:
                 return strength, f" {expr.op.upper()} ".join(parts)
             case Case():
                 return _ATOM, self._case(expr)
+            case Attempt():
+                return _ATOM, f"attempt({self.text(expr.operand)})"
+            case Outcome():
+                return _ATOM, f"outcome({self.text(expr.operand)})"
             case Call():
                 return self._call(expr)
             case _:

@@ -14,6 +14,7 @@ from floodmark.catalog.functions.volatile import RowSeed, replayed
 from floodmark.plan.determinism import class_of
 from floodmark.plan.expressions import (
     AggCall,
+    Attempt,
     BoolOp,
     Call,
     Case,
@@ -22,6 +23,7 @@ from floodmark.plan.expressions import (
     Expr,
     Literal,
     Now,
+    Outcome,
     Volatile,
 )
 
@@ -72,6 +74,11 @@ def _value(expr: Expr, at: _At) -> Pair:
             return _logic(expr, [_value(a, at) for a in expr.args])
         case Case():
             return _case(expr, at)
+        case Attempt():
+            return (*_value(expr.operand, at), None), None
+        case Outcome():
+            held, error = _value(expr.operand, at)
+            return (None, error) if held is None else held[:2]
         case Volatile() if at.seed is not None:
             return replayed(expr.function, at.seed.text(expr.position, at.row), at.now), None
         case Call() if class_of(expr) is not Determinism.DETERMINISTIC:

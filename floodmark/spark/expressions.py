@@ -13,6 +13,7 @@ from floodmark.catalog.functions import NOT_CONSTANT, Operand, lookup
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import VARCHAR, Kind, SqlType
 from floodmark.plan.expressions import (
+    Attempt,
     BoolOp,
     Call,
     Case,
@@ -21,13 +22,14 @@ from floodmark.plan.expressions import (
     Expr,
     Literal,
     Now,
+    Outcome,
     UserCall,
     Volatile,
     walk,
 )
 from floodmark.spark.casts import print_cast
 from floodmark.spark.literals import literal, now_literal
-from floodmark.spark.types import quoted
+from floodmark.spark.types import quoted, spark_type
 from floodmark.spark.volatile import print_volatile
 
 
@@ -54,11 +56,14 @@ def compile(expr: Expr, now_micros: int | None = None, seed: RowSeed | None = No
             expression must stand once in a projection of its own (`lift_volatile`).
     """
     found = _compile(expr, now_micros, seed)
-    calls = [part for part in walk(expr) if isinstance(part, UserCall)]
-    if not calls:
+    calls = [part for part in walk(expr) if isinstance(part, UserCall | Outcome)]
+    if not calls or isinstance(expr, Attempt):
         return found
     said = []
     for call in reversed(dict.fromkeys(calls)):
+        if isinstance(call, Outcome):
+            said.append(f"{_compile(call.operand, now_micros, seed).value}.message")
+            continue
         operands = operands_of(call.args, [_compile(a, now_micros, seed) for a in call.args])
         name = literal(f"{call.function}(): ", VARCHAR)
         said.append(f"concat({name}, {call.user.print_call(operands)}.message)")
@@ -76,6 +81,11 @@ def _compile(expr: Expr, now_micros: int | None, seed: RowSeed | None) -> Compil
             return Compiled(now_literal(now_micros))
         case Cast():
             return _cast(expr, _compile(expr.operand, now_micros, seed))
+        case Attempt():
+            return _attempt(expr, compile(expr.operand, now_micros, seed))
+        case Outcome():
+            held = _compile(expr.operand, now_micros, seed).value
+            return Compiled(f"{held}.value", f"{held}.error")
         case BoolOp():
             return _logic(expr, [_compile(a, now_micros, seed) for a in expr.args])
         case Case():
@@ -100,6 +110,13 @@ def smallest(errors: Sequence[str | None]) -> str | None:
 def _cast(expr: Cast, operand: Compiled) -> Compiled:
     value, error = print_cast(operand.value, expr.operand.type, expr.type)
     return Compiled(value, smallest([operand.error, error]))
+
+
+def _attempt(expr: Attempt, found: Compiled) -> Compiled:
+    value = f"CAST({found.value} AS {spark_type(expr.operand.type)})"
+    error = f"CAST({found.error or 'NULL'} AS INT)"
+    message = f"CAST({found.message or 'NULL'} AS STRING)"
+    return Compiled(f"named_struct('value', {value}, 'error', {error}, 'message', {message})")
 
 
 def _logic(expr: BoolOp, parts: Sequence[Compiled]) -> Compiled:

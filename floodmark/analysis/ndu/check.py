@@ -22,7 +22,7 @@ from floodmark.analysis.upsert_keys import removable
 from floodmark.catalog.types import BOOLEAN, Schema
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, ColumnRef, Expr, columns_of
+from floodmark.plan.expressions import AggCall, Attempt, ColumnRef, Expr, columns_of
 
 Columns = frozenset[str]
 NONE: Columns = frozenset()
@@ -171,8 +171,7 @@ class Check:
             for name in node.names:
                 called = [f for f in culprits((exprs[name],)) if f == "now()" or name in fresh]
                 if called and name in needed:
-                    outcome = is_hidden(name) and exprs[name].type == BOOLEAN
-                    cause = Cause.CONDITION if outcome else Cause.FUNCTION
+                    cause = Cause.CONDITION if _of_condition(name, exprs[name]) else Cause.FUNCTION
                     self._found(cause, node, (name,), called)
         reads = (columns_of(exprs[c]) for c in required if c in fresh)
         below = frozenset().union(*(columns_of(exprs[c]) for c in needed))
@@ -314,6 +313,12 @@ class Check:
         if not self.appends(node.input) and called and (self.strict or required & made):
             self._found(Cause.FUNCTION, node, node.outputs, called)
         self.hand(node.input, (required - made) | self._also(read), (needed - made) | read)
+
+
+def _of_condition(name: str, expr: Expr) -> bool:
+    """Tell whether a stored column holds what a condition gave, or the attempt at it."""
+    value = expr.operand if isinstance(expr, Attempt) else expr
+    return is_hidden(name) and value.type == BOOLEAN
 
 
 def _without_key(required: Columns, keys: Keys) -> Columns:

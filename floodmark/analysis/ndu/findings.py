@@ -17,7 +17,7 @@ from floodmark.catalog.functions.constants import constants
 from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Expr, columns_of
+from floodmark.plan.expressions import Attempt, Expr, columns_of
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
 
@@ -50,7 +50,8 @@ class Finding:
         if not isinstance(self.node, n.Project | n.MaterializeProject) or len(self.columns) != 1:
             return None
         (column,) = self.columns
-        return dict(self.node.columns).get(column) if is_hidden(column) else None
+        expr = dict(self.node.columns).get(column) if is_hidden(column) else None
+        return expr.operand if isinstance(expr, Attempt) else expr
 
     def text(self, plan: AnalysedPlan) -> str:
         """Return one sentence about it."""

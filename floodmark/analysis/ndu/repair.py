@@ -1,10 +1,11 @@
 """The repair: volatile expressions over rows that are updated are evaluated once and stored.
 
 A projection becomes a `MaterializeProject`; conditions, arguments and join conditions become
-columns of one below their operator. Over rows that are only added an argument becomes a column of
-a plain projection: what reads its input again keeps that input's rows, this column among them.
-What functions of users give is stored over any rows: an epoch that goes on after a crash uses what
-it had evaluated.
+columns of one below their operator. What guards them there is not known yet: what can fail is
+stored as an attempt, and fails where it is used. Over rows that are only added an argument becomes
+a column of a plain projection: what reads its input again keeps that input's rows, this column
+among them. What functions of users give is stored over any rows: an epoch that goes on after a
+crash uses what it had evaluated.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from floodmark.plan.expressions import (
     Call,
     ColumnRef,
     Expr,
+    Outcome,
+    attempt,
     columns_of,
 )
 
@@ -146,7 +149,7 @@ def _filter(node: n.Filter, wanted: Wanted) -> n.Node:
         return node
     parts = conjuncts(node.predicate)
     timed = tuple(p for p in parts if is_temporal(p))
-    rest = _all_of(tuple(p for p in parts if not is_temporal(p)))
+    rest = _all_of(tuple(p for p in parts if not is_temporal(p))) if timed else node.predicate
     below = _Pulled(node.input)
     outcome = below.column(rest)
     kept = n.Filter(below.node(stored=True), _all_of((*timed, outcome)), span=node.span)
@@ -264,17 +267,19 @@ class _Pulled:
         self._input = input_
         self._wanted = wanted
         self._taken = set(input_.names) if taken is None else taken
+        self._known: dict[int, str] = {}
         self.columns: list[tuple[str, Expr]] = []
 
-    def column(self, expr: Expr) -> ColumnRef:
-        """Return the column that holds the expression's value."""
-        for name, known in self.columns:
-            if known is expr:
-                return ColumnRef(expr.type, name)
-        name = hidden_name("__stored", self._taken)
-        self._taken.add(name)
-        self.columns.append((name, expr))
-        return ColumnRef(expr.type, name, span=expr.span)
+    def column(self, expr: Expr) -> Expr:
+        """Return the expression's value from a column that holds it, or why there is none."""
+        held = attempt(expr) if can_fail(expr) else expr
+        name = self._known.get(id(expr))
+        if name is None:
+            name = self._known[id(expr)] = hidden_name("__stored", self._taken)
+            self._taken.add(name)
+            self.columns.append((name, held))
+        column = ColumnRef(held.type, name, span=expr.span)
+        return column if held is expr else Outcome(expr.type, column, span=expr.span)
 
     def volatile(self, expr: Expr) -> Expr:
         """Return the expression, or the column that holds it where its value must be kept."""
