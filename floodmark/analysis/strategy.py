@@ -128,10 +128,8 @@ def derive(node: n.Node, modes: Modes) -> Strategy:
             why = "copies of a row on both sides decide"
             return Strategy(Computed.SCOPE, _recomputed("rows", names, why), names)
         case n.Session():
-            why = "a row can merge or split sessions"
-            return Strategy(
-                Computed.SCOPE, _recomputed("partitions", node.partition, why), node.partition
-            )
+            text = "touched sessions recomputed because a row can merge or split them"
+            return Strategy(Computed.SCOPE, text, node.partition)
         case n.TemporalFilter():
             return Strategy(Computed.DELTA, "exact delta, and the rows whose bound falls due")
         case n.MaterializeProject():

@@ -246,9 +246,16 @@ TIMES = (
     Planted(
         "a row exactly the gap later opens a session",
         f"{_OPERATORS}/session.py",
-        "- {before} > {gap}",
-        "- {before} >= {gap}",
+        "- {before} > {micros(node.gap)}",
+        "- {before} >= {micros(node.gap)}",
         on_spark("session_merges_and_splits"),
+    ),
+    Planted(
+        "a row joins a session that stays as it was",
+        f"{_OPERATORS}/session.py",
+        "bool_or({AFTER} IS NULL)",
+        "bool_and({AFTER} IS NULL)",
+        on_spark("session_far_from_a_change"),
     ),
     Planted(
         "a row at the watermark is late",

@@ -28,16 +28,26 @@ AFTER = "__after"
 _KEY = "__scope_"
 Scopes = Sequence[tuple[str, ...]]
 """The scope columns of each input; they meet by position. Without any, everything is touched."""
+Narrow = Callable[["DataFrame"], "DataFrame"]
+"""Chooses among the rows of the touched scopes; the changed rows are there once more, to show the
+places of changes: they have NULL in `__after`, and none is chosen."""
 Batch = Callable[[list["DataFrame"]], "DataFrame"]
 """The operator over inputs that all have `__after`: rows that differ in it never meet."""
 
 
 def delta(
-    node: n.Node, scopes: Scopes, batch: Batch, around: Evaluation, *, failing: bool = False
+    node: n.Node,
+    scopes: Scopes,
+    batch: Batch,
+    around: Evaluation,
+    *,
+    failing: bool = False,
+    narrow: Narrow | None = None,
 ) -> Rows | None:
     """Return the changes of a node: of the scopes that the changes of its inputs touch.
 
     With `failing` the batch form gives `__error`, too: a row that has it goes to the dead letters.
+    `narrow` leaves out rows of the scopes of its only input that no change concerns.
     """
     changes = [around.settled(child) for child in node.inputs]
     if all(frame is None for frame in changes):
@@ -48,6 +58,8 @@ def delta(
         _tagged(node, i, scope, keys, bounds, around)
         for i, (scope, bounds) in enumerate(zip(scopes, within, strict=True))
     ]
+    if narrow is not None and not around.inputs.fills:
+        inputs = [narrow(_with_places(node, inputs[0], changes[0]))]
     rows = batch(inputs)
     names = [quoted(c) for c in node.names]
     weight = f"CASE WHEN {AFTER} THEN 1 ELSE -1 END AS {WEIGHT}"
@@ -138,6 +150,14 @@ def _tagged(
         return empty(around.inputs.spark, child).selectExpr("*", f"TRUE AS {AFTER}")
     rows = reduce(lambda a, b: a.unionAll(b), parts)
     return _among(rows, keys, scope, around)
+
+
+def _with_places(node: n.Node, rows: DataFrame, changes: DataFrame | None) -> DataFrame:
+    """Return tagged rows, and the changed ones with NULL in `__after`."""
+    if changes is None:
+        return rows
+    names = [quoted(c) for c in node.inputs[0].names]
+    return rows.unionAll(changes.selectExpr(*names, f"CAST(NULL AS BOOLEAN) AS {AFTER}"))
 
 
 def _among(

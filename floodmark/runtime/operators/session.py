@@ -1,7 +1,10 @@
-"""Session: adds the session that holds a row; recomputed for the partitions that changed.
+"""Session: adds the session that holds a row; recomputed for the sessions that changes touch.
 
 A row at most `gap` after the one before it in its partition is in that one's session. Rows without
 a time are in none and are dropped.
+
+Rows before and after an epoch, taken together, fall into stretches without a gap. A session of
+either side lies within one of them, so those that no change is in stay as they are.
 """
 
 from __future__ import annotations
@@ -22,35 +25,57 @@ if TYPE_CHECKING:
 
 _TIME, _OPENS, _NUMBER = "__time", "__opens", "__number"
 """Microseconds; BOOLEAN: the row is the first of a session; the session's number."""
+_TOUCHED = "__touched"
 
 
 def delta(node: n.Session, around: Evaluation) -> Rows | None:
-    """Return the changes of the partitions that changed."""
+    """Return the changes of the sessions that changed."""
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], (AFTER,))
 
-    return scope.delta(node, [node.partition], compute, around)
+    def narrow(rows: DataFrame) -> DataFrame:
+        return _touched(node, rows)
+
+    return scope.delta(node, [node.partition], compute, around, narrow=narrow)
 
 
 def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> DataFrame:
     """Return the rows with their sessions; rows that differ in `apart` are never in one."""
     type_ = node.input.field(node.time).type
-    gap = micros(node.gap)
-    within = ", ".join(map(quoted, (*apart, *node.partition))) or "1"
-    kept = [quoted(name) for name in (*node.input.names, *apart)]
-    timed = frame.where(f"{quoted(node.time)} IS NOT NULL").selectExpr(
-        *kept, f"{to_micros(quoted(node.time), type_)} AS {_TIME}"
-    )
-    before = f"lag({_TIME}) OVER (PARTITION BY {within} ORDER BY {_TIME})"
-    opening = timed.selectExpr("*", f"coalesce({_TIME} - {before} > {gap}, TRUE) AS {_OPENS}")
-    number = f"count_if({_OPENS}) OVER (PARTITION BY {within} ORDER BY {_TIME})"
-    numbered = opening.selectExpr("*", f"{number} AS {_NUMBER}")
+    within = _within((*apart, *node.partition))
     each = f"OVER (PARTITION BY {within}, {_NUMBER})"
-    first, last = f"min({_TIME}) {each}", f"max({_TIME}) {each} + {gap}"
+    first, last = f"min({_TIME}) {each}", f"max({_TIME}) {each} + {micros(node.gap)}"
     bounds = [
         f"{from_micros(first, type_)} AS {quoted(node.start)}",
         f"{from_micros(last, type_)} AS {quoted(node.end)}",
     ]
     names = [quoted(name) for name in node.input.names]
+    numbered = _numbered(node, frame, within, (*node.input.names, *apart))
     return numbered.selectExpr(*names, *bounds, *map(quoted, apart))
+
+
+def _touched(node: n.Session, rows: DataFrame) -> DataFrame:
+    """Return the rows that no gap parts from a change, whichever side either is of."""
+    within = _within(node.partition)
+    kept = [*map(quoted, node.input.names), AFTER]
+    numbered = _numbered(node, rows, within, (*node.input.names, AFTER))
+    changed = f"bool_or({AFTER} IS NULL) OVER (PARTITION BY {within}, {_NUMBER}) AS {_TOUCHED}"
+    marked = numbered.selectExpr(*kept, changed)
+    return marked.where(f"{_TOUCHED} AND {AFTER} IS NOT NULL").selectExpr(*kept)
+
+
+def _numbered(node: n.Session, frame: DataFrame, within: str, names: tuple[str, ...]) -> DataFrame:
+    """Return the rows that have a time, with it and the number of their session in `within`."""
+    type_ = node.input.field(node.time).type
+    timed = frame.where(f"{quoted(node.time)} IS NOT NULL").selectExpr(
+        *map(quoted, names), f"{to_micros(quoted(node.time), type_)} AS {_TIME}"
+    )
+    before = f"lag({_TIME}) OVER (PARTITION BY {within} ORDER BY {_TIME})"
+    opens = f"coalesce({_TIME} - {before} > {micros(node.gap)}, TRUE) AS {_OPENS}"
+    number = f"count_if({_OPENS}) OVER (PARTITION BY {within} ORDER BY {_TIME})"
+    return timed.selectExpr("*", opens).selectExpr("*", f"{number} AS {_NUMBER}")
+
+
+def _within(names: tuple[str, ...]) -> str:
+    return ", ".join(map(quoted, names)) or "1"
