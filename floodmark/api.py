@@ -20,6 +20,7 @@ from floodmark.plan import nodes as n
 from floodmark.runtime import deployment, statements, suspension, system
 from floodmark.runtime.deployment import Deployed, Desired, Plan
 from floodmark.runtime.layout import beside
+from floodmark.runtime.logged import telling
 from floodmark.runtime.query import Reader
 from floodmark.runtime.replay import Replayed, replay
 from floodmark.runtime.results import Result, table_result
@@ -166,10 +167,14 @@ class Floodmark:
         E0379 where a table with rows that statements wrote would begin anew without them, unless
         `discard_rows`.
         """
-        with self.scheduler.held("applying the pipeline files"):
+        what = "change of the definitions"
+        with (
+            telling(what, self.scheduler) as begun,
+            self.scheduler.held("applying the pipeline files"),
+        ):
             plan = self.plan(pipelines)
             if plan.changes or deployment.defines_else(plan, self.deployed):
-                statements.apply_plan(plan, self.scheduler, discard_rows=discard_rows)
+                statements.apply_plan(plan, self.scheduler, begun, discard_rows=discard_rows)
         return plan
 
     def deploy(self, pipelines: Path) -> Plan:

@@ -234,7 +234,7 @@ class SqliteStore:
             return TransientError(
                 "E0520",
                 f"{self.name}: {self.path} is locked",
-                hint="the epoch stays open; run it again when the writer is done",
+                hint="wait until its writer is done; the next run goes on with an open epoch",
             )
         return unreachable(self.name, f"{self.path}: {error}")
 

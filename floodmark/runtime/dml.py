@@ -28,6 +28,7 @@ from floodmark.plan.lookups import check_written
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
+from floodmark.runtime.static_rows import check_static
 from floodmark.spark.types import quoted
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
@@ -51,9 +52,10 @@ class DmlRows:
 def plan_dml(statement: Dml, target: AnalysedObject, reader: Reader) -> DmlRows:
     """Return the rows of a statement as plans over the table's columns.
 
-    Raises E0231 to E0236 for what the table does not take.
+    Raises E0231 to E0237 for what the table does not take.
     """
     _check_target(statement, target)
+    check_static(target, reader, statement.table.span)
     if statement.returning:
         raise NotSupported(
             "E0362",

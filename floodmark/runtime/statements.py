@@ -13,6 +13,7 @@ from floodmark.errors import DataError, NotSupported, UserError
 from floodmark.runtime import deployment, dml
 from floodmark.runtime.deployment import Change, Deployed, Plan
 from floodmark.runtime.layout import tables_of
+from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
@@ -32,11 +33,11 @@ def run_ddl(statement: s.Definition | s.Drop, scheduler: Scheduler) -> Result:
     word = statement.sql.split()[0].upper()
     kind = _kind(statement)
     status = f"{word}_{kind}".replace(" ", "_")
-    with scheduler.held(f"{word} {kind}"):
+    with telling(f"{word} {kind}", scheduler) as begun, scheduler.held(f"{word} {kind}"):
         plan = deployment.plan_statement(statement, scheduler.deployed())
         if plan is None:
             return Result(status=status, notices=("nothing to do",))
-        apply_plan(plan, scheduler)
+        apply_plan(plan, scheduler, begun)
     return Result(status=status, notices=notices(plan.created, scheduler))
 
 
@@ -46,11 +47,13 @@ def _kind(statement: s.Definition | s.Drop) -> str:
     return kind_of(statement).value.upper()
 
 
-def apply_plan(plan: Plan, scheduler: Scheduler, *, discard_rows: bool = False) -> EpochSummary:
+def apply_plan(
+    plan: Plan, scheduler: Scheduler, begun: Begun, *, discard_rows: bool = False
+) -> EpochSummary:
     """Log a catalog version and run the epoch from which it is in force; the lease is held.
 
-    E0379 where a table would begin anew without the rows that statements wrote into it, unless
-    `discard_rows`; a source that begins anew has to be readable.
+    `begun` is told the version. E0379 where a table would begin anew without the rows that
+    statements wrote into it, unless `discard_rows`; a source that begins anew has to be readable.
     """
     before = scheduler.deployed().pipeline
     _ask_again(plan)
@@ -60,6 +63,7 @@ def apply_plan(plan: Plan, scheduler: Scheduler, *, discard_rows: bool = False) 
     version = scheduler.catalogs.append(
         epoch, deployment.statements_of(plan.catalog), scheduler.clock.now()
     )
+    begun.version = version.version
     summary = scheduler.run_once(version.version)
     for change in plan.changes:
         if change.action == "drop":
@@ -119,12 +123,14 @@ def _lost(change: Change, plan: Plan, scheduler: Scheduler) -> str | None:
 def run_dml(statement: Dml, scheduler: Scheduler, reader: Callable[[], Reader]) -> Result:
     """Change rows of a table in one epoch; `reader` is called when the lease is held."""
     word = type(statement).__name__.upper()
-    with scheduler.held(word):
+    with telling(word, scheduler) as begun, scheduler.held(word):
         target = _target(statement, scheduler.deployed())
         folder, taken = _write_rows(statement, target, scheduler, reader())
-        rows = _take_in(statement, target, folder, taken, scheduler)
+        rows, epoch = _take_in(statement, target, folder, taken, scheduler, begun)
     status = f"{word} {'0 ' if word == 'INSERT' else ''}{rows}"
-    return Result(rowcount=rows, status=status, notices=notices([target.key], scheduler))
+    events = scheduler.log.suspended().items()
+    failed = [key for key, event in events if event.epoch == epoch and key != target.key]
+    return Result(rowcount=rows, status=status, notices=notices([target.key, *failed], scheduler))
 
 
 def _target(statement: Dml, deployed: Deployed) -> AnalysedObject:
@@ -152,18 +158,27 @@ def _write_rows(
 
 
 def _take_in(
-    statement: Dml, target: AnalysedObject, folder: Path, taken: int, scheduler: Scheduler
-) -> int:
-    """Run the epoch that takes written rows in; return how many rows the statement changed."""
+    statement: Dml,
+    target: AnalysedObject,
+    folder: Path,
+    taken: int,
+    scheduler: Scheduler,
+    begun: Begun,
+) -> tuple[int, int | None]:
+    """Run the epoch that takes written rows in, if there are any.
+
+    Return how many rows the statement changed, and the epoch. `begun` is told the rows' files.
+    """
     files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]
     files = [f for f in files if f.rows]
     nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
     paths = [str(folder / f.path) for f in files]
     if not isinstance(statement, s.Delete):
         dml.check_rows(nulls | dml.nested_nulls(paths, target), target, statement.span)
-    rows = sum(f.rows for f in files)
+    rows, epoch = sum(f.rows for f in files), None
     if rows:
         entry = {"table": target.key, "paths": paths, "rows": rows, "start": taken}
-        scheduler.run_once(dml=[entry])
+        begun.paths = paths
+        epoch = scheduler.run_once(dml=[entry]).epoch
     moved = isinstance(statement, s.Update) and dml.moves_key(statement, target)
-    return rows // 2 if moved else rows
+    return rows // 2 if moved else rows, epoch

@@ -193,14 +193,44 @@ def test_what_cannot_be_asked_stops_what_asks(site: Site, names: Names) -> None:
         with names.locked(), pytest.raises(TransientError) as caught:
             fm.execute("INSERT INTO t VALUES (1, 1)")
         assert caught.value.code == "E0520"
+        epoch = fm.scheduler.log.head().sealed + 1
+        assert f"the INSERT is logged, as epoch {epoch}" in caught.value.message
+        assert "do not execute the INSERT again" in str(caught.value.hint)
+        with names.locked(), pytest.raises(TransientError, match="nothing of the DROP TABLE is"):
+            fm.execute("DROP TABLE many")
         fm.advance(now=NOW)
         assert _rows(fm, "SELECT * FROM u") == [(1, "a")]
         names.execute("ALTER TABLE dim RENAME TO other")
-        fm.execute("INSERT INTO t VALUES (2, 2)")
+        told = fm.execute("INSERT INTO t VALUES (2, 2)").notices
+        assert [notice.partition(":")[0] for notice in told] == ["u is suspended since epoch 3"]
         assert fm.scheduler.log.suspended()["u"].code == "E0490"
         with pytest.raises(UserError) as refused:
             fm.execute("INSERT INTO dim VALUES (3, 'c')")
         assert refused.value.code == "E0399"
+
+
+def test_a_static_table_changes_until_it_is_looked_up(site: Site) -> None:
+    site.define(
+        "CREATE TABLE t (pk INT PRIMARY KEY, k INT);",
+        "CREATE TABLE d (k INT, name VARCHAR) WITH (static = 'true');",
+        "CREATE MATERIALIZED VIEW v AS SELECT t.pk, d.name FROM t "
+        "JOIN d FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = d.k;",
+    )
+    with site.connect() as fm:
+        fm.execute("INSERT INTO d VALUES (1, 'a'), (2, 'b')")
+        fm.execute("UPDATE d SET name = 'c' WHERE k = 1")
+        fm.execute("INSERT INTO t VALUES (1, 1)")
+        for statement in (
+            "UPDATE d SET name = 'x'",
+            "DELETE FROM d",
+            "INSERT INTO d VALUES (1, 'z')",
+        ):
+            with pytest.raises(UserError) as refused:
+                fm.execute(statement)
+            assert refused.value.code == "E0237"
+        fm.execute("DELETE FROM t")
+        fm.execute("INSERT INTO d VALUES (1, 'z')")
+        assert _rows(fm, "SELECT * FROM v") == []
 
 
 def _outside(site: Site, path: str) -> None:

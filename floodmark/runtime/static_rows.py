@@ -1,0 +1,46 @@
+"""Tables `WITH (static = 'true')`: their rows change only while nothing has looked them up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.errors import BindError, Span
+from floodmark.plan import nodes as n
+from floodmark.runtime import layout
+from floodmark.runtime.query import Reader
+
+
+def check_static(target: AnalysedObject, reader: Reader, span: Span | None) -> None:
+    """Raise E0237 for a change of a static table in which rows that are there were looked up.
+
+    What was found for them is not stored: they would be taken back as they never were.
+    """
+    if not target.relation.static:
+        return
+    for name, left in _lookups(target.key, reader):
+        if _has_rows(left, reader):
+            raise BindError(
+                "E0237",
+                f"{target.name} promises never to change (static), and {name} has looked rows "
+                f"of {left} up in it",
+                span=span,
+                hint=f"drop {name}, change the table, and create {name} again; or create the table "
+                "without static: what is found is stored then, where that is needed",
+            )
+
+
+def _lookups(key: str, reader: Reader) -> Iterator[tuple[str, str]]:
+    """Yield who looks rows up in a table, with each object that the rows come from."""
+    for found in reader.pipeline.objects.values():
+        for node in () if found.plan is None else found.plan.nodes:
+            if isinstance(node, n.LookupJoin) and key in {s.object for s in n.scans(node.right)}:
+                yield from ((found.name, scan.object) for scan in n.scans(node.left))
+
+
+def _has_rows(key: str, reader: Reader) -> bool:
+    found, record = reader.pipeline[key], reader.cut.records.get(key)
+    versions = {} if record is None else record.versions
+    tables = {layout.current_table(found), layout.layer_table(found)} & versions.keys()
+    store = reader.tables.store
+    return any(f.rows for table in tables for f in store.open(table, versions[table]).files)
