@@ -191,7 +191,7 @@ def _project(node: n.Project, names: Mapping[str, str]) -> Description:
 
 def _join(node: n.Join | n.LookupJoin, names: Mapping[str, str], place: Place) -> Description:
     pairs = [f"{names[a]} = {names[b]}" for a, b in node.equi]
-    where = [] if node.residual is None else [to_text(node.residual, names)]
+    where = [to_text(node.residual, names, in_and=bool(pairs))] if node.residual else []
     if not pairs and not where:
         arguments = "cross" if node.kind is n.JoinKind.INNER else f"{node.kind.value} on true"
     else:

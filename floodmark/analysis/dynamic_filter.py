@@ -5,8 +5,8 @@ A change of that row concerns the left rows between its old and its new value.
 
 from __future__ import annotations
 
-from floodmark.analysis.can_fail import can_fail
 from floodmark.plan import nodes as n
+from floodmark.plan.can_fail import can_fail
 from floodmark.plan.expressions import Call, Cast, ColumnRef, Expr
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from floodmark.analysis.determinism import is_deterministic
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
+from floodmark.plan.conjunctions import conjuncts
+from floodmark.plan.expressions import Call, ColumnRef, Expr, Literal, columns_of
 
 Columns = frozenset[str]
 _MOST = 64
@@ -176,7 +177,7 @@ def _kept(side: Dependencies, node: n.Node, *, padded: bool) -> list[Dependency]
 def _equalities(predicate: Expr) -> list[Dependency]:
     """Return what the conjuncts `column = constant` and `column = column` settle."""
     out: list[Dependency] = []
-    for part in _conjuncts(predicate):
+    for part in conjuncts(predicate):
         match part:
             case (
                 Call(function="=", args=(ColumnRef(name=a), Literal()))
@@ -186,12 +187,6 @@ def _equalities(predicate: Expr) -> list[Dependency]:
             case Call(function="=", args=(ColumnRef(name=a), ColumnRef(name=b))):
                 out += [_one(a, b), _one(b, a)]
     return out
-
-
-def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    if isinstance(expr, BoolOp) and expr.op == "and":
-        return tuple(c for arg in expr.args for c in _conjuncts(arg))
-    return (expr,)
 
 
 def _of(rules: Iterable[Dependency], names: Columns) -> Dependencies:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from floodmark.catalog.types import Kind
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal
+from floodmark.plan.conjunctions import conjuncts
+from floodmark.plan.expressions import Call, ColumnRef, Expr, Literal
 
 _GREATER = {">": (0, 1), ">=": (0, 1), "<": (1, 0), "<=": (1, 0)}
 
@@ -28,7 +29,7 @@ def distances(node: n.Join) -> tuple[Distance, ...]:
     """
     if node.residual is None:
         return ()
-    found = (_distance(part) for part in _conjuncts(node.residual))
+    found = (_distance(part) for part in conjuncts(node.residual))
     left = set(node.left.names)
     apart = (d for d in found if d is not None and (d.column in left) != (d.other in left))
     return tuple(d for d in apart if not _padded(d.column in left, node.kind))
@@ -64,9 +65,3 @@ def _shifted(expr: Expr) -> tuple[str, n.Interval, int] | None:
             return column.name, by.value, 1 if op == "+" else -1
         case _:
             return None
-
-
-def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    if isinstance(expr, BoolOp) and expr.op == "and":
-        return tuple(c for arg in expr.args for c in _conjuncts(arg))
-    return (expr,)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.analysis import strategy
-from floodmark.analysis.can_fail import can_fail
 from floodmark.analysis.determinism import is_deterministic
 from floodmark.catalog.functions import aggregate_for
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
+from floodmark.plan.can_fail import can_fail
 from floodmark.plan.expressions import AggCall, ColumnRef
 from floodmark.plan.printing import shown
 

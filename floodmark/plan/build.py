@@ -33,7 +33,7 @@ class Builder:
 
     relations: Mapping[str, Relation]
     source: Span | None
-    ctes: dict[str, exp.Expression] = field(default_factory=dict)
+    ctes: dict[str, exp.CTE] = field(default_factory=dict)
     views: Mapping[str, n.Node] = field(default_factory=dict)
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
     positions: Positions = field(default_factory=Positions)
@@ -67,11 +67,13 @@ class Builder:
 
     def cte(self, name: str) -> n.Node | None:
         """Return the plan of a WITH query, or None where the name is none."""
-        query = self.ctes.get(name)
-        if query is None:
+        cte = self.ctes.get(name)
+        if cte is None:
             return None
         outer = {k: v for k, v in self.ctes.items() if k != name}
-        return replace(self, ctes=outer).query(query)
+        node = replace(self, ctes=outer).query(cte.this)
+        names = tuple(c.name for c in cte.args["alias"].columns)
+        return rename_columns(node, names, self.span(cte)) if names else node
 
     def query(self, query: exp.Expression) -> n.Node:
         """Return the plan of a query: visible columns first, named as the query names them."""
@@ -101,7 +103,7 @@ class Builder:
             raise self.refuse("E0338", "WITH RECURSIVE is not available", clause)
         ctes = dict(self.ctes)
         for cte in clause.expressions:
-            ctes[cte.alias] = _with_names(cte)
+            ctes[cte.alias] = cte
         return replace(self, ctes=ctes)
 
     def _ordered(self, node: n.Node, query: exp.Expression) -> n.Node:
@@ -218,17 +220,8 @@ def _row(item: exp.Expression) -> list[exp.Expression]:
     return list(item.expressions) if isinstance(item, exp.Tuple) else [item]
 
 
-def _with_names(cte: exp.CTE) -> exp.Expression:
-    """Return a CTE's query under the column names that the CTE gives it."""
-    alias = cte.args.get("alias")
-    columns = (alias.args.get("columns") if alias is not None else None) or ()
-    if not columns:
-        return cte.this
-    return exp.Subquery(this=cte.this, alias=alias)
-
-
 def rename_columns(node: n.Node, names: tuple[str, ...], span: Span | None) -> n.Node:
-    """Return the plan with other names for its first visible columns (`CREATE VIEW v(a, b)`)."""
+    """Return the plan with other names for its first visible columns (`CREATE VIEW v (a, b)`)."""
     shown = [f for f in node.schema if not is_hidden(f.name)]
     if len(names) > len(shown):
         raise BindError(

@@ -14,6 +14,7 @@ from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import SUBQUERY_COLUMN, AggregateCollector, bind_scalar
 from floodmark.plan.calls import bind_call
+from floodmark.plan.conjunctions import conjuncts
 from floodmark.plan.expressions import (
     BoolOp,
     Call,
@@ -25,7 +26,7 @@ from floodmark.plan.expressions import (
     transform,
 )
 from floodmark.plan.related_rows import Related, any_of, is_outer, joined, outward, rows_of, typed
-from floodmark.plan.relations import conjuncts, with_column
+from floodmark.plan.relations import with_column
 from floodmark.plan.scope import OUTER, Bound, OuterScope, QueryScope
 from floodmark.plan.subqueries import Subqueries
 

@@ -113,15 +113,17 @@ def type_text(type_: SqlType) -> str:
     return _SHORT_TYPES.get(type_.kind, str(type_))
 
 
-def to_text(expr: Expr, names: Names = _NO_NAMES) -> str:
+def to_text(expr: Expr, names: Names = _NO_NAMES, *, in_and: bool = False) -> str:
     """Return the SQL text of an expression, with parentheses only where they are needed.
+
+    `in_and` says that AND stands beside it.
 
     >>> from floodmark.catalog.types import BOOLEAN, INT
     >>> a, one = ColumnRef(INT, "a"), Literal(INT, 1)
     >>> to_text(Call(INT, "*", (Call(INT, "+", (a, one)), a)))
     '(a + 1) * a'
     """
-    return _Printer(names).text(expr)
+    return _Printer(names).text(expr, _AND if in_and else _OR)
 
 
 def aggregate_text(call: AggCall, names: Names = _NO_NAMES) -> str:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from floodmark.catalog.references import table_name
-from floodmark.catalog.types import BOOLEAN
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import bind_interval, bind_scalar
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, columns_of
+from floodmark.plan.conjunctions import all_of, conjuncts
+from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of
 from floodmark.plan.lookups import looked_up_table, lookup_join, only_looked_up, refuse_version
 from floodmark.plan.scope import Bound, Column, QueryScope, Source, fresh_name
 from floodmark.plan.table_functions import alone, beside, function_of
@@ -282,17 +282,7 @@ def join_on(
                 left, left_name = with_column(left, a)
                 right, right_name = with_column(right, b, avoid=frozenset(left.names))
                 equi.append((left_name, right_name))
-    residual = (
-        None if not rest else rest[0] if len(rest) == 1 else BoolOp(BOOLEAN, "and", tuple(rest))
-    )
-    return n.Join(left, right, kind, tuple(equi), residual, span=builder.span(place))
-
-
-def conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    """Return the parts of a conjunction."""
-    if isinstance(expr, BoolOp) and expr.op == "and":
-        return tuple(c for arg in expr.args for c in conjuncts(arg))
-    return (expr,)
+    return n.Join(left, right, kind, tuple(equi), all_of(rest), span=builder.span(place))
 
 
 def _sides(

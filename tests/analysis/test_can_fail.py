@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from floodmark.analysis.can_fail import can_fail
 from floodmark.catalog.types import (
     BIGINT,
     DOUBLE,
@@ -15,6 +14,7 @@ from floodmark.catalog.types import (
     numeric,
     struct_of,
 )
+from floodmark.plan.can_fail import can_fail
 from floodmark.plan.expressions import Cast, ColumnRef
 
 SMALL, LONG, FINE = numeric(18, 2), numeric(38, 0), numeric(38, 30)

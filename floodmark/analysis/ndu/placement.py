@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from floodmark.analysis.analyse import AnalysedPlan
-from floodmark.analysis.can_fail import can_fail
 from floodmark.analysis.injective import injective_column
 from floodmark.plan import nodes as n
+from floodmark.plan.can_fail import can_fail
 from floodmark.plan.expressions import Expr, columns_of
 
 

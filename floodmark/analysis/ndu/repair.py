@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from floodmark.analysis import strategy
 from floodmark.analysis.analyse import AnalysedPlan
-from floodmark.analysis.can_fail import can_fail
 from floodmark.analysis.determinism import is_deterministic
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.keep_keys import hidden_name
@@ -24,6 +23,7 @@ from floodmark.analysis.rebuild import with_inputs
 from floodmark.catalog.functions import Determinism
 from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
+from floodmark.plan.can_fail import can_fail
 from floodmark.plan.determinism import class_of
 from floodmark.plan.expressions import (
     AggCall,

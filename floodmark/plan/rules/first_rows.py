@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
+from floodmark.plan.conjunctions import conjuncts
 from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
 
 Columns = tuple[tuple[str, Expr], ...]
@@ -111,18 +112,12 @@ def _split(
     predicate: Expr, names: frozenset[str], *, ties: bool
 ) -> tuple[_Range | None, list[Expr]]:
     """Return the bound of the number, and the other conditions."""
-    parts = list(_conjuncts(predicate))
+    parts = list(conjuncts(predicate))
     for i, part in enumerate(parts):
         found = _range(part, names, ties=ties)
         if found is not None:
             return found, parts[:i] + parts[i + 1 :]
     return None, parts
-
-
-def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    if isinstance(expr, BoolOp) and expr.op == "and":
-        return tuple(c for arg in expr.args for c in _conjuncts(arg))
-    return (expr,)
 
 
 def _range(part: Expr, names: frozenset[str], *, ties: bool) -> _Range | None:

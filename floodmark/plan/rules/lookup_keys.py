@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
+from floodmark.plan.conjunctions import conjuncts
 from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal
-from floodmark.plan.relations import conjuncts, with_column
+from floodmark.plan.relations import with_column
 
 
 def lookup_keys(node: n.Node) -> n.Node:

@@ -1,19 +1,18 @@
-"""Moves simple conditions of a filter into and below the join under it.
+"""Moves conditions of a filter into and below the join under it.
 
 `FROM a, b WHERE a.k = b.k AND a.x > 3` becomes an equi join over a filtered `a`: a cross join
-could not be kept incremental by key. Only conditions that cannot fail move, so that no row is put
-aside for an error which its join would have spared it.
+could not be kept incremental by key. Only conditions that cannot fail move below, so that no row is
+put aside for an error which its join would have spared it. What an inner join's pairs must meet is
+a condition of that join: it may bound how long a row can still find a partner.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
-
-_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+from floodmark.plan.conjunctions import all_of, conjuncts, factored, is_deterministic, is_movable
+from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of
 
 
 def push_filters(node: n.Node) -> n.Node:
@@ -32,47 +31,39 @@ def _into_join(outer: n.Filter, join: n.Join) -> n.Node:
     to_left: list[Expr] = []
     to_right: list[Expr] = []
     equi: list[tuple[str, str]] = []
+    both: list[Expr] = []
     rest: list[Expr] = []
-    for part in _conjuncts(outer.predicate):
+    for part in factored(outer.predicate):
         pair = _equal_columns(part, left_names, right_names)
-        if not _simple(part):
+        read = columns_of(part)
+        if not read or not is_deterministic(part):
             rest.append(part)
-        elif columns_of(part) <= left_names:
+        elif read <= left_names and is_movable(part):
             to_left.append(part)
-        elif inner and columns_of(part) <= right_names:
+        elif inner and read <= right_names and is_movable(part):
             to_right.append(part)
         elif inner and pair is not None:
             equi.append(pair)
+        elif inner and not read <= left_names and not read <= right_names:
+            both.append(part)
         else:
             rest.append(part)
+    if len(rest) == len(conjuncts(outer.predicate)):
+        return outer
+    met = () if join.residual is None else conjuncts(join.residual)
     moved = replace(
         join,
-        left=push_filters(_filtered(join.left, to_left)),
-        right=push_filters(_filtered(join.right, to_right)),
+        left=push_filters(_filtered(join.left, to_left, outer)),
+        right=push_filters(_filtered(join.right, to_right, outer)),
         equi=(*join.equi, *equi),
+        residual=all_of((*met, *both)),
     )
-    return _filtered(moved, rest)
+    return _filtered(moved, rest, outer)
 
 
-def _filtered(node: n.Node, parts: list[Expr]) -> n.Node:
-    if not parts:
-        return node
-    predicate = parts[0] if len(parts) == 1 else BoolOp(BOOLEAN, "and", tuple(parts))
-    return n.Filter(node, predicate)
-
-
-def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    if isinstance(expr, BoolOp) and expr.op == "and":
-        return tuple(c for arg in expr.args for c in _conjuncts(arg))
-    return (expr,)
-
-
-def _simple(expr: Expr) -> bool:
-    return (
-        isinstance(expr, Call)
-        and expr.function in _COMPARISONS
-        and all(isinstance(arg, ColumnRef | Literal) for arg in expr.args)
-    )
+def _filtered(node: n.Node, parts: list[Expr], outer: n.Filter) -> n.Node:
+    predicate = all_of(parts)
+    return node if predicate is None else n.Filter(node, predicate, span=outer.span)
 
 
 def _equal_columns(
