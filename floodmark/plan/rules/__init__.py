@@ -9,10 +9,10 @@ from floodmark.plan.rules.first_rows import first_rows, unordered_below
 from floodmark.plan.rules.lookup_keys import lookup_keys
 from floodmark.plan.rules.order_joins import order_joins
 from floodmark.plan.rules.push_filters import push_filters
-from floodmark.plan.rules.unread_times import drop_unread_times
+from floodmark.plan.rules.unread_columns import drop_unread
 
 Rule = Callable[[Node], Node]
 
 RULES: tuple[Rule, ...] = (
-    drop_unread_times, push_filters, order_joins, lookup_keys, first_rows, unordered_below
+    drop_unread, push_filters, order_joins, lookup_keys, first_rows, unordered_below
 )  # fmt: skip

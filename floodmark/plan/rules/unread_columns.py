@@ -1,0 +1,103 @@
+"""Drops columns that are computed and that nothing above reads.
+
+Spark drops them, too, and what their errors would say. So a view, its query on its own and the
+reference all leave them out: `SELECT a FROM (SELECT a, 1 / b AS c FROM t) s` divides nothing.
+Columns that are only passed on stay: they cost nothing, and keys are among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from floodmark.catalog.types import BIGINT
+from floodmark.changelog import is_hidden
+from floodmark.plan import nodes as n
+from floodmark.plan.expressions import AggCall, ColumnRef, Expr, columns_of
+
+Columns = frozenset[str]
+
+
+def drop_unread(node: n.Node) -> n.Node:
+    """Return the plan without such columns; those of the plan itself stay."""
+    return _read(node, frozenset(node.names))
+
+
+def _read(node: n.Node, above: Columns) -> n.Node:
+    """Return a node of which only the columns `above` are read, and what it reads itself."""
+    match node:
+        case n.Project():
+            return _project(node, above)
+        case n.Filter():
+            return _over(node, above | columns_of(node.predicate))
+        case n.Join() | n.LookupJoin():
+            tested = frozenset() if node.residual is None else columns_of(node.residual)
+            return _over(node, above | tested | {c for pair in node.equi for c in pair})
+        case n.Aggregate():
+            return _aggregate(node, above)
+        case n.OverWindow():
+            return _windows(node, above)
+        case n.TopN() if node.order or node.limit is None:
+            return _over(node, above | {*node.group, *(k.column for k in node.order)})
+        case n.ProjectSet():
+            return _over(node, above | columns_of(node.call))
+        case n.Tumble() | n.Hop():
+            return _over(node, above | {node.time})
+        case n.Session():
+            return _over(node, above | {node.time, *node.partition})
+        case n.UnionAll():
+            return _union(node, above)
+        case _:
+            # Rows are compared whole, or ordered by all that people see.
+            return node.with_inputs([_read(c, frozenset(c.names)) for c in node.inputs])
+
+
+def _over(node: n.Node, used: Columns) -> n.Node:
+    return node.with_inputs([_read(child, used) for child in node.inputs])
+
+
+def _project(node: n.Project, above: Columns) -> n.Node:
+    used = (columns_of(e) for c, e in node.columns if c in above)
+    below = _read(node.input, frozenset[str]().union(*used))
+    passed = frozenset(below.names)
+
+    def stays(name: str, expr: Expr) -> bool:
+        return name in above or (isinstance(expr, ColumnRef) and expr.name in passed)
+
+    columns = tuple((c, e) for c, e in node.columns if stays(c, e))
+    return replace(node, input=below, columns=columns)
+
+
+def _aggregate(node: n.Aggregate, above: Columns) -> n.Node:
+    calls = tuple((c, call) for c, call in node.aggregates if c in above)
+    if not calls and not node.group:
+        # Without groups there is one row all the same.
+        calls = ((node.aggregates[0][0], AggCall("count", (), BIGINT)),)
+    used = (columns_of(e) for _, call in calls for e in call.children)
+    kept = replace(node, aggregates=calls)
+    return _over(kept, frozenset(node.group).union(*used))
+
+
+def _windows(node: n.OverWindow, above: Columns) -> n.Node:
+    calls = tuple((c, call) for c, call in node.calls if c in above)
+    if not calls:
+        return _read(node.input, above)
+    exprs = (e for _, call in calls for e in (*call.args, *filter(None, (call.filter,))))
+    used = above | {*node.partition, *(k.column for k in node.order)}
+    return _over(replace(node, calls=calls), used.union(*map(columns_of, exprs)))
+
+
+def _union(node: n.UnionAll, above: Columns) -> n.Node:
+    """Return a union of what is read; the columns of its branches stay the same."""
+    branches = tuple(_only(branch, above) for branch in node.branches)
+    return replace(node, branches=branches)
+
+
+def _only(branch: n.Node, above: Columns) -> n.Node:
+    kept = [f for f in branch.schema if f.name in above or is_hidden(f.name)]
+    names = frozenset(f.name for f in kept)
+    if len(kept) < len(branch.schema) and isinstance(branch, n.Project):
+        branch = replace(branch, columns=tuple((c, e) for c, e in branch.columns if c in names))
+    elif len(kept) < len(branch.schema):
+        columns = tuple((f.name, ColumnRef(f.type, f.name)) for f in kept)
+        branch = n.Project(branch, columns)
+    return _read(branch, names)
