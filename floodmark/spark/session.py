@@ -6,6 +6,7 @@ views and no confs are set on them, because threads share them.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import threading
@@ -56,6 +57,8 @@ class Sessions:
         self._release = release
         self._ingest: SparkSession | None = None
         self._lock = threading.Lock()
+        # A session that nobody ended is ended when Python is half gone, where gRPC waits for ever.
+        atexit.register(self.close)
 
     @property
     def ingest(self) -> SparkSession:
@@ -83,7 +86,11 @@ class Sessions:
             raise translate(error) from error
 
     def close(self) -> None:
-        """End the sessions; the server stays. A dead server is no error here."""
+        """End the sessions; the server stays. A dead server is no error here.
+
+        Happens by itself at the end of the process.
+        """
+        atexit.unregister(self.close)
         with ExitStack() as ends:
             # Without the release, the watchdog of the server waits for this process to end.
             ends.callback(self._release)
