@@ -34,6 +34,7 @@ _TYPES = {
     Kind.TIMESTAMP: "TIMESTAMP",
     Kind.NUMERIC: "DECIMAL(38,10)",
     Kind.DOUBLE: "DOUBLE",
+    Kind.INTERVAL: "INTERVAL",
 }
 _JOINS = {
     n.JoinKind.INNER: "JOIN",
@@ -88,10 +89,34 @@ def render(node: n.Node, inputs: Mapping[str, Sequence[Row]]) -> str:
             return _hop(node, render(node.input, inputs))
         case n.Session():
             return _session(node, render(node.input, inputs))
+        case n.ProjectSet():
+            return _unrolled(node, render(node.input, inputs))
         case n.SetOperation():
             return _set_operation(node, *(render(side, inputs) for side in node.inputs))
         case _:
             raise AssertionError(f"no DuckDB form of {type(node).__name__}")
+
+
+def _unrolled(node: n.ProjectSet, below: str) -> str:
+    call, (name,) = node.call, node.outputs
+    assert isinstance(call, Call)
+    if call.function == "generate_series":
+        # DuckDB takes no NULL, and a step of 0 for nothing.
+        text = ", ".join(expression(arg) for arg in call.args)
+        known = " AND ".join(f"{expression(arg)} IS NOT NULL" for arg in call.args)
+        elements = f"CASE WHEN {known} THEN generate_series({text})::INTEGER[] END"
+    else:
+        elements = expression(call.args[0])
+    listed = f"SELECT *, {elements} AS __xs FROM ({below})"
+    ordinals = "unnest(generate_series(1, len(__xs)))"
+    numbered = f"SELECT *, {ordinals} AS {quoted(node.ordinal)} FROM ({listed})"
+    shown = f"SELECT * EXCLUDE (__xs), __xs[{quoted(node.ordinal)}] AS {quoted(name)}"
+    out = f"{shown} FROM ({numbered})"
+    if node.outer:
+        none = f"SELECT *, 0 AS {quoted(node.ordinal)} FROM ({listed})"
+        empty = f"{shown} FROM ({none}) WHERE coalesce(len(__xs), 0) = 0"
+        out = f"{out} UNION ALL BY NAME {empty}"
+    return out
 
 
 def _hop(node: n.Hop, below: str) -> str:
@@ -144,7 +169,7 @@ def _aggregate(node: n.Aggregate | n.CloseAggregate, below: str) -> str:
 def aggregate(call: AggCall, ties: Sequence[str]) -> str:
     """Return an aggregate call; where the order matters, `ties` follow what it asks for."""
     inside = ", ".join(map(expression, call.args)) or "*"
-    if call.function in ("first_value", "last_value"):
+    if call.function in ("first_value", "last_value", "array_agg"):
         asked = [
             f"{expression(e)} {'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
             for e, down, first in call.order_by
@@ -203,7 +228,16 @@ def _call(expr: Call) -> str:
             return f"({parts[0]} IS NOT NULL)"
         case "/":
             return f"({parts[0]} // {parts[1]})"
+        case "least" | "greatest" | "coalesce":
+            return f"{expr.function}({', '.join(parts)})"
+        case "array":
+            return f"[{', '.join(parts)}]"
+        case "not":
+            return f"(NOT {parts[0]})"
+        case "single_row":
+            raise NotInDuckDB("a subquery with two rows")
         case _:
+            assert len(parts) == 2, expr.function
             return f"({parts[0]} {expr.function} {parts[1]})"
 
 
@@ -227,6 +261,8 @@ def literal(value: Any) -> str:
             return "NULL"
         case bool() | int() | float():
             return f"({value})"
+        case (0, 0, int(micros)):
+            return f"'{micros} microseconds'"
         case datetime():
             return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
         case _:

@@ -12,19 +12,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
-from plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, integers, keyed_changes
+from nested_strategies import called, integers
+from plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, keyed_changes
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.ndu import DeterminismMode, Root, resolve
 from floodmark.catalog.functions import ORDERED_SETS, Determinism
 from floodmark.catalog.functions.user import UserFunction
-from floodmark.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, UUID, VARCHAR, Field
+from floodmark.catalog.functions.volatile import CLOCK
+from floodmark.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMPTZ, UUID, VARCHAR, Field
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Call, Case, Cast, ColumnRef, Expr, Literal, Volatile
+from floodmark.plan.expressions import Call, Case, Cast, ColumnRef, Expr, Literal, Now, Volatile
 from floodmark.plan.user_functions import user_call
+from floodmark.reference.interpreter import reads_time
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
 from floodmark.sql.parse import parse_statement
@@ -36,6 +39,7 @@ LOOSE_OBJECTS = (
     *OBJECTS,
     ReferenceObject("m", ObjectKind.TABLE, _M, ("k",), merge=MergeRules(("k",))),
 )
+_TYPES = {"random": DOUBLE, "gen_random_uuid": UUID, CLOCK: TIMESTAMPTZ}
 _STATEMENT = parse_statement("SELECT 1")
 MOOD = [0]
 """What `moody` depends on beside its argument."""
@@ -81,11 +85,14 @@ class LooseBuilder(Builder):
         drawn = super().project(below)
         assert isinstance(drawn, n.Project)
         extra: tuple[tuple[str, Expr], ...] = ()
-        match self.pick(["number", "id", "cast", "none"]):
+        match self.pick(["number", "id", "time", "cast", "none"]):
             case "number":
                 extra = ((self.fresh("r"), self.loose(below)),)
             case "id":
                 extra = ((self.fresh("u"), self.call("gen_random_uuid")),)
+            case "time":
+                clock = self.pick([Now(TIMESTAMPTZ), self.call(CLOCK)])
+                extra = ((self.fresh("x"), self.minute(clock)),)
             case "cast":
                 found = self.pick(below.schema)
                 if found.type in (INT, BIGINT):
@@ -97,8 +104,7 @@ class LooseBuilder(Builder):
     def call(self, below: Any) -> Any:  # type: ignore[override]
         """Return a volatile call for a name, else an aggregate call over a node's columns."""
         if isinstance(below, str):
-            type_ = UUID if below == "gen_random_uuid" else DOUBLE
-            return Volatile(type_, below, (), next(self.names))
+            return Volatile(_TYPES[below], below, (), next(self.names))
         drawn = super().call(below)
         if self.draw(st.integers(0, 3)) == 0 and drawn.args[0].type == INT:
             value = self.loose(below)
@@ -107,6 +113,10 @@ class LooseBuilder(Builder):
                 order = tuple((value, *flags) for _, *flags in order)
             return replace(drawn, args=(value, *drawn.args[1:]), order_by=order)
         return drawn
+
+    def minute(self, time: Expr) -> Expr:
+        """Return the minute of a time, as a whole number."""
+        return Cast(INT, called("extract", Literal(VARCHAR, "minute"), time))
 
     def comparison(self, below: n.Node) -> Expr:
         loose = self.draw(st.integers(0, 3)) == 0
@@ -149,6 +159,13 @@ def settled(root: n.Node, mode: DeterminismMode) -> AnalysedPlan | None:
         return resolve(plan, Root(plan[root].stream_key, stores=True), mode, _STATEMENT).plan
     except NotSupported:
         return None
+
+
+def is_cut_dependent(plan: AnalysedPlan) -> bool:
+    """Tell whether the rows depend on where epochs end: what was evaluated once, then, is kept."""
+    once = n.MaterializeProject | n.LookupJoin
+    exprs = (e for node in plan.nodes if isinstance(node, n.Project) for _, e in node.columns)
+    return any(isinstance(node, once) for node in plan.nodes) or any(map(reads_time, exprs))
 
 
 @st.composite

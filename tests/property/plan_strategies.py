@@ -12,10 +12,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
+from nested_strategies import (
+    apart,
+    called,
+    compared,
+    distinct,
+    integers,
+    spread,
+    unrolled,
+    written,
+)
 from ordered_strategies import over_window, top_n
 
 from floodmark.analysis.keep_keys import keep_keys
-from floodmark.catalog.functions import Operand, aggregate_for, function_for
+from floodmark.catalog.functions import Operand, aggregate_for
 from floodmark.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMP, Field
 from floodmark.changelog import ROW_ID, ChangelogMode, RowKind
 from floodmark.plan import nodes as n
@@ -50,7 +60,7 @@ OBJECTS: tuple[ReferenceObject, ...] = (
 
 KINDS = (
     "union", "set", "project", "filter", "join", "join", "aggregate", "aggregate", "tumble", "hop",
-    "session", "over", "top",
+    "session", "over", "top", "unroll", "value", "written", "distinct",
 )  # fmt: skip
 SUMS = ("count", "sum", "avg", "min", "max")
 ORDERED = ("first_value", "last_value")
@@ -82,6 +92,8 @@ class Builder:
             return self.union(depth - 1, counts=kind == "set")
         if kind == "join":
             return self.join(depth - 1)
+        if kind == "written":
+            return written(self)
         below = self.node(depth - 1)
         match kind:
             case "project":
@@ -98,6 +110,12 @@ class Builder:
                 return over_window(self, below)
             case "top":
                 return top_n(self, below)
+            case "unroll":
+                return unrolled(self, below)
+            case "value":
+                return compared(self, below, self.node(min(depth - 1, 1)))
+            case "distinct":
+                return distinct(self, below)
             case _:
                 return self.session(below)
 
@@ -122,7 +140,7 @@ class Builder:
                 return Case(column.type, (when,), Literal(column.type, 0))
             case op:
                 small = Literal(column.type, self.pick([0, 1, 2] if op == "/" else [1, 2]))
-                return call(op, column, small)
+                return called(op, column, small)
 
     def column(self, below: n.Node) -> ColumnRef:
         found = self.pick(numbers(below))
@@ -168,6 +186,8 @@ class Builder:
         count = self.pick([0, 1, 1, 1, 2, 2])
         equi = tuple({(a.name, b.name): None for a, b in (self.pick(pairs) for _ in range(count))})
         residual = self.residual(left, right) if self.pick([True, False, False]) else None
+        if residual is None and self.draw(st.booleans()):
+            residual = apart(self, left, right)
         return n.Join(left, right, self.pick(list(n.JoinKind)), equi, residual)
 
     def residual(self, left: n.Node, right: n.Node) -> Expr | None:
@@ -181,7 +201,7 @@ class Builder:
         a, b = ColumnRef(mine.type, mine.name), ColumnRef(theirs.type, theirs.name)
         match self.pick(["<", "<>", "/", "left"]):
             case "/":
-                return Call(BOOLEAN, ">=", (call("/", a, b), Literal(mine.type, 1)))
+                return Call(BOOLEAN, ">=", (called("/", a, b), Literal(mine.type, 1)))
             case "left":
                 return self.comparison(left)
             case op:
@@ -191,13 +211,15 @@ class Builder:
         group = self.draw(st.lists(st.sampled_from(below.names), max_size=2, unique=True))
         calls = [(self.fresh(), AggCall("count", (), BIGINT))]
         if numbers(below):
-            calls += [(self.fresh(), self.call(below)) for _ in range(self.pick([0, 1, 2]))]
+            calls += [(self.fresh(), self.call(below)) for _ in range(self.pick([1, 2, 0, 2]))]
         return n.Aggregate(below, tuple(group), tuple(calls))
 
     def call(self, below: n.Node) -> AggCall:
         column = self.column(below)
-        name = self.pick([*SUMS, *ORDERED, *SUMS, *ORDERED, "percentile"])
-        if name == "percentile":
+        name = self.pick([*SUMS, *ORDERED, *SUMS, *ORDERED, "percentile", "spread"])
+        if name == "spread" and integers(below):
+            return spread(self, below)
+        if name in ("percentile", "spread"):
             return self.percentile(below, column)
         operand = Operand("", column.type)
         result = aggregate_for(name, (column.type,)).result_type([operand])
@@ -245,21 +267,9 @@ class Builder:
         return n.Session(below, self.pick(times), gap, tuple(by), start=start, end=end)
 
 
-def call(op: str, left: Expr, right: Expr) -> Call:
-    """Return the call of a binary operator with its registered type."""
-    operands = [Operand("", left.type), Operand("", right.type)]
-    result = function_for(op, (left.type, right.type)).result_type(operands)
-    return Call(result, op, (left, right))
-
-
 def numbers(node: n.Node) -> list[Field]:
     """Return the whole-number columns of a node."""
     return [f for f in node.schema if f.type in (INT, BIGINT)]
-
-
-def integers(node: n.Node) -> list[Field]:
-    """Return the columns of type INT."""
-    return [f for f in node.schema if f.type == INT]
 
 
 @st.composite
