@@ -14,10 +14,11 @@ from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Expr, UserCall, walk
+from floodmark.plan.expressions import Expr, UserCall, columns_of, walk
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
 
+PAIRED = "join the rows in a view, with that as a column, and LEFT JOIN the pairs that it finds"
 _SINK_TYPES = ("append-only", "upsert")
 
 
@@ -60,6 +61,8 @@ def check_supported(plan: AnalysedPlan, *, refreshes: bool = False) -> None:
 def _remedy(node: n.Node) -> str:
     if isinstance(node, n.LookupJoin) and node.residual is not None and is_volatile(node.residual):
         return "compute it in a view below, as a column, and compare that; or make the join inner"
+    if isinstance(node, n.Pairing) and unpaired(node) is not None:
+        return PAIRED
     alone = "a SELECT on its own can use it: floodmark sql"
     if any(reads_now(e) for e in expressions_of(node)):
         return f"{alone}; a materialized view WITH (refresh = 'full') recomputes it in each epoch"
@@ -100,16 +103,33 @@ def _reason(node: n.Node) -> str | None:
             return None
         case n.Tumble() | n.Hop() | n.Session():
             return None
-        case n.Aggregate() | n.CloseAggregate() | n.Join():
+        case n.Aggregate() | n.CloseAggregate():
             return None
-        case n.LookupJoin():
-            return None if rereadable(node.right) else "a lookup in a query that nothing stores"
+        case n.LookupJoin() if not rereadable(node.right):
+            return "a lookup in a query that nothing stores"
+        case n.Pairing():
+            return unpaired(node)
         case n.OverWindow():
             return unlisted(node)
         case n.TopN():
             return None
         case _:
             return type(node).__name__
+
+
+def unpaired(node: n.Pairing) -> str | None:
+    """Return what Spark cannot ask of a pair: it asks for one row at a time, or above the join."""
+    if node.residual is None:
+        return None
+    if is_volatile(node.residual):
+        return "a volatile condition of an outer join that reads both sides"
+    calls = (part for part in walk(node.residual) if isinstance(part, UserCall))
+    sides = [set(side.names) for side in node.inputs]
+    if node.kind is not n.JoinKind.INNER and any(
+        all(columns_of(call) & side for side in sides) for call in calls
+    ):
+        return "a condition of an outer join in which a function of yours takes both sides"
+    return None
 
 
 def unlisted(node: n.OverWindow) -> str | None:

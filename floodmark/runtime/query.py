@@ -11,8 +11,9 @@ from sqlglot import exp
 
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.keep_keys import keep_keys
+from floodmark.analysis.ndu.repair import conditions_lifted
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
-from floodmark.analysis.supported import unlisted
+from floodmark.analysis.supported import PAIRED, unlisted, unpaired
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
@@ -80,6 +81,7 @@ class Reader:
         node = build_query(query, self.relations, source, views=self._views, functions=functions)
         for rule in RULES:
             node = rule(node)
+        node = conditions_lifted(node)
         check_batch(node)
         if any(isinstance(part, n.OverWindow) or _is_ordered(part) for part in n.walk(node)):
             # The stream key says which of two rows comes first that nothing else tells apart.
@@ -204,12 +206,14 @@ def check_batch(node: n.Node) -> None:
         what = None if isinstance(part, dispatch.BATCH) else type(part).__name__
         if isinstance(part, n.OverWindow):
             what = unlisted(part)
+        if isinstance(part, n.Pairing):
+            what = unpaired(part)
         if what is not None:
             raise NotSupported(
                 "E0355",
                 f"{what} is not available in a query yet",
                 span=part.span,
-                hint="docs/sql.md lists what runs",
+                hint=PAIRED if isinstance(part, n.Pairing) else "docs/sql.md lists what runs",
             )
 
 

@@ -58,6 +58,20 @@ def repair_top(plan: AnalysedPlan) -> n.Node:
     return _top(plan, plan.root)
 
 
+def conditions_lifted(node: n.Node) -> n.Node:
+    """Return a query on its own with volatile conditions of joins where a view evaluates them."""
+    node = node.with_inputs([conditions_lifted(child) for child in node.inputs])
+    match node:
+        case n.LookupJoin():
+            return _lookup(node, stored=False)
+        case n.Join(residual=Expr() as residual) if is_volatile(residual):
+            if node.kind is n.JoinKind.INNER:
+                return _above(node, residual)
+            return _outer_join(node, (False, False), is_volatile)
+        case _:
+            return node
+
+
 def _top(plan: AnalysedPlan, node: n.Node) -> n.Node:
     if not isinstance(node, n.Project | n.Filter) or plan[node.input].append_only:
         return node

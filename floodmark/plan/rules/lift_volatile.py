@@ -1,7 +1,8 @@
 """Gives every volatile call of a query on its own a projection, so that it is drawn once per row.
 
 A printed expression stands in several places: its value, its error, both ends of BETWEEN. Spark
-draws anew in each, but never copies a column that draws.
+draws anew in each, but never copies a column that draws. Windows and orders read columns, and
+conditions of joins are lifted as those of views are: nothing is drawn there.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from floodmark.catalog.types import BIGINT, Field
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, ColumnRef, Expr, Volatile, transform, walk
+from floodmark.plan.expressions import AggCall, ColumnRef, Expr, Literal, Volatile, transform, walk
 
-_PREFIX = "__drawn"
+_PREFIX, _BRANCH = "__drawn", "__branch"
 
 
 def lift_volatile(node: n.Node) -> n.Node:
@@ -27,15 +29,34 @@ def lift_volatile(node: n.Node) -> n.Node:
             drawn = _drawn([node.predicate])
             if not drawn:
                 return node
-            kept = n.Filter(_below(node.input, drawn), _replaced(node.predicate, drawn))
-            return n.Project(kept, _passed(node.input))
+            predicate = _replaced(node.predicate, drawn)
+            return _same(node, n.Filter(_below(node.input, drawn), predicate))
         case n.Aggregate():
             drawn = _drawn(e for _, call in node.aggregates for e in call.children)
             calls = tuple((name, _replaced_call(call, drawn)) for name, call in node.aggregates)
             below = _below(node.input, drawn)
             return replace(node, input=below, aggregates=calls) if drawn else node
+        case n.ProjectSet():
+            drawn = _drawn([node.call])
+            if not drawn:
+                return node
+            call = _replaced(node.call, drawn)
+            return _same(node, replace(node, input=_below(node.input, drawn), call=call))
+        case n.Values() if any(_drawn(row) for row in node.rows):
+            return _same(node, n.UnionAll(tuple(_row(node, row) for row in node.rows), _BRANCH))
         case _:
             return node
+
+
+def _row(node: n.Values, row: tuple[Expr, ...]) -> n.Node:
+    """Return one of the rows, computed above a row that says nothing."""
+    one = n.Values(((Literal(BIGINT, 0),),), (Field(_BRANCH, BIGINT, nullable=False),))
+    return lift_volatile(n.Project(one, tuple(zip(node.names, row, strict=True))))
+
+
+def _same(node: n.Node, lifted: n.Node) -> n.Node:
+    """Return a lifted node with the columns that it had before."""
+    return n.Project(lifted, _passed(node))
 
 
 def _drawn(exprs: Iterable[Expr]) -> dict[Volatile, ColumnRef]:

@@ -17,7 +17,7 @@ from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import columns_of
 from floodmark.runtime.operators.keyed import hinted
-from floodmark.runtime.operators.project import raising
+from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, error_struct, flipped, weighted
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
@@ -106,16 +106,25 @@ def batch(
     """
     how = _HOW[node.kind]
     semi, anti = node.kind is n.JoinKind.SEMI, node.kind is n.JoinKind.ANTI
-    condition = _holds(node, now, strict=strict) if strict or semi else _condition(node, now)
+    condition = _holds(node, now) if semi else _condition(node, now)
     if condition is None:
         return left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
-    failing = None if strict else failing_residual(node, now)
+    failing = failing_residual(node, now)
     names = [quoted(c) for c in node.names]
-    if failing is None or semi or anti:
+    if failing is None or ((semi or anti) and not strict):
         return left.join(right, condition, how).selectExpr(*names)
+    assert failing.error is not None
+    # Spark does not move what is not deterministic below the join, to rows without a match.
+    refuses = f"({failing.error}) IS NOT NULL AND spark_partition_id() >= 0"
+    stop = f"CASE WHEN {refuses} THEN {raised(failing.error)} ELSE FALSE END"
+    if semi or anti:
+        kept = left.join(right, condition, how).selectExpr(*names)
+        stopping = left.join(right, _refuses(node, failing), "inner").where(stop)
+        return kept.unionAll(stopping.selectExpr(*names))
     joined = flagged(left, LEFT).join(flagged(right, RIGHT), condition, how)
-    refused = f"{LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL"
-    return joined.where(f"NOT coalesce({refused}, false)").selectExpr(*names)
+    refused = f"coalesce({LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL, FALSE)"
+    accepted = f"CASE WHEN {refused} THEN {stop} ELSE TRUE END" if strict else f"NOT {refused}"
+    return joined.where(accepted).selectExpr(*names)
 
 
 def condition_of(node: n.Pairing, now: int, *more: str) -> str:
@@ -135,14 +144,14 @@ def _condition(node: n.Pairing, now: int) -> Column | None:
     return F.expr(text) if text else None
 
 
-def _holds(node: n.Pairing, now: int, *, strict: bool = False) -> Column | None:
-    """Return the condition for a pair to be TRUE; one that is refused is NULL, or raises."""
+def _holds(node: n.Pairing, now: int) -> Column | None:
+    """Return the condition for a pair to be TRUE; one that is refused is NULL."""
     from pyspark.sql import functions as F
 
     parts = _equal(node)
     if node.residual is not None:
         found = compile_expr(node.residual, now)
-        parts.append(f"({raising(found) if strict else found.value})")
+        parts.append(f"({found.value})")
     return F.expr(" AND ".join(parts)) if parts else None
 
 
