@@ -13,7 +13,6 @@ from floodmark.analysis.explain import Explanation
 from floodmark.analysis.ndu import with_default
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.objects import Kind, key_of
 from floodmark.changelog import EPOCH, KIND
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
@@ -324,8 +323,7 @@ class Floodmark:
     def explain(self, name: str) -> Explanation:
         """Return the analysed plan of an object, or of a query."""
         deployed = self.deployed
-        objects = deployed.pipeline.objects
-        if name in objects or key_of(name, Kind.SINK) in objects:
+        if deployed.known(name) is not None:
             return explain_name(name, deployed)
         return explain_statement(self.settled(parse_statement(name)), deployed)
 

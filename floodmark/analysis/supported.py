@@ -36,10 +36,18 @@ def check_options(found: CatalogObject) -> None:
             continue
         raise NotSupported(
             "E0354",
-            f"the option {option.name} is not available yet",
+            f"the option {option.name} = '{option.value}' is not available",
             span=option.span,
-            hint="leave it out",
+            hint=f"leave it out: there is {_available(found.kind)}",
         )
+
+
+def _available(kind: Kind) -> str:
+    """Return the options of a view or sink, as a hint."""
+    modes = "determinism = 'strict' | 'flink' | 'ignore'"
+    if kind is Kind.SINK:
+        return f"type = {' | '.join(f'{t!r}' for t in _SINK_TYPES)}, {modes}"
+    return f"{modes}, refresh = 'full'"
 
 
 def check_supported(plan: AnalysedPlan, *, refreshes: bool = False) -> None:

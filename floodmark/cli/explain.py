@@ -57,15 +57,9 @@ def explain(
         from floodmark.runtime.show import explained
 
         found = explanation(connection, settings, what)
-        sizes = connection.sizes(what) if state and _is_deployed(connection, what) else ()
+        deployed = connection.deployed.known(what) is not None
+        sizes = connection.sizes(what) if state and deployed else ()
         typer.echo(explained(found, sizes, as_json=settings.json))
-
-
-def _is_deployed(connection: Floodmark, name: str) -> bool:
-    from floodmark.catalog.objects import Kind, key_of
-
-    known = connection.deployed.pipeline.objects
-    return name in known or key_of(name, Kind.SINK) in known
 
 
 def explanation(connection: Floodmark, settings: Settings, what: str) -> Explanation:
@@ -78,8 +72,8 @@ def explanation(connection: Floodmark, settings: Settings, what: str) -> Explana
     folder = settings.pipelines_if_any
     if folder is not None:
         planned = Deployed(deployed.version, connection.plan(folder).pipeline)
-    gone = what in deployed.catalog.objects and what not in planned.catalog.objects
+    gone = deployed.known(what) is not None and planned.known(what) is None
     known = deployed if gone else planned
-    if what in known.pipeline.objects or what.replace("_", "").replace(".", "").isalnum():
+    if known.known(what) is not None or what.replace("_", "").replace(".", "").isalnum():
         return explain_name(what, known)
     return explain_statement(connection.settled(parse_statement(what)), known)

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
@@ -37,6 +38,8 @@ _TYPES = (
 _OWN = ("store", "path", "table", "chunk", "busy_seconds")
 _MOST_VALUES = 30_000
 """So many values SQLite takes in one query, and some."""
+_SPELLINGS = 4
+"""The most texts that stand for a value of a key."""
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -103,11 +106,14 @@ class Lookup:
         seen: set[Key] = set()
         fits = [_fits(self._field(name).type) for name in by]
         keys = [key for key in keys if all(f(v) for f, v in zip(fits, key, strict=True))]
-        size = max(1, min(self.chunk, _MOST_VALUES // len(by)))
+        types = [self._field(name).type for name in by]
+        spelt = sum(t.kind in (Kind.UUID, Kind.DATE) for t in types)
+        size = max(1, min(self.chunk, _MOST_VALUES // (len(by) * _SPELLINGS**spelt)))
         for start in range(0, len(keys), size):
             chunk = keys[start : start + size]
             names = [f.name for f in self.spec.schema]
-            found = [self._typed(row) for row in self.store.ask(names, by, chunk)]
+            asked = [k for key in chunk for k in product(*map(_spellings, key, types))]
+            found = [self._typed(row) for row in self.store.ask(names, by, asked)]
             self._check_promised(found, seen)
             yield from self._numbered(found, by)
 
@@ -197,14 +203,15 @@ class SqliteStore:
 
     def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
         """Return the rows of the keys, by one query over a read-only connection."""
+        spelled = [k for key in keys for k in product(*map(_sqlite_values, key))]
         columns = ", ".join(map(_identifier, names))
         asked = ", ".join(map(_identifier, by))
         one = f"({', '.join('?' * len(by))})"
         query = (
             f"SELECT {columns} FROM {_identifier(self.table)} "
-            f"WHERE ({asked}) IN (VALUES {', '.join([one] * len(keys))})"
+            f"WHERE ({asked}) IN (VALUES {', '.join([one] * len(spelled))})"
         )
-        values = [_sqlite_value(value) for key in keys for value in key]
+        values = [value for key in spelled for value in key]
         try:
             with closing(self._connection()) as connection:
                 self._check_columns(connection, names)
@@ -302,8 +309,20 @@ def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _sqlite_value(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date) else value
+def _spellings(value: Any, type_: SqlType) -> tuple[Any, ...]:
+    """Return the texts that stand for a UUID as people keep it; of other types the value."""
+    if type_.kind is not Kind.UUID:
+        return (value,)
+    digits = value.replace("-", "")
+    return (value, value.upper(), digits, digits.upper())
+
+
+def _sqlite_values(value: Any) -> tuple[Any, ...]:
+    """Return what stands for a value in a SQLite file, which has no dates: texts."""
+    if not isinstance(value, date):
+        return (value,)
+    day = value.isoformat()
+    return (day, f"{day} 00:00:00", f"{day}T00:00:00", f"{day} 00:00:00.000000")
 
 
 def typed(value: Any, type_: SqlType) -> Any:

@@ -36,11 +36,19 @@ class Deployed:
 
     def find(self, name: str, span: Span | None = None) -> AnalysedObject:
         """Return an object by name: a relation, else a sink of that name; E0201 for neither."""
-        objects = self.pipeline.objects
-        found = objects.get(name) or objects.get(key_of(name, Kind.SINK))
+        found = self.known(name)
         if found is None:
-            raise unknown_object(name, objects, span)
+            raise unknown_object(name, self.pipeline.objects, span)
         return found
+
+    def known(self, name: str) -> AnalysedObject | None:
+        """Return an object by name, as it stands or folded to small letters as in SQL."""
+        objects = self.pipeline.objects
+        for spelt in (name, name.lower()):
+            found = objects.get(spelt) or objects.get(key_of(spelt, Kind.SINK))
+            if found is not None:
+                return found
+        return None
 
 
 EMPTY = Deployed(0, Pipeline(Catalog()))

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.functions.user import CallError
+from floodmark.catalog.functions.model import RowErrorCode
+from floodmark.catalog.functions.user import CallError, said
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan.expressions import Expr, UserCall, walk
 from floodmark.spark.types import spark_type
@@ -92,6 +93,11 @@ def _batch_form(
                 values.append(None)
                 errors.append(int(refused.code))
                 messages.append(refused.message)
+            except KeyboardInterrupt as problem:
+                # Nobody sits at a worker: the function raised it.
+                values.append(None)
+                errors.append(int(RowErrorCode.FUNCTION_RAISED))
+                messages.append(said(problem))
         parts = {
             "value": pa.array(values, arrow_type(result)),
             "error": pa.array(errors, pa.int32()),

@@ -259,8 +259,9 @@ class CreateParser(DefinitionParser):
             self._as_query("SINK")
             parts["query"] = self.query()
         else:
+            behind = " WITH (…): the options come last" if self.at("with") else ""
             raise self.unexpected(
-                "FROM or AS", hint="write CREATE SINK k INTO t AS SELECT … or … FROM v"
+                "FROM or AS", hint=f"write CREATE SINK k INTO t {{AS SELECT … | FROM v}}{behind}"
             )
         tail = self.view_tail()
         format_ = self.format_encode()

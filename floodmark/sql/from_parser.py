@@ -87,6 +87,8 @@ class FromParser(ExpressionParser):
         elif self._at_join() and kind != "cross" and method != "natural":
             self._nest(join)
         elif kind != "cross" and method != "natural":
+            if self.at("for", "system_time"):
+                self._refuse_lookup(start)
             raise SqlSyntaxError(
                 "E0115",
                 "a join has no condition",
@@ -253,6 +255,15 @@ class FromParser(ExpressionParser):
         self.expect("for", "system_time", "as", "of")
         at = self.operand()
         return self.node(start, exp.Version(this="SYSTEM_TIME", kind="AS OF", expression=at))
+
+    def _refuse_lookup(self, start: int) -> NoReturn:
+        raise SqlSyntaxError(
+            "E0115",
+            "a lookup join asks a table, not a subquery or a table function",
+            span=self.span_from(start),
+            hint="JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k AND …; choose its columns "
+            "in SELECT, or look up in a view of it",
+        )
 
     def _refuse(self, message: str) -> NoReturn:
         raise NotSupported("E0392", message, span=self.place(self.current))

@@ -56,6 +56,7 @@ def test_a_plan_of_an_empty_warehouse_creates_everything() -> None:
 def test_explain_knows_what_the_files_define() -> None:
     found = call("explain", "total")
     assert "Materialize" in found.stdout and found.exit_code == 0
+    assert call("explain", "TOTAL").stdout == found.stdout
 
 
 @pytest.mark.usefixtures("project")

@@ -25,6 +25,7 @@ from floodmark.catalog.types import (
     SMALLINT,
     TIMESTAMP,
     TIMESTAMPTZ,
+    UUID,
     VARCHAR,
     Field,
     Schema,
@@ -76,6 +77,28 @@ def test_many_keys_of_several_columns(file: Path) -> None:
 
 def test_numbers_that_no_row_can_have_are_not_asked_for(file: Path) -> None:
     assert list(lookup(file).fetch(["k"], [(1,), (2**31,), (-(2**63),)])) == [(1, "a", 1)]
+
+
+def test_keys_are_found_however_they_are_written(tmp_path: Path) -> None:
+    low, high = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12"
+    path = tmp_path / "f.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE dim (u TEXT, d DATE)")
+        days = ("2024-01-31", "2024-01-31 00:00:00", "2024-01-31T00:00:00", "2024-02-01")
+        texts = (low, high.upper(), low.replace("-", ""), high.replace("-", "").upper())
+        connection.executemany("INSERT INTO dim VALUES (?, ?)", zip(texts, days, strict=True))
+        connection.commit()
+    found = lookup(path, (Field("u", UUID), Field("d", DATE)))
+    day = date(2024, 1, 31)
+    assert [row[0] for row in found.fetch(["u"], [(low,)])] == [low, low]
+    assert [row[0] for row in found.fetch(["d"], [(day,)])] == [low, low, high]
+    assert list(found.fetch(["u", "d"], [(low, day), (high, day)])) == [
+        (low, day, 1), (low, day, 2), (high, day, 1),
+    ]  # fmt: skip
+    write_deltalake(str(tmp_path / "outside"), pa.table({"u": texts}))
+    options = {"store": "delta", "path": str(tmp_path / "outside")}
+    spec = SourceSpec("d", (Field("u", UUID),), "PLAIN", "JSON", options)
+    assert list(make_lookup(spec).fetch(["u"], [(high,)])) == [(high, 1), (high, 2)]
 
 
 def test_names_are_quoted(file: Path) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from floodmark.catalog.catalog import Catalog
@@ -39,6 +40,7 @@ from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
 from floodmark.plan.expressions import Expr, UserCall, Volatile, walk
 from floodmark.plan.user_functions import check, functions_of
 from floodmark.reference.expressions import evaluate
+from floodmark.spark.user_functions import _batch_form
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_expression, parse_script
 
@@ -84,6 +86,23 @@ def shout(a, b):
     return a if a == 4 else f"{b}{a}!"
 $$;
 """
+
+
+@pytest.mark.parametrize("raised", ["SystemExit(1)", "KeyboardInterrupt('x')", "GeneratorExit"])
+def test_whatever_a_function_raises_is_an_error_of_its_row(raised: str) -> None:
+    text = f"""CREATE FUNCTION f(a int) RETURNS int LANGUAGE python AS $$
+def f(a):
+    if a == 2:
+        raise {raised}
+    return a
+$$;
+"""
+    (call,) = (e for e in walk(bound("f(i)", text)) if isinstance(e, UserCall))
+    batch = _batch_form(call.user.compute, call.user.takes, call.user.gives)
+    found = batch(pa.array([1, 2, 3], pa.int32())).to_pylist()
+    assert [row["value"] for row in found] == [1, None, 3]
+    assert [row["error"] for row in found] == [None, RowErrorCode.FUNCTION_RAISED, None]
+    assert found[1]["message"].startswith(raised.partition("(")[0])
 
 
 def test_an_sql_function_stands_in_the_place_of_its_call() -> None:

@@ -29,6 +29,11 @@ MALFORMED = [
     ("SELECT f(a, ) FROM t", "E0101", ")", "remove the comma"),
     ("SELECT a FROM", "E0101", "", "a table name"),
     ("SELECT a FROM t JOIN u", "E0115", "JOIN u", "ON condition"),
+    (
+        "SELECT a FROM t JOIN (SELECT 1) FOR SYSTEM_TIME AS OF PROCTIME() x ON t.a = x.a",
+        "E0115", "JOIN (SELECT 1)", "FOR SYSTEM_TIME",
+    ),
+    ("CREATE SINK k INTO t WITH (type = 'upsert') FROM v", "E0101", "WITH", "options come last"),
     ("SELECT a FROM t LIMIT 1 LIMIT 2", "E0109", "LIMIT", "twice"),
     ("SELECT a FROM t, WHERE a", "E0101", "WHERE", "remove the comma"),
     ("SELECT CASE WHEN a THEN 1 FROM t", "E0101", "FROM", "END"),

@@ -107,12 +107,14 @@ class UserFunction:
     def compute(self, *args: Any) -> Any:
         """Return what a call gives for what it takes.
 
-        Raises `CallError`: FUNCTION_RAISED whatever it raises, WRONG_RESULT where the value is none
-        of the declared type.
+        Raises `CallError`: FUNCTION_RAISED whatever it raises but KeyboardInterrupt, which may be a
+        person's, WRONG_RESULT where the value is none of the declared type.
         """
         try:
             value = self._called(*args)
-        except _RAISED as problem:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:
             raise CallError(RowErrorCode.FUNCTION_RAISED, said(problem)) from None
         try:
             return from_python(value, self.gives)
