@@ -163,7 +163,7 @@ class _Printer:
         if call.ignore_nulls:
             members = f"filter({members}, e -> e.a0 IS NOT NULL)"
         if call.function == "last_value":
-            return f"element_at(array_sort({members}), -1).a0"
+            return f"try_element_at(array_sort({members}), -1).a0"
         nth = _constant(call, 1) if call.function == "nth_value" else 1
         return f"get(array_sort({members}), {nth - 1}).a0"
 
