@@ -91,6 +91,10 @@ def describe(node: n.Node, place: Place) -> Description:
             return Description(node.kind.value.capitalize(), "all" if node.all else "distinct")
         case n.TopN():
             return Description("TopN", _top(node, names), _recomputed(node, place))
+        case n.Session():
+            by = [f"by {_columns(node.partition, names)}"] if node.partition else []
+            head = ", ".join([shown(node.time), f"gap {interval_words(node.gap)}", *by])
+            return Description("Session", head, _recomputed(node, place))
         case _:
             return _row_local(node, names)
 
@@ -104,11 +108,6 @@ def _row_local(node: n.Node, names: Mapping[str, str]) -> Description:
             parts = [shown(node.time), f"every {interval_words(node.slide)}"]
             parts += [f"for {interval_words(node.size)}", *_offset(node.offset)]
             return Description("Hop", ", ".join(parts))
-        case n.Session():
-            by = [f"by {_columns(node.partition, names)}"] if node.partition else []
-            return Description(
-                "Session", ", ".join([shown(node.time), f"gap {interval_words(node.gap)}", *by])
-            )
         case n.ProjectSet():
             made = ", ".join(map(shown, node.outputs))
             word = "ProjectSet outer" if node.outer else "ProjectSet"
@@ -214,7 +213,9 @@ def _sides(node: n.Join, place: Place) -> tuple[tuple[str, ...], ...]:
     return (*lines, (derive(node, _modes(node, place)).text,))
 
 
-def _recomputed(node: n.TopN | n.OverWindow, place: Place) -> tuple[tuple[str, ...], ...]:
+def _recomputed(
+    node: n.TopN | n.OverWindow | n.Session, place: Place
+) -> tuple[tuple[str, ...], ...]:
     """Return what the changes of rows in an order are computed from, and how."""
     if place.owner is None:
         return ()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from floodmark.analysis import strategy
 from floodmark.analysis.determinism import is_deterministic
+from floodmark.analysis.reach import reach_of
 from floodmark.catalog.functions import aggregate_for
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
@@ -204,8 +205,13 @@ def _overflows(call: AggCall) -> bool:
 
 
 def own_rows(root: n.Node) -> n.TopN | n.OverWindow | None:
-    """Return the node in an order of rows whose rows are those of the own table, or None."""
+    """Return the node in an order of rows whose rows are those of the own table, or None.
+
+    Window functions of which ranges are recomputed need no rows of before but those of the input.
+    """
     found = _renamed(root)
+    if isinstance(found, n.OverWindow) and reach_of(found) is not None:
+        return None
     return found if isinstance(found, n.TopN | n.OverWindow) else None
 
 

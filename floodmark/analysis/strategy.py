@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from floodmark.analysis.dynamic_filter import is_dynamic_filter
+from floodmark.analysis.reach import reach_of
 from floodmark.catalog.functions import aggregate_for
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
@@ -119,10 +120,7 @@ def derive(node: n.Node, modes: Modes) -> Strategy:
         case n.TopN():
             return _top(node, modes[0])
         case n.OverWindow():
-            why = "a row changes the frames around it"
-            return Strategy(
-                Computed.SCOPE, _recomputed("partitions", node.partition, why), node.partition
-            )
+            return Strategy(Computed.SCOPE, _over(node), node.partition)
         case n.SetOperation():
             names = tuple(c for c in node.left.names if not is_hidden(c))
             why = "copies of a row on both sides decide"
@@ -138,6 +136,15 @@ def derive(node: n.Node, modes: Modes) -> Strategy:
             return Strategy(Computed.RELEASED, "held until the watermark has passed")
         case _:
             return _DELTA
+
+
+def _over(node: n.OverWindow) -> str:
+    reach = reach_of(node)
+    if reach is None:
+        why = "a row changes the frames around it"
+        return _recomputed("partitions", node.partition, why)
+    unit = {"ROWS": "rows", "GROUPS": "groups", "RANGE": "values"}[reach.unit]
+    return f"touched ranges recomputed because frames end so many {unit} from their row"
 
 
 def _groups(why: str) -> Strategy:

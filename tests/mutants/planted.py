@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 _ON_SPARK = "tests/programs/test_programs_spark.py::test_spark_emits_what_the_program_says"
 _ON_REFERENCE = "tests/programs/test_programs.py::test_reference_emits_what_the_program_says"
+_RANGES = "tests/runtime/test_touched_ranges.py::test_touched_rows_are_all_that_change"
 _OPERATORS = "runtime/operators"
 
 
@@ -205,6 +206,20 @@ ORDERED = (
         'return f"{towards}({value}, {abs(step)}{rest}){nulls}{over}"',
         'return f"{towards}({value}, {abs(step) + 1}{rest}){nulls}{over}"',
         on_spark("over_neighbours"),
+    ),
+    Planted(
+        "a row does not see the change that is as far back as it looks",
+        f"{_OPERATORS}/touched.py",
+        "_START, _ROW, _END = 0, 1, 2",
+        "_START, _ROW, _END = 0, 2, 1",
+        (f"{_RANGES}[rows]", f"{_RANGES}[groups]"),
+    ),
+    Planted(
+        "what touched rows see is cut off",
+        f"{_OPERATORS}/touched.py",
+        "_away(node, reach, _START, far)",
+        "_away(node, reach, _START, reach.ahead)",
+        (f"{_RANGES}[rows]", f"{_RANGES}[times]"),
     ),
     Planted(
         "EXCEPT ALL takes away one copy at most",

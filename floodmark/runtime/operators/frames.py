@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from floodmark.analysis.reach import has_distance, parts_of
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan import nodes as n
 from floodmark.spark.expressions import sort_key
@@ -15,8 +16,6 @@ from floodmark.spark.types import quoted
 
 PEERS = "__peers"
 """The number of a row's peer group in its partition: a BIGINT from 1 in the window's order."""
-WHOLE = ("ROWS", "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING", "NO OTHERS")
-_DEFAULT = ("RANGE", "UNBOUNDED PRECEDING", "CURRENT ROW", "NO OTHERS")
 _DAY = 86_400_000_000
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
@@ -30,16 +29,6 @@ class Frame:
     empty: bool = False
 
 
-def parts_of(node: n.OverWindow, call: n.WindowCall) -> tuple[str, str, str, str]:
-    """Return the frame that a call has, the default where none is written."""
-    if call.frame is None:
-        return _DEFAULT if node.order else WHOLE
-    unit, start, end, exclude = call.frame
-    if unit == "RANGE" and not node.order:
-        return (*WHOLE[:3], exclude)
-    return unit, start, end, exclude
-
-
 def frame_of(node: n.OverWindow, call: n.WindowCall) -> Frame:
     """Return a call's frame; the rows must have `__peers` where `needs_peers`."""
     unit, start, end, _ = parts_of(node, call)
@@ -49,10 +38,11 @@ def frame_of(node: n.OverWindow, call: n.WindowCall) -> Frame:
     if unit == "GROUPS":
         counted = [_with_amount(bound, "{}L") for bound in (start, end)]
         return Frame(f"{PEERS} ASC", f"RANGE BETWEEN {counted[0]} AND {counted[1]}", empty)
-    if not _has_distance(start, end):
+    if not has_distance(start, end):
         return Frame(plain_order(node), f"RANGE BETWEEN {start} AND {end}")
     (key,) = node.order
-    column, literal = _measured(node.input.field(key.column).type, key.column, start, end)
+    months = any("/" in bound and not bound.startswith("0/") for bound in (start, end))
+    column, literal = measured(node.input.field(key.column).type, key.column, months=months)
     low, high = (_with_amount(bound, literal) for bound in (start, end))
     order = sort_key(column, key.descending, key.nulls_first)
     return Frame(order, f"RANGE BETWEEN {low} AND {high}", empty)
@@ -68,10 +58,6 @@ def plain_order(node: n.OverWindow) -> str:
     """Return the ORDER BY of a window: equal rows are peers."""
     keys = (sort_key(quoted(k.column), k.descending, k.nulls_first) for k in node.order)
     return ", ".join(keys)
-
-
-def _has_distance(*bounds: str) -> bool:
-    return any(bound[0].isdigit() for bound in bounds)
 
 
 def _is_empty(start: str, end: str) -> bool:
@@ -101,8 +87,8 @@ def _with_amount(bound: str, literal: str) -> str:
     return f"{literal.format(days * _DAY + micros, months=months)} {side}"
 
 
-def _measured(type_: SqlType, name: str, start: str, end: str) -> tuple[str, str]:
-    """Return what is ordered by, and how a distance is written."""
+def measured(type_: SqlType, name: str, *, months: bool = False) -> tuple[str, str]:
+    """Return what is ordered by, a number unless in `months`, and how a distance is written."""
     column = quoted(name)
     match type_.kind:
         case Kind.SMALLINT | Kind.INT:
@@ -116,7 +102,7 @@ def _measured(type_: SqlType, name: str, start: str, end: str) -> tuple[str, str
         case _:
             assert type_.kind in _TIMES, type_
     instant = f"CAST({column} AS TIMESTAMP_NTZ)"
-    if any("/" in bound and not bound.startswith("0/") for bound in (start, end)):
+    if months:
         return instant, "INTERVAL '{months}' MONTH"
     epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
     return f"timestampdiff(MICROSECOND, {epoch}, {instant})", "{}L"

@@ -1,4 +1,4 @@
-"""OverWindow: window functions, recomputed for the partitions that changed.
+"""OverWindow: window functions, recomputed for the rows that see a change, or whole partitions.
 
 Ties are broken by the input's stream key, so that every function has one value; RANGE and GROUPS
 frames see peers as equal all the same.
@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from floodmark.analysis.reach import Reach, parts_of, reach_of
 from floodmark.catalog.functions import WINDOWS
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall, Literal
 from floodmark.runtime.operators import accumulators as acc
-from floodmark.runtime.operators import frames, scope
+from floodmark.runtime.operators import frames, scope, touched
 from floodmark.runtime.operators.frame_lists import POSITION, entries, over_entries
 from floodmark.runtime.operators.frames import PEERS
 from floodmark.runtime.operators.rows import Rows
@@ -31,8 +32,11 @@ Key = tuple[str, ...]
 
 
 def delta(node: n.OverWindow, around: Evaluation) -> Rows | None:
-    """Return the changes of the partitions that the input's changes touch."""
+    """Return the changes of the ranges, or partitions, that the input's changes touch."""
     key = around.plan[node.input].stream_key
+    reach = reach_of(node)
+    if reach is not None and not around.inputs.fills:
+        return _of_ranges(node, reach, around, key)
     own = around.stages.own_rows(node)
     if own is not None:
         return scope.delta_from_own(
@@ -45,13 +49,41 @@ def delta(node: n.OverWindow, around: Evaluation) -> Rows | None:
     return scope.delta(node, [node.partition], compute, around)
 
 
-def batch(node: n.OverWindow, frame: DataFrame, now: int, key: Key, apart: Key = ()) -> DataFrame:
-    """Return the rows with their window functions; `key` breaks ties, `apart` divides further."""
+def _of_ranges(node: n.OverWindow, reach: Reach, around: Evaluation, key: Key) -> Rows | None:
+    """Return the changes of the rows that see a change."""
+
+    def narrow(rows: DataFrame) -> DataFrame:
+        return touched.rows_of(node, rows, reach, total_order(node, key))
+
+    def compute(inputs: list[DataFrame]) -> DataFrame:
+        done = batch(node, inputs[0], around.now, key, (AFTER,), (touched.TOUCHED,))
+        return done.where(touched.TOUCHED)
+
+    near = touched.near(node, reach, around.bounds(node.input))
+    return scope.delta(node, [node.partition], compute, around, narrow=narrow, near=near)
+
+
+def total_order(node: n.OverWindow, key: Key) -> str:
+    """Return the ORDER BY in which no two rows of a partition are equal."""
+    asked = {k.column for k in node.order}
+    rest = [c for c in key if c not in asked and c not in node.partition]
+    keys = [frames.plain_order(node)] if node.order else []
+    keys += [sort_key(quoted(c), descending=False, nulls_first=False) for c in rest]
+    return ", ".join(keys) or "CAST(NULL AS INT)"
+
+
+def batch(
+    node: n.OverWindow, frame: DataFrame, now: int, key: Key, apart: Key = (), passed: Key = ()
+) -> DataFrame:
+    """Return the rows with their window functions.
+
+    `key` breaks ties, `apart` divides further; it and the columns `passed` are handed on.
+    """
     printer = _Printer(node, now, key, apart)
     helpers = printer.helpers()
     if helpers:
         frame = frame.selectExpr("*", *helpers)
-    kept = [quoted(c) for c in (*node.input.names, *apart)]
+    kept = [quoted(c) for c in (*node.input.names, *apart, *passed)]
     calls = [
         f"CAST({printer.text(call)} AS {spark_type(call.type)}) AS {quoted(name)}"
         for name, call in node.calls
@@ -73,7 +105,7 @@ class _Printer:
         calls = [call for _, call in self.node.calls]
         out = []
         if any(self._by_position(call) for call in calls):
-            out.append(f"row_number(){self._over(self._total())} AS {POSITION}")
+            out.append(f"row_number(){self._over(total_order(self.node, self.key))} AS {POSITION}")
         if any(frames.needs_peers(self.node, call) for call in calls):
             ranked = f"dense_rank(){self._over(frames.plain_order(self.node))}"
             out.append(f"CAST({ranked} AS BIGINT) AS {PEERS}")
@@ -91,16 +123,11 @@ class _Printer:
         clauses = [f"PARTITION BY {by}" if by else "", f"ORDER BY {order}" if order else "", bounds]
         return f" OVER ({' '.join(filter(None, clauses))})"
 
-    def _total(self) -> str:
-        """Return the ORDER BY in which no two rows of a partition are equal."""
-        asked = {k.column for k in self.node.order}
-        rest = [c for c in self.key if c not in asked and c not in self.node.partition]
-        keys = [frames.plain_order(self.node)] if self.node.order else []
-        keys += [sort_key(quoted(c), descending=False, nulls_first=False) for c in rest]
-        return ", ".join(keys) or "CAST(NULL AS INT)"
-
     def _rank(self, call: n.WindowCall) -> str | None:
-        total, plain = self._over(self._total()), self._over(frames.plain_order(self.node))
+        total, plain = (
+            self._over(total_order(self.node, self.key)),
+            self._over(frames.plain_order(self.node)),
+        )
         alone = not self.node.order
         match call.function:
             case "row_number":
@@ -134,7 +161,7 @@ class _Printer:
 
     def _by_position(self, call: n.WindowCall) -> bool:
         """Tell whether a call needs to know where the rows of its frame stand."""
-        unit, _, _, exclude = frames.parts_of(self.node, call)
+        unit, _, _, exclude = parts_of(self.node, call)
         if exclude != "NO OTHERS":
             return call.function not in _FRAMELESS
         if call.function in WINDOWS:
@@ -144,14 +171,16 @@ class _Printer:
 
     def _framed(self, call: n.WindowCall) -> str:
         frame = frames.frame_of(self.node, call)
-        return self._over(self._total() if frame.order is None else frame.order, frame.bounds)
+        return self._over(
+            total_order(self.node, self.key) if frame.order is None else frame.order, frame.bounds
+        )
 
     def _value_of_frame(self, call: n.WindowCall) -> str:
         """Return first_value, last_value or nth_value."""
         if frames.frame_of(self.node, call).empty:
             return f"CAST(NULL AS {spark_type(call.type)})"
         value, over = self._value(call, 0), self._framed(call)
-        unit, _, _, exclude = frames.parts_of(self.node, call)
+        unit, _, _, exclude = parts_of(self.node, call)
         if exclude == "NO OTHERS" and call.function != "nth_value":
             if unit == "ROWS":
                 nulls = " IGNORE NULLS" if call.ignore_nulls else ""
@@ -176,7 +205,7 @@ class _Printer:
             return "0" if nothing == 0 else "NULL"
         over = self._framed(call)
         operands = acc.operands(aggregate, self.now)
-        _, _, _, exclude = frames.parts_of(self.node, call)
+        _, _, _, exclude = parts_of(self.node, call)
         if exclude == "NO OTHERS" and found.over_list is None:
             return found.print_over(operands, over, condition)
         texts = [o.sql for o in operands]

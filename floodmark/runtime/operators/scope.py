@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from floodmark.changelog import ERROR, WEIGHT
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 AFTER = "__after"
 """BOOLEAN: the row is of the input after the epoch, not before it."""
+NOWHERE: Bounds = MappingProxyType({})
+"""No bounds are known."""
 _KEY = "__scope_"
 Scopes = Sequence[tuple[str, ...]]
 """The scope columns of each input; they meet by position. Without any, everything is touched."""
@@ -43,17 +46,19 @@ def delta(
     *,
     failing: bool = False,
     narrow: Narrow | None = None,
+    near: Bounds = NOWHERE,
 ) -> Rows | None:
     """Return the changes of a node: of the scopes that the changes of its inputs touch.
 
     With `failing` the batch form gives `__error`, too: a row that has it goes to the dead letters.
-    `narrow` leaves out rows of the scopes of its only input that no change concerns.
+    `narrow` leaves out rows of the scopes of its only input that no change concerns; those that it
+    chooses are within the bounds `near`.
     """
     changes = [around.settled(child) for child in node.inputs]
     if all(frame is None for frame in changes):
         return None
     keys = None if around.inputs.fills else _touched(changes, scopes)
-    within = _within(node, scopes, changes, around)
+    within = [{**bounds, **near} for bounds in _within(node, scopes, changes, around)]
     inputs = [
         _tagged(node, i, scope, keys, bounds, around)
         for i, (scope, bounds) in enumerate(zip(scopes, within, strict=True))
