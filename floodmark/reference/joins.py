@@ -21,6 +21,9 @@ def join(node: n.Pairing, left: Sequence[Row], right: Sequence[Row], moment: Mom
 
     A pair whose residual condition fails goes to the dead letters and counts as a match.
     """
+    if node.only_existence:
+        # Which row it is does not matter: there is one question for each left row.
+        right = [_nulls(node.right)] if right else []
     partners = _by_key(right, tuple(b for _, b in node.equi))
     matched: set[int] = set()
     out: list[Row] = []

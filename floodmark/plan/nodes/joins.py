@@ -59,6 +59,13 @@ class Pairing(Binary):
         return self.kind.pads_right or self.kind is JoinKind.ANTI
 
     @property
+    def only_existence(self) -> bool:
+        """Tell whether it only matters if the right side of a semi or anti join has any row."""
+        reduces = self.kind in (JoinKind.SEMI, JoinKind.ANTI)
+        read = frozenset[str]() if self.residual is None else columns_of(self.residual)
+        return reduces and not self.equi and not read & set(self.right.names)
+
+    @property
     def schema(self) -> Schema:
         left, right = self.left.schema, self.right.schema
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import columns_of
 from floodmark.runtime.operators.keyed import hinted
 from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, error_struct, flipped, weighted
@@ -201,8 +200,8 @@ def _of_kept(node: n.Join, kept: DataFrame, other: DataFrame | None, now: int) -
 
 def reduced(node: n.Join, left: DataFrame, right: DataFrame | None, now: int) -> DataFrame | None:
     """Return the left rows that a semi or anti join keeps, and the pairs that ON refuses."""
-    if right is not None and _only_existence(node):
-        right = right.limit(1)
+    if right is not None and node.only_existence:
+        right = right.limit(1).selectExpr(*nulls(node.right))
     anti, failing = node.kind is n.JoinKind.ANTI, failing_residual(node, now)
     columns = [*map(quoted, node.names), WEIGHT]
     if right is None:
@@ -273,13 +272,6 @@ def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: in
     return joined.selectExpr(*map(quoted, node.names), WEIGHT, *extra)
 
 
-def _only_existence(node: n.Pairing) -> bool:
-    """Tell whether it only matters if the right side of a semi or anti join has any row."""
-    reduces = node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI)
-    read = frozenset[str]() if node.residual is None else columns_of(node.residual)
-    return reduces and not node.equi and not read & set(node.right.names)
-
-
 def _touching(
     node: n.Join, kept: DataFrame, changes: DataFrame, now: int, *, few: bool
 ) -> DataFrame:
@@ -287,7 +279,7 @@ def _touching(
     from pyspark.sql import functions as F
 
     if not node.equi:
-        if node.residual is not None and _only_existence(node) and not failing_residual(node, now):
+        if node.residual is not None and node.only_existence and not failing_residual(node, now):
             kept = kept.where(compile_expr(node.residual, now).value)
         some = changes.limit(1).selectExpr("TRUE AS __some")
         return kept.join(F.broadcast(some), _always(), "left_semi")
