@@ -1,9 +1,10 @@
-"""Moves conditions of a filter into and below the join under it.
+"""Moves conditions of a filter below a projection, and into and below the join under it.
 
-`FROM a, b WHERE a.k = b.k AND a.x > 3` becomes an equi join over a filtered `a`: a cross join
-could not be kept incremental by key. Only conditions that cannot fail move below, so that no row is
-put aside for an error which its join would have spared it. What an inner join's pairs must meet is
-a condition of that join: it may bound how long a row can still find a partner.
+`SELECT q FROM (SELECT x, 10 / x AS q FROM t) s WHERE x > 0` divides by no zero: what WHERE drops is
+not computed. `FROM a, b WHERE a.k = b.k AND a.x > 3` becomes an equi join over a filtered `a`: a
+cross join could not be kept incremental by key. Only conditions that cannot fail move below, so
+that no row is put aside for an error which its join would have spared it. What an inner join's
+pairs must meet is a condition of that join: it may bound how long a row can still find a partner.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import replace
 
 from floodmark.plan import nodes as n
 from floodmark.plan.conjunctions import all_of, conjuncts, factored, is_deterministic, is_movable
-from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of
+from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of, transform
 
 
 def push_filters(node: n.Node) -> n.Node:
@@ -20,6 +21,34 @@ def push_filters(node: n.Node) -> n.Node:
     node = node.with_inputs([push_filters(child) for child in node.inputs])
     if isinstance(node, n.Filter) and isinstance(node.input, n.Join):
         return _into_join(node, node.input)
+    if isinstance(node, n.Filter) and isinstance(node.input, n.Project):
+        return _below_projection(node, node.input)
+    return node
+
+
+def _below_projection(outer: n.Filter, project: n.Project) -> n.Node:
+    if isinstance(_below(project), n.OverWindow):
+        # A bound of a row number stays where it is recognised as a top-N.
+        return outer
+    passed = {c: e for c, e in project.columns if isinstance(e, ColumnRef)}
+    moving: list[Expr] = []
+    rest: list[Expr] = []
+    for part in conjuncts(outer.predicate):
+        moves = is_movable(part) and columns_of(part) <= set(passed)
+        (moving if moves else rest).append(part)
+    if not moving:
+        return outer
+
+    def renamed(e: Expr) -> Expr:
+        return passed[e.name] if isinstance(e, ColumnRef) else e
+
+    below = _filtered(project.input, [transform(part, renamed) for part in moving], outer)
+    return _filtered(replace(project, input=push_filters(below)), rest, outer)
+
+
+def _below(node: n.Node) -> n.Node:
+    while isinstance(node, n.Project):
+        node = node.input
     return node
 
 
