@@ -164,6 +164,13 @@ JOINS = (
         on_spark("lookup_updating_without_key"),
     ),
     Planted(
+        "what is guarded fails where it is evaluated once",
+        "analysis/ndu/repair.py",
+        "held = attempt(expr) if can_fail(expr) else expr",
+        "held = expr",
+        on_reference("dead_volatile_guarded"),
+    ),
+    Planted(
         "an old row takes back what is looked up now",
         f"{_OPERATORS}/lookup_join.py",
         "sides = ((new, stored), (old, before))",
