@@ -48,6 +48,17 @@ def cut_notes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     return tuple(note for note in advise(found, pipeline) if note.code.startswith("A11"))
 
 
+def merges_epochs(found: AnalysedObject) -> bool:
+    """Tell whether an object may take the changes of several epochs at once.
+
+    Not where its rows depend on the epochs' times, are drawn anew, are looked up at an epoch's cut,
+    or close with one.
+    """
+    if found.plan is None or found.refreshes or found.emits_on_close:
+        return False
+    return not any(rule(found.plan) for rule in (_reads_now, _volatile, _lookups))
+
+
 def _late_rows(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     """Name the tables that take the late rows of what the object reads."""
     names = found.reads if found.plan is not None else (found.key,)

@@ -123,9 +123,13 @@ def _size(number: int | None) -> str:
 
 def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
     """Return the word for an object's state."""
+    from floodmark.runtime.backfill.progress import words
+
     suspended = connection.scheduler.log.suspended().get(key)
     if suspended is not None:
         return f"suspended ({suspended.code})"
+    if record is not None and record.backfilling:
+        return words(connection.scheduler, record)
     sealed = connection.scheduler.log.head().sealed
     if record is not None and record.position < sealed:
         return f"waits at epoch {record.position}"

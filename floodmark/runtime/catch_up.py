@@ -26,8 +26,12 @@ def blocked(suspended: Collection[str], pipeline: Pipeline) -> set[str]:
 def behind(
     scheduler: Scheduler, records: Mapping[str, ObjectRecord], pipeline: Pipeline, epoch: int
 ) -> set[str]:
-    """Return the objects that have epochs to catch up before this one; suspended ones have not."""
-    held = blocked(scheduler.log.suspended(), pipeline)
+    """Return the objects that have epochs to catch up before this one.
+
+    Suspended ones have not, nor those that are backfilling.
+    """
+    outside = {k for k, r in records.items() if r.backfilling}
+    held = blocked({*scheduler.log.suspended(), *outside}, pipeline)
     return {k for k, r in records.items() if k not in held and r.position < epoch - 1}
 
 

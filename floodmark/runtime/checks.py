@@ -141,7 +141,7 @@ class _Audit:
         if not steps:
             return 0
         before = steps[0].before
-        if before is not None and before.position < steps[0].epoch - 1:
+        if before is not None and (before.backfilling or before.position < steps[0].epoch - 1):
             return None  # it caught up in between
         store = self.scheduler.store
         try:

@@ -29,6 +29,9 @@ NAMES: Final = (
 )
 """In the order in which an epoch passes them."""
 
+OF_BACKFILLS: Final = ("backfill_step_logged", "backfill_step_done", "backfill_ready")
+"""In the order in which the backfill of a view passes them, besides those of its tables."""
+
 _reached: Counter[str] = Counter()
 
 

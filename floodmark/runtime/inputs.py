@@ -18,6 +18,7 @@ from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators.keyed import FEW
+from floodmark.runtime.operators.materialize import cancelled
 from floodmark.runtime.operators.rows import Rows, weighted
 from floodmark.runtime.state.fetched import lookup_of
 from floodmark.runtime.tables import Tables
@@ -44,7 +45,10 @@ _NOWHERE = Origin()
 
 
 class EpochInputs:
-    """The objects of a pipeline before and after one epoch, as one of them reads the others."""
+    """The objects of a pipeline before and after one epoch, as one of them reads the others.
+
+    With `first`, of the epochs from that one on, taken at once: they are merged.
+    """
 
     def __init__(
         self,
@@ -56,8 +60,10 @@ class EpochInputs:
         *,
         fills: bool,
         origin: Origin = _NOWHERE,
+        first: int | None = None,
     ) -> None:
         self.epoch = after.epoch
+        self._first = after.epoch if first is None else first
         self.origin = origin
         self.tables = tables
         self.spark = tables.spark
@@ -69,8 +75,15 @@ class EpochInputs:
         self._after = after
 
     @property
+    def _merges(self) -> bool:
+        """Tell whether changes of several epochs are taken at once."""
+        return self._first < self.epoch
+
+    @property
     def few(self) -> bool:
         """Tell whether the epoch changes few rows; one that fills takes all there are."""
+        if self._merges:
+            return False
         before, after = self._before.records, self._after.records
         rows = sum(r.rows_out for k, r in after.items() if r is not before.get(k))
         return not self.fills and rows <= FEW
@@ -83,19 +96,29 @@ class EpochInputs:
         )
 
     def changes(self, scan: n.Scan) -> Rows | None:
-        """Return what the epoch changed in an object; all its rows when filling."""
+        """Return what the epoch changed in an object; all its rows when filling.
+
+        Of merged epochs, what they changed together: what came and went within them is nothing.
+        """
         if self.fills:
             rows = self.after(scan)
             return None if rows is None else Rows(weighted(rows), consolidated=True, inserts=True)
         if not self.changed(scan.object):
             return None
         handle, columns = self._changes_of(scan.object)
-        frame = self.tables.of_epoch(handle, columns, self._after.epoch)
+        frame = self.tables.of_epochs(handle, columns, self._first, self.epoch)
         if frame is None:
             return None
         names = [quoted(name) for name in scan.names]
-        if self.objects[scan.object].append_only:
+        found = self.objects[scan.object]
+        if found.append_only:
             return Rows(weighted(frame.selectExpr(*names)), consolidated=True, inserts=True)
+        if self._merges:
+            relation = found.relation
+            whole = [quoted(f.name) for f in relation.columns]
+            frame = frame.selectExpr(*whole, _WEIGHT_OF_KIND)
+            net = cancelled(frame, relation.columns, relation.stream_key)
+            return Rows(net.selectExpr(*names, WEIGHT), consolidated=True)
         return Rows(frame.selectExpr(*names, _WEIGHT_OF_KIND), consolidated=True)
 
     def bounds(self, scan: n.Scan) -> Bounds | None:
@@ -105,7 +128,8 @@ class EpochInputs:
         if not self.changed(scan.object):
             return None
         handle, _ = self._changes_of(scan.object)
-        return bounds.of_files(self.tables.files_of_epoch(handle, self._after.epoch), scan.names)
+        files = self.tables.files_of_epochs(handle, self._first, self.epoch)
+        return bounds.of_files(files, scan.names)
 
     def _changes_of(self, object_: str) -> tuple[Handle, Schema]:
         """Return the table that holds an object's changes, after the epoch, and its columns."""

@@ -20,7 +20,9 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.errors import FloodmarkError
 from floodmark.runtime import folding, layout
+from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.compacting import compact, merged, written
+from floodmark.storage.backfill_log import forget
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
@@ -94,6 +96,7 @@ def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> Mainte
         limit = now - (floodmark.retention if retention is None else retention)
         kept = scheduler.kept.keep_from(oldest_retained(scheduler, limit), now)
         horizon = _horizon(scheduler, kept.oldest, limit)
+        forget(scheduler.root, [(r.object, r.position) for r in under_way(scheduler).values()])
         _drop_scratch(scheduler)
         _drop_left_over(scheduler, horizon)
         expired = _expire_statements(scheduler, horizon)
@@ -270,7 +273,12 @@ def _expire_statements(scheduler: Scheduler, horizon: _Horizon) -> int:
 
 def _drop_scratch(scheduler: Scheduler) -> None:
     """Remove what operators put aside within epochs: folders beside their states, no tables."""
+    # The steps of backfills hold no lease.
+    pipeline, records = scheduler.deployed().pipeline, under_way(scheduler)
+    busy = {layout.state_table(pipeline[key], "any").rpartition("/")[0] for key in records}
     for folder in (scheduler.root / STATE).glob("*/*/*"):
+        if folder.parent.relative_to(scheduler.root).as_posix() in busy:
+            continue
         if not scheduler.store.exists(folder.relative_to(scheduler.root).as_posix()):
             shutil.rmtree(folder, ignore_errors=True)
     for folder in (engine_folder(scheduler.root) / REPLAYS).glob("*"):

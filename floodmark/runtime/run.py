@@ -30,6 +30,7 @@ class _Skipped(Enum):
     """Why a run does not advance an object."""
 
     SUSPENDED = "it, or something it needs, is suspended"
+    BACKFILLING = "it, or something it needs, is not in the cut yet"
     LEFT = "it, or something it needs, is not selected"
 
 
@@ -108,18 +109,22 @@ class Run:
         except TransientError:
             raise
         except Exception as error:
-            self._suspend(key, error)
+            suspend(self.scheduler, key, error)
             outcome = _Skipped.SUSPENDED
         match outcome:
             case _Skipped.LEFT:
                 self.left.add(key)
+            case _Skipped.BACKFILLING:
+                pass
             case _Skipped.SUSPENDED:
                 self.suspended.add(key)
                 if key not in self.progress.before.records:
                     behind = self.record.epoch - 1
                     self.progress.add(ObjectRecord(key, {}, touched=False, position=behind))
             case ObjectRecord() as record:
-                self.progress.add(replace(record, position=self.record.epoch))
+                touched = record.touched or key in self.record.backfills
+                record = replace(record, position=self.record.epoch, touched=touched)
+                self.progress.add(record)
                 failpoints.reach("first_object_done")
                 self._warn(record)
                 if self.scheduler.on_progress is not None and record.touched:
@@ -137,22 +142,15 @@ class Run:
             now = self.scheduler.clock.now()
             self.scheduler.log.record("warning", now, text, object=record.object)
 
-    def _suspend(self, key: str, error: Exception) -> None:
-        """Log a suspension; a defect of the engine stops one object, like a fault of its user."""
-        log, now = self.scheduler.log, self.scheduler.clock.now()
-        if isinstance(error, FloodmarkError):
-            message, code = error.message, error.code
-        else:
-            message, code = f"a defect of Floodmark: {type(error).__name__}: {error}", "E0609"
-            log.record("note", now, "".join(traceback.format_exception(error)), object=key)
-        log.record("suspend", now, message, object=key, code=code)
-
     def _one(self, key: str) -> ObjectRecord | _Skipped:
         """Advance one object, or say why not."""
         found = self.pipeline[key]
         concerned = {key} | needs_of(found, self.pipeline)
         if concerned & self.suspended:
             return _Skipped.SUSPENDED
+        before = self.progress.before.records
+        if any(k in before and before[k].backfilling for k in concerned):
+            return _Skipped.BACKFILLING
         if concerned & self.left:
             return _Skipped.LEFT
         work = self.work()
@@ -246,6 +244,17 @@ class Run:
             touched=False,
             watermarks=marks,
         )
+
+
+def suspend(scheduler: Scheduler, key: str, error: Exception) -> None:
+    """Log a suspension; a defect of the engine stops one object, like a fault of its user."""
+    log, now = scheduler.log, scheduler.clock.now()
+    if isinstance(error, FloodmarkError):
+        message, code = error.message, error.code
+    else:
+        message, code = f"a defect of Floodmark: {type(error).__name__}: {error}", "E0609"
+        log.record("note", now, "".join(traceback.format_exception(error)), object=key)
+    log.record("suspend", now, message, object=key, code=code)
 
 
 class _NoTables:

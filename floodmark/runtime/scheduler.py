@@ -18,6 +18,9 @@ from typing import Any, Protocol
 from floodmark.analysis.pipeline import Pipeline
 from floodmark.connectors.base import Split
 from floodmark.runtime import deployment, failpoints, layout, maintenance, summary
+from floodmark.runtime.backfill.choice import backfills
+from floodmark.runtime.backfill.progress import can_go_on, under_way
+from floodmark.runtime.backfill.workers import Workers
 from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.deployment import EMPTY, Deployed
@@ -27,6 +30,7 @@ from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
 from floodmark.storage import warehouse
+from floodmark.storage.backfill_log import fence, forget
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord, OpenRecord
 from floodmark.storage.lease import Lease
@@ -140,7 +144,8 @@ class Scheduler:
     def has_new(self, select: Collection[str] | None = None) -> bool:
         """Tell whether there is an open epoch or new input; needs no Spark and no lease.
 
-        With `select`, keys of objects, a source that they do not need may be out of reach.
+        A backfill that can go on is input. With `select`, keys of objects, it is not, and a source
+        that they do not need may be out of reach.
         """
         head = self.log.head()
         if head.open is not None:
@@ -148,7 +153,9 @@ class Scheduler:
         deployed = self.deployed()
         chosen = None if select is None else self._stored(select)
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
-        return deployed.version > in_force or bool(self._offered(chosen, limit=1))
+        if deployed.version > in_force or (select is None and can_go_on(self)):
+            return True
+        return bool(self._offered(chosen, limit=1))
 
     def epochs(
         self,
@@ -158,23 +165,29 @@ class Scheduler:
     ) -> Iterator[EpochSummary]:
         """Run epochs until the sources have nothing new, or `max_epochs` have been sealed.
 
+        Backfills go on beside them: until they are done, or the step at the last epoch is.
         With `select`, keys of objects, nothing else advances: an epoch that others have a part in
         stays open, and its summary, the last one, says what it waits for. The next run without a
         selection completes it.
         """
         chosen = None if select is None else self._stored(select)
         done = 0
-        while max_epochs is None or done < max_epochs:
-            with self.lease.held("an epoch", self.wait):
-                failpoints.reach("lease_taken")
-                begun = self._begun()
-                told = self._next(now, chosen) if begun is None else self._run(begun, chosen)
-            if told is None:
-                return
-            done += 1
-            yield told
-            if not told.sealed:
-                return
+        with Workers(self) as workers:
+            while max_epochs is None or done < max_epochs:
+                if chosen is None:
+                    workers.start()
+                with self.lease.held("an epoch", self.wait):
+                    failpoints.reach("lease_taken")
+                    begun = self._begun()
+                    told = self._next(now, chosen) if begun is None else self._run(begun, chosen)
+                if told is None and workers.wait():
+                    continue
+                if told is None:
+                    return
+                done += 1
+                yield told
+                if not told.sealed:
+                    return
 
     def _stored(self, keys: Collection[str]) -> frozenset[str]:
         """Return the stored objects that a selection stands for: a sink is a part of its table."""
@@ -186,10 +199,11 @@ class Scheduler:
     def _next(self, now: datetime | None, select: Collection[str] | None) -> EpochSummary | None:
         deployed = self.deployed()
         offers = self._offered(select)
-        if not offers:
-            return None
         head = self.log.head()
-        if select is not None and not offers.keys() & select:
+        if not offers:
+            if select is not None or not backfills(self, head.sealed + 1, deployed.version, ()):
+                return None
+        elif select is not None and not offers.keys() & select:
             epoch, moment = head.sealed + 1, now or self.clock.now()
             return summary.unopened(epoch, moment, deployed.pipeline, offers.keys(), select)
         failpoints.reach("offsets_chosen")
@@ -239,6 +253,7 @@ class Scheduler:
             dml=dml,
             notes=notes,
             restarted=sorted(restarted),
+            backfills=backfills(self, epoch, version, restarted) if epoch > 1 else None,
         )
         failpoints.reach("offsets_logged")
         return opened
@@ -256,8 +271,9 @@ class Scheduler:
         pipeline = self.at_version(record.catalog_version).pipeline
         before = self._settled(self.cut(record.epoch - 1))
         created = self.created_at(record.epoch, record.catalog_version)
-        self._clear(created, pipeline, record.epoch)
-        kept = carried(before, pipeline, created)
+        anew = {k for k, r in record.backfills.items() if not r.versions}
+        self._clear(created | anew, pipeline, record.epoch)
+        kept = {**carried(before, pipeline, created), **record.backfills}
         left: Collection[str] = ()
         if select is None:
             kept = caught_up(self, kept, pipeline, record.epoch, created)
@@ -277,6 +293,8 @@ class Scheduler:
         failpoints.reach("after_seal")
         suspended = {k: e.message for k, e in seal.suspended.items()}
         took = _since(started)
+        if record.backfills:
+            forget(self.root, [(r.object, r.position) for r in under_way(self).values()])
         maintenance.after_seal(self, kept, records)
         return EpochSummary(record.epoch, record.now, records, suspended, took)
 
@@ -342,7 +360,8 @@ class Scheduler:
             for table in layout.tables_of(found, self.store):
                 done = self.store.open(table).transaction(home)
                 if done is None or done < epoch:
-                    self.store.drop(table)
+                    with fence(self.root):
+                        self.store.drop(table)
 
 
 def carried(cut: Cut, pipeline: Pipeline, created: Collection[str]) -> dict[str, ObjectRecord]:

@@ -21,6 +21,7 @@ from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.suspension import notices
 from floodmark.sql import statements as s
+from floodmark.storage.backfill_log import fence
 from floodmark.storage.epoch_log import dml_of
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.warehouse import engine_folder
@@ -67,8 +68,9 @@ def apply_plan(
     summary = scheduler.run_once(version.version)
     for change in plan.changes:
         if change.action == "drop":
-            for table in tables_of(before[change.key], scheduler.store):
-                scheduler.store.drop(table)
+            with fence(scheduler.root):
+                for table in tables_of(before[change.key], scheduler.store):
+                    scheduler.store.drop(table)
     return summary
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind, key_of, qualified
 from floodmark.errors import UserError
+from floodmark.runtime.backfill.progress import under_way, words
 from floodmark.runtime.deployment import Deployed
 from floodmark.runtime.results import Result
 from floodmark.runtime.run import upstream_of
@@ -24,13 +25,18 @@ def resume_command(found: AnalysedObject) -> str:
 def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
     """Return, for each of some objects that is suspended or waits for one, why, and what to do.
 
-    Its rows are those of the last epoch that it has taken in.
+    Its rows are those of the last epoch that it has taken in; a view that is backfilling has none.
     """
     suspended = scheduler.log.suspended()
-    if not suspended:
+    filling = under_way(scheduler)
+    if not suspended and not filling:
         return ()
     pipeline = scheduler.deployed().pipeline
-    out = []
+    out = [
+        f"{key} is empty until a run has filled it: {words(scheduler, filling[key])}"
+        for key in keys
+        if key in filling and key not in suspended
+    ]
     for key in (k for k in keys if k in pipeline.objects):
         causes = [key] if key in suspended else _causes(key, pipeline, scheduler)
         for cause in causes[:1]:

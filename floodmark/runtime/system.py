@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.analysis.pipeline import Pipeline
 from floodmark.catalog.types import BIGINT, DOUBLE, TIMESTAMPTZ, VARCHAR, Field, Schema
 from floodmark.changelog import is_hidden
+from floodmark.runtime.backfill.progress import under_way
 
 if TYPE_CHECKING:
     from floodmark.runtime.scheduler import Scheduler
@@ -68,10 +69,11 @@ def _epochs(scheduler: Scheduler) -> list[tuple[Any, ...]]:
 
 
 def _objects(scheduler: Scheduler, pipeline: Pipeline) -> list[tuple[Any, ...]]:
-    suspended = scheduler.log.suspended()
+    states = dict.fromkeys(under_way(scheduler), "backfilling")
+    states |= dict.fromkeys(scheduler.log.suspended(), "suspended")
     return [
         (
-            o.name, o.kind.value, "suspended" if o.key in suspended else "active",
+            o.name, o.kind.value, states.get(o.key, "active"),
             o.object.origin.value, str(o.relation.mode),
             json.dumps([c.removeprefix("_") if is_hidden(c) else c for c in o.relation.stream_key]),
             o.object.sql,

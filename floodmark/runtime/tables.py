@@ -45,19 +45,25 @@ class Tables:
         paths = self.store.paths(handle, chosen)
         return self.spark.read.schema(nullable_ddl(columns)).parquet(*paths)
 
-    def files_of_epoch(self, handle: Handle, epoch: int) -> tuple[DataFile, ...]:
-        """Return the files that hold rows which one epoch wrote, merged with others or not."""
-        return prune(handle, None, {EPOCH: (epoch, epoch)})
+    def files_of_epochs(self, handle: Handle, first: int, last: int) -> tuple[DataFile, ...]:
+        """Return the files with rows which epochs of a range wrote, merged with others or not."""
+        return prune(handle, None, {EPOCH: (first, last)})
 
     def of_epoch(self, handle: Handle, columns: Schema, epoch: int) -> DataFrame | None:
         """Return the rows that one epoch wrote."""
-        files = self.files_of_epoch(handle, epoch)
-        mixed = any(not f.low.get(EPOCH) == f.high.get(EPOCH) == epoch for f in files)
+        return self.of_epochs(handle, columns, epoch, epoch)
+
+    def of_epochs(self, handle: Handle, columns: Schema, first: int, last: int) -> DataFrame | None:
+        """Return the rows that the epochs from `first` to `last` wrote."""
+        files = self.files_of_epochs(handle, first, last)
+        mixed = any(
+            f.low.get(EPOCH, 0) < first or f.high.get(EPOCH, last + 1) > last for f in files
+        )
         wanted = columns if any(f.name == EPOCH for f in columns) else (*columns, _EPOCH_FIELD)
         frame = self.read(handle, wanted if mixed else columns, files)
         if frame is None or not mixed:
             return frame
-        kept = frame.where(f"{EPOCH} = {epoch}")
+        kept = frame.where(f"{EPOCH} BETWEEN {first} AND {last}")
         return kept.selectExpr(*(quoted(f.name) for f in columns))
 
     def read_paths(self, paths: Sequence[str], columns: Schema) -> DataFrame:

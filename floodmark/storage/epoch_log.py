@@ -34,7 +34,8 @@ class OpenRecord:
     `splits` has the connector splits (JSON form) per source, `dml` the files of DML rows;
     `positions` is the end offset per source and partition after this epoch, all sources included,
     and the number of rows that statements have written, under `dml_of` a table; those of
-    `restarted` objects begin at nothing again.
+    `restarted` objects begin at nothing again. `backfills` has the records from which views go on
+    whose backfill begins or ends with the epoch.
     """
 
     epoch: int
@@ -46,6 +47,7 @@ class OpenRecord:
     positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     restarted: Sequence[str] = ()
+    backfills: Mapping[str, ObjectRecord] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -61,7 +63,8 @@ class ObjectRecord:
     Of what a source by key took in, `ignored_rows` changed nothing: a later operation of the epoch
     took its place, the row is so already, there is none to delete. `before_differs` counts keys of
     which the first message delivered another old row than the stored one. `asked` has the versions
-    of Delta tables outside of the warehouse in which the epoch looked something up.
+    of Delta tables outside of the warehouse in which the epoch looked something up. A view that is
+    `backfilling` has no rows in the cut; its position is the epoch that created it.
     """
 
     object: str
@@ -77,6 +80,7 @@ class ObjectRecord:
     ignored_rows: int = 0
     before_differs: int = 0
     asked: Mapping[str, int] = field(default_factory=dict)
+    backfilling: bool = False
 
     @property
     def watermark(self) -> Scalar:
@@ -160,6 +164,7 @@ class EpochLog:
         dml: Sequence[Mapping[str, Any]] = (),
         notes: Sequence[str] = (),
         restarted: Sequence[str] = (),
+        backfills: Mapping[str, ObjectRecord] | None = None,
     ) -> OpenRecord:
         """Open the epoch after the last sealed one; E0506 when somebody else has."""
         head = self.head()
@@ -178,6 +183,7 @@ class EpochLog:
             positions,
             notes,
             restarted,
+            backfills or {},
         )
         self._put(epoch, "open", record)
         return record
@@ -235,6 +241,7 @@ class EpochLog:
         }
         for amended in self._numbered(epoch, "amended"):
             data["splits"] = {**data["splits"], **amended["splits"]}
+        data["backfills"] = {k: ObjectRecord(**o) for k, o in data.get("backfills", {}).items()}
         return OpenRecord(**data)
 
     def sealed(self, epoch: int) -> SealRecord:

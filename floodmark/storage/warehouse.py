@@ -24,6 +24,8 @@ STATE = "_state"
 LATE = "_late"
 DEAD_LETTER = "_dead_letter"
 ENGINE = "_floodmark"
+BACKFILLS = "backfills"
+"""Below the engine's folder: how far the backfills of views have come."""
 REPLAYS = "replay"
 """Below the engine's folder: what replays write, while they run."""
 

@@ -50,7 +50,8 @@ class _Written:
 class Work:
     """What an epoch asks of one object.
 
-    `pin` settles at which version it asks a table elsewhere.
+    `pin` settles at which version it asks a table elsewhere. With `first`, the epochs from that one
+    on are taken at once.
     """
 
     epoch: int
@@ -64,6 +65,7 @@ class Work:
     dml: Sequence[Mapping[str, Any]] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     seed: str = ""
+    first: int | None = None
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
@@ -75,6 +77,7 @@ class Work:
             self.now,
             fills=found.key in self.created or found.refreshes,
             origin=Origin(self.seed, found.key),
+            first=self.first,
         )
 
 

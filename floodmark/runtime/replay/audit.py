@@ -202,6 +202,8 @@ class _Again:
             if key in self._begun:
                 return f"{key} began anew in epoch {self._begun[key]}"
             before = self.before.get(key)
+            if before is not None and before.backfilling:
+                return f"{key} came from its backfill in it"
             if before is not None and before.position < self.epoch - 1:
                 return f"{key} caught up on epochs {before.position + 1} to {self.epoch - 1} in it"
         gone = [p for i in work.dml if i["table"] == found.key for p in i["paths"]]

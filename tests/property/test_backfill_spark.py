@@ -1,0 +1,87 @@
+"""Random plans created late: backfilled, they catch up merged epochs, and equal batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from plan_strategies import plans
+from plans_on_spark import PlansRun, busiest, chosen
+
+from floodmark.analysis.pipeline import analyse_catalog
+from floodmark.catalog.catalog import Catalog
+from floodmark.runtime import deployment
+from floodmark.runtime.backfill import workers
+from floodmark.runtime.backfill.choice import VARIABLE
+from floodmark.runtime.backfill.step import Backfill
+from floodmark.runtime.equivalence import compare, compares
+from floodmark.spark.session import Sessions
+from floodmark.storage.backfill_log import Standing, Step
+from floodmark.storage.epoch_log import ObjectRecord
+
+OPEN, BEFORE, MISSED = 8, 2, 4
+pytestmark = pytest.mark.spark
+
+
+def _create(run: PlansRun, late: deployment.Deployed) -> None:
+    """Apply the definitions with the views, in an epoch of their own."""
+    scheduler = run.run.fm.scheduler
+    with scheduler.held("a test"):
+        applied = deployment.statements_of(late.catalog)
+        epoch = scheduler.log.head().sealed + 1
+        scheduler.catalogs.append(epoch, applied, scheduler.clock.now())
+        scheduler._deployed = late
+        scheduler.run_once(late.version)
+
+
+def test_views_that_are_created_late_equal_batch(
+    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = chosen(plans(max_depth=3), OPEN)
+    names = [f"v{i:02}" for i in range(OPEN)]
+    inputs = busiest(BEFORE + MISSED + 1)
+    run = PlansRun.over(dict(zip(names, drawn, strict=True)), inputs, tmp_path, sessions)
+    fm, scheduler = run.run.fm, run.run.fm.scheduler
+    late = deployment.Deployed(2, run.run.pipeline)
+    objects = {k: o for k, o in late.catalog.objects.items() if k not in names}
+    steps: list[Step] = []
+    step = Backfill.run
+
+    def noted(self: Backfill, to: Step, standing: Standing) -> ObjectRecord:
+        steps.append(to)
+        return step(self, to, standing)
+
+    monkeypatch.setenv(VARIABLE, "0")
+    monkeypatch.setattr(workers, "AT_ONCE", OPEN)
+    monkeypatch.setattr(Backfill, "run", noted)
+    run.run.pipeline = analyse_catalog(Catalog(objects))
+    for number in range(1, BEFORE + 1):
+        run.epoch(number)
+    run.run.pipeline = late.pipeline
+    _create(run, late)
+    with workers.Workers(scheduler) as some:
+        some.start()
+    for number in range(BEFORE + 1, BEFORE + MISSED + 1):
+        _taken_in(run, number)
+    assert {s.first for s in steps} == {None} and len(steps) == OPEN
+    assert list(fm.epochs())
+    assert any(s.first is not None and s.epoch - s.first == MISSED - 1 for s in steps)
+    assert not scheduler.log.suspended()
+    _check(run, names)
+    _taken_in(run, BEFORE + MISSED + 1)
+    _check(run, names)
+
+
+def _taken_in(run: PlansRun, number: int) -> None:
+    """Run the epoch of some input, under the number that comes next."""
+    sealed = run.run.fm.scheduler.log.head().sealed
+    run.run.epoch(sealed + 1, [(run.case, run.case.program.epochs[number - 1])])
+
+
+def _check(run: PlansRun, names: list[str]) -> None:
+    fm = run.run.fm
+    head = fm.scheduler.log.head().sealed
+    assert {r.position for r in fm.status().values()} == {head}
+    compared = [k for k in names if compares(run.run.pipeline[k])]
+    assert len(compared) > OPEN // 2
+    assert not {k: d for k, d in compare(fm, compared).items() if d.missing or d.surplus}
