@@ -30,7 +30,7 @@ HELP = """Do the work of sealed epochs once more and compare it with what they p
 \b
   floodmark replay                       the newest epoch
   floodmark replay --epoch 7             this one
-  floodmark replay --sample 3            three of those that are kept
+  floodmark replay --sample 3            three of those that are kept and have rows
   floodmark replay --object v --sample 3 three that touched v, and v alone
 
 Input and time are those of the log; the warehouse is not changed. Exit codes: 0 all the same; 2

@@ -110,7 +110,10 @@ def first_epoch(scheduler: Scheduler) -> int:
 def _epochs(
     scheduler: Scheduler, epoch: int | None, sample: int | None, keys: Collection[str] | None
 ) -> list[int]:
-    """Return the epochs to replay, oldest first; a sample is another one after each seal."""
+    """Return the epochs to replay, oldest first; a sample is another one after each seal.
+
+    It is one of epochs in which rows came, changed or went aside: there is nothing else to compare.
+    """
     first, last = first_epoch(scheduler), scheduler.log.head().sealed
     if sample is not None:
         kept = range(first, last + 1)
@@ -131,7 +134,12 @@ def _epochs(
 
 def _touches(scheduler: Scheduler, epoch: int, keys: Collection[str] | None) -> bool:
     records = scheduler.log.sealed(epoch).objects
-    return any(_touched(r, epoch) for k, r in records.items() if keys is None or k in keys)
+    chosen = [r for k, r in records.items() if keys is None or k in keys]
+    return any(_touched(r, epoch) and _has_rows(r) for r in chosen)
+
+
+def _has_rows(record: ObjectRecord) -> bool:
+    return any((record.rows_in, record.rows_out, record.late_rows, record.dead_rows))
 
 
 def _touched(record: ObjectRecord, epoch: int) -> bool:
