@@ -52,7 +52,7 @@ def moody(value: int | None) -> int | None:
     return None if value is None else (value + MOOD[0]) % 5
 
 
-_MOODY = UserFunction(
+MOODY = UserFunction(
     "moody", (("v", INT),), INT, "python", "loose_plans.moody", Determinism.VOLATILE
 )
 
@@ -62,6 +62,7 @@ class LooseBuilder(Builder):
     """Draws nodes some of whose expressions are volatile; with `asks` lookups and user calls."""
 
     asks: bool = True
+    function: UserFunction = MOODY
 
     def join(self, depth: int) -> n.Node:
         if not self.asks or self.draw(st.integers(0, 2)):
@@ -139,16 +140,20 @@ class LooseBuilder(Builder):
     def asked(self, below: n.Node) -> Expr:
         """Return the call of a user's function on a column."""
         found = self.pick(integers(below))
-        return user_call(_MOODY, (ColumnRef(INT, found.name),), None)
+        return user_call(self.function, (ColumnRef(INT, found.name),), None)
 
 
 @st.composite
 def loose_plans(
-    draw: Draw, max_depth: int = 4, *, metadata: bool = True, asks: bool = False
+    draw: Draw,
+    max_depth: int = 4,
+    *,
+    scans: tuple[n.Scan, ...] = (*SCANS, M, M),
+    asks: bool = False,
+    function: UserFunction = MOODY,
 ) -> n.Node:
     """Draw a plan that keeps its stream keys; nothing of it is stored yet."""
-    scans = (*SCANS, *((M, M) if metadata else ()))
-    builder = LooseBuilder(draw, itertools.count(), scans, asks)
+    builder = LooseBuilder(draw, itertools.count(), scans, asks, function)
     return keep_keys(builder.node(draw(st.integers(1, max_depth))))
 
 

@@ -58,6 +58,16 @@ OBJECTS: tuple[ReferenceObject, ...] = (
     ),
 )  # fmt: skip
 
+CHANGES: tuple[n.Scan, ...] = (
+    n.Scan("c", _T, ("k",), ChangelogMode.RETRACT),
+    n.Scan("u", _T, ("k",), ChangelogMode.RETRACT),
+)
+"""Sources of messages that change rows: of a change data capture, and by key."""
+CHANGED = tuple(
+    ReferenceObject(scan.object, ObjectKind.SOURCE, _T, ("k",), merge=MergeRules(("k",)))
+    for scan in CHANGES
+)
+
 KINDS = (
     "union", "set", "project", "filter", "join", "join", "aggregate", "aggregate", "tumble", "hop",
     "session", "over", "top", "unroll", "value", "written", "distinct",
@@ -273,9 +283,9 @@ def numbers(node: n.Node) -> list[Field]:
 
 
 @st.composite
-def plans(draw: Draw, max_depth: int = 4) -> n.Node:
+def plans(draw: Draw, max_depth: int = 4, scans: tuple[n.Scan, ...] = (*SCANS, SCANS[2])) -> n.Node:
     """Draw a plan that keeps its stream keys."""
-    builder = Builder(draw, itertools.count())
+    builder = Builder(draw, itertools.count(), scans)
     return keep_keys(builder.node(draw(st.integers(1, max_depth))))
 
 
@@ -319,11 +329,11 @@ _events = st.lists(_event, min_size=1, max_size=5)
 
 
 @st.composite
-def epochs(draw: Draw, count: int = 3) -> list[EpochInput]:
+def epochs(draw: Draw, count: int = 3, keyed: Sequence[str] = ("t1", "t2")) -> list[EpochInput]:
     """Draw the input of some epochs; a retraction carries only the key, the table knows the row."""
     out = []
     for number in range(count):
-        deliveries = {name: [_change(op) for op in draw(keyed_changes)] for name in ("t1", "t2")}
+        deliveries = {name: [_change(op) for op in draw(keyed_changes)] for name in keyed}
         deliveries["s"] = [_appended(op, number) for op in draw(_events)]
         out.append(EpochInput(START.replace(tzinfo=UTC) + timedelta(minutes=number), deliveries))
     return out

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
-from loose_plans import loose_plans, settled
-from plan_examples import drawn
-from plan_strategies import OBJECTS, SCANS, epochs
+from loose_plans import is_cut_dependent, loose_plans, settled
+from plan_examples import drawn, operator
+from plan_strategies import CHANGED, CHANGES, OBJECTS, SCANS, epochs
 from program_spark import Case, Outcome, Run
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.ndu import DeterminismMode
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.supported import check_supported
+from floodmark.catalog.functions import Determinism
+from floodmark.catalog.functions.user import UserFunction
+from floodmark.catalog.types import INT
 from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
@@ -33,11 +38,22 @@ from floodmark.testing.program import Epoch, Program
 from floodmark.testing.text import Line, Shown, encode, mismatch
 
 LARGEST_PLAN = 14
+_FUNCTION = re.compile(r"function='([a-z_]+)'")
+_LOOSE = re.compile(r"\b(Volatile|UserCall|Now|LookupJoin)\(")
 _INPUTS = """
 CREATE TABLE t1 (k INT PRIMARY KEY, a INT, b INT);
 CREATE TABLE t2 (k INT PRIMARY KEY, a INT, b INT);
 CREATE SOURCE s (ts TIMESTAMP, k INT, v INT, WATERMARK FOR ts AS ts)
   WITH (connector = 'files', path = 's') FORMAT PLAIN ENCODE PARQUET;
+CREATE SOURCE c (k INT, a INT, b INT, PRIMARY KEY (k))
+  WITH (connector = 'files', path = 'c') FORMAT DEBEZIUM ENCODE JSON;
+CREATE SOURCE u (k INT, a INT, b INT, PRIMARY KEY (k))
+  WITH (connector = 'files', path = 'u') FORMAT UPSERT ENCODE JSON;
+"""
+_INPUT_SCANS = (*SCANS, *CHANGES)
+_STEADY = """
+def steady(v):
+    return None if v is None else (7 * v + 1) % 5 if v + 1 else 1 // 0
 """
 _OPEN = "SELECT k FROM t1"
 _CLOSING = """SELECT window_start, count(*) AS n FROM TUMBLE(s, ts, INTERVAL '1 minute')
@@ -53,12 +69,19 @@ def chosen(strategy: st.SearchStrategy[n.Node], count: int) -> list[AnalysedPlan
 
 
 def chosen_loose(count: int, *, stores: bool) -> list[AnalysedPlan]:
-    """Return plans with volatile values, as strict runs them: some of which it stores, or none."""
-    found = (settled(root, DeterminismMode.STRICT) for root in
-             drawn(loose_plans(max_depth=3, metadata=False), 250))  # fmt: skip
-    loose = (p for p in found if p is not None and "Volatile(" in repr(p.root))
-    kept = (p for p in loose if stores is any(isinstance(x, n.MaterializeProject) for x in p.nodes))
-    return _of_different_shapes(kept, count)
+    """Return plans with what may change its mind, as strict runs them: some stored, or nothing."""
+    strategies = [
+        loose_plans(max_depth=3, scans=_INPUT_SCANS, asks=True, function=function)
+        for function in (_steady(Determinism.VOLATILE), _steady(Determinism.STABLE))
+    ]
+    found = (settled(root, DeterminismMode.STRICT) for root in drawn(st.one_of(strategies), 300))
+    loose = (p for p in found if p is not None and _LOOSE.search(repr(p.root)))
+    return _of_different_shapes((p for p in loose if stores is is_cut_dependent(p)), count)
+
+
+def _steady(determinism: Determinism) -> UserFunction:
+    """Return a function that is not declared to give the same value again, and does."""
+    return UserFunction("steady", (("v", INT),), INT, "python", _STEADY, determinism)
 
 
 def _of_different_shapes(plans: Iterator[AnalysedPlan], count: int) -> list[AnalysedPlan]:
@@ -67,7 +90,25 @@ def _of_different_shapes(plans: Iterator[AnalysedPlan], count: int) -> list[Anal
         nodes = list(n.walk(plan.root))
         if len(nodes) <= LARGEST_PLAN and _runs(plan):
             found.setdefault(" ".join(type(node).__name__ for node in nodes), plan)
-    return sorted(found.values(), key=lambda p: _weight(p.root), reverse=True)[:count]
+    rest = sorted(found.values(), key=lambda p: _weight(p.root), reverse=True)
+    return list(_covering(rest, count))
+
+
+def _covering(rest: list[AnalysedPlan], count: int) -> Iterator[AnalysedPlan]:
+    """Yield the plans with most that is in none before them; where all is, begin anew."""
+    seen: set[str] = set()
+    for _ in range(min(count, len(rest))):
+        best = max(rest, key=lambda p: len(_contents(p) - seen))
+        seen = _contents(best) | (seen if _contents(best) - seen else set())
+        rest.remove(best)
+        yield best
+
+
+def _contents(plan: AnalysedPlan) -> frozenset[str]:
+    """Return the operators of a plan, its functions, and the inputs that it reads."""
+    inputs = {scan.object for scan in n.scans(plan.root) if isinstance(scan, n.Scan)}
+    functions = set(_FUNCTION.findall(repr(plan.root)))
+    return frozenset({*map(operator, plan.nodes), *functions, *inputs})
 
 
 def _runs(plan: AnalysedPlan) -> bool:
@@ -94,9 +135,20 @@ def _weight(root: n.Node) -> tuple[int, int]:
 
 
 def busiest(count: int) -> list[EpochInput]:
-    """Return the drawn epochs with the most rows."""
-    examples = drawn(epochs(count=count), 60)
-    return max(examples, key=lambda e: sum(len(d) for i in e for d in i.deliveries.values()))
+    """Return the drawn epochs with the most rows; each input rests in a third of them."""
+    examples = drawn(epochs(count=count, keyed=("t1", "t2", "c", "u")), 60)
+    busy = max(examples, key=lambda e: sum(len(d) for i in e for d in i.deliveries.values()))
+    return [_resting(epoch, number) for number, epoch in enumerate(busy)]
+
+
+def _resting(epoch: EpochInput, number: int) -> EpochInput:
+    """Return the epoch without the inputs that rest; in the first none does."""
+    some = {
+        name: changes
+        for place, (name, changes) in enumerate(sorted(epoch.deliveries.items()))
+        if number == 0 or (place + number) % 3
+    }
+    return replace(epoch, deliveries=some)
 
 
 @dataclass(frozen=True)
@@ -124,7 +176,7 @@ def on_reference(
     out = []
     for number, epoch in enumerate(inputs, 1):
         numbered = replace(epoch, number=number, seed=seed)
-        states, results = advance((*OBJECTS, *views), states, numbered)
+        states, results = advance((*OBJECTS, *CHANGED, *views), states, numbered)
         out.append(results)
     return out
 
@@ -165,7 +217,7 @@ class PlansRun:
 def _epoch(number: int, epoch: EpochInput) -> Epoch:
     lines = {
         scan.object: tuple(_line(d, scan) for d in epoch.deliveries.get(scan.object, ()))
-        for scan in SCANS
+        for scan in _INPUT_SCANS
     }
     return Epoch(number, epoch.now, lines)
 
@@ -194,13 +246,18 @@ def _planned(found: AnalysedObject, plan: AnalysedPlan) -> AnalysedObject:
     return replace(found, relation=relation, plan=plan, reads=reads)
 
 
+def _at_rest(value: Any) -> Any:
+    """Return a value as it is read from a table: an array is a list."""
+    return [_at_rest(x) for x in value] if isinstance(value, tuple) else value
+
+
 def mismatches(both: Both, name: str) -> Iterator[str]:
     """Yield where Spark emitted something else than the reference."""
     shown = [f.name for f in both.plans[name].root.schema if not is_hidden(f.name)]
     found = both.outcome.found[name]
     for number, results in enumerate(both.expected, 1):
         changes: list[Shown] = [
-            (kind, tuple(row[c] for c in shown)) for kind, row in results[name].changes
+            (kind, tuple(_at_rest(row[c]) for c in shown)) for kind, row in results[name].changes
         ]
         dead: list[Shown] = [(d.kind, (d.reason,)) for d in results[name].dead]
         sides: list[tuple[str, list[Shown], Callable[[int], list[Shown]]]] = [

@@ -1,6 +1,6 @@
 """Random plans on Spark, incrementally, against the reference: the same changes in every epoch.
 
-All plans run together, as the views of one warehouse over the same three inputs. Some have volatile
+All plans run together, as the views of one warehouse over the same five inputs. Some have volatile
 values, which are the same on both sides, and once more when an epoch is replayed.
 """
 
@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from plan_strategies import closing_plans, plans
+from plan_strategies import CHANGES, SCANS, closing_plans, plans
 from plans_on_spark import Both, PlansRun, busiest, chosen, chosen_loose, mismatches, on_reference
 from program_spark import isolated, unequal
 
 from floodmark.runtime import run as epoch_run
 from floodmark.spark.session import Sessions
 
-OPEN, CLOSING, LOOSE, EPOCHS = 12, 2, 3, 4
+OPEN, CLOSING, STORING, PLAIN, EPOCHS = 22, 4, 12, 2, 6
 VIEWS = [f"v{i:02}" for i in range(OPEN)]
 CLOSING_VIEWS = [f"c{i:02}" for i in range(CLOSING)]
-LOOSE_VIEWS = [f"l{i:02}" for i in range(LOOSE)]
+LOOSE_VIEWS = [f"l{i:02}" for i in range(STORING + PLAIN)]
 
 pytestmark = pytest.mark.spark
 
@@ -28,10 +28,11 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope="module")
 def both(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     """Run the drawn plans on Spark and on the reference."""
+    loose = [*chosen_loose(STORING, stores=True), *chosen_loose(PLAIN, stores=False)]
     views = {
-        **dict(zip(VIEWS, chosen(plans(max_depth=3), OPEN), strict=True)),
+        **dict(zip(VIEWS, chosen(plans(max_depth=3, scans=(*SCANS, *CHANGES)), OPEN), strict=True)),
         **dict(zip(CLOSING_VIEWS, chosen(closing_plans(), CLOSING), strict=True)),
-        **dict(zip(LOOSE_VIEWS, chosen_loose(LOOSE, stores=True), strict=True)),
+        **dict(zip(LOOSE_VIEWS, loose, strict=True)),
     }
     inputs = busiest(EPOCHS)
     run = PlansRun.over(views, inputs, tmp_path_factory.mktemp("plans"), sessions)
