@@ -1,28 +1,50 @@
 """Random plans on Spark, incrementally, against the reference: the same changes in every epoch.
 
 All plans run together, as the views of one warehouse over the same five inputs. Some have volatile
-values, which are the same on both sides, and once more when an epoch is replayed.
+values, which are the same on both sides, and once more when an epoch is replayed. One epoch stops
+in the middle and is completed by the next try.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from plan_strategies import CHANGES, SCANS, closing_plans, plans
 from plans_on_spark import Both, PlansRun, busiest, chosen, chosen_loose, mismatches, on_reference
-from program_spark import isolated, unequal
+from program_spark import Advance, isolated, unequal
 
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.errors import TransientError
 from floodmark.runtime import run as epoch_run
 from floodmark.spark.session import Sessions
+from floodmark.storage.epoch_log import ObjectRecord
 
 OPEN, CLOSING, STORING, PLAIN, EPOCHS = 22, 4, 12, 2, 6
+STOP = 70
+"""How many objects have advanced when an epoch stops: somewhere in the second one."""
 VIEWS = [f"v{i:02}" for i in range(OPEN)]
 CLOSING_VIEWS = [f"c{i:02}" for i in range(CLOSING)]
 LOOSE_VIEWS = [f"l{i:02}" for i in range(STORING + PLAIN)]
 
 pytestmark = pytest.mark.spark
+
+
+def stopping(advance: Advance, after: int) -> tuple[Advance, list[str]]:
+    """Return an advance after which an epoch stops once, and a list of where it did."""
+    advanced, stopped = itertools.count(1), list[str]()
+
+    def stops(found: AnalysedObject, *rest: Any) -> ObjectRecord:
+        record = advance(found, *rest)
+        if next(advanced) == after:
+            stopped.append(found.key)
+            raise TransientError("E0505", f"a crash after {found.key}")
+        return record
+
+    return stops, stopped
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +59,10 @@ def both(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     inputs = busiest(EPOCHS)
     run = PlansRun.over(views, inputs, tmp_path_factory.mktemp("plans"), sessions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
+        advance, stopped = stopping(isolated(epoch_run.advance), STOP)
+        patch.setattr(epoch_run, "advance", advance)
         outcome = run.all_epochs()
+    assert stopped
     outcome = replace(outcome, unequal=unequal(run.run, outcome))
     found = run.run.fm.replay(EPOCHS, objects=LOOSE_VIEWS)
     replays = {r.object: f"{r.outcome}: {r.cause}" for r in found}

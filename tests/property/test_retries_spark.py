@@ -100,19 +100,8 @@ def test_crashes_in_the_middle_change_nothing(
             crashed = 0
             with pytest.raises(TransientError):
                 run.epoch(number)
-            _complete(run)
+            run.complete(CRASHES)
     assert _changes(run.run.outcome(), views) == _changes(undisturbed[1], views)
-
-
-def _complete(run: PlansRun) -> None:
-    """Complete the open epoch, in as many tries as it takes."""
-    for _ in range(CRASHES):
-        try:
-            with run.run.fm.scheduler.held("the next try"):
-                return
-        except TransientError:
-            continue
-    raise AssertionError("the epoch does not end")
 
 
 def test_what_stores_nothing_depends_on_no_boundary(
