@@ -14,6 +14,7 @@ from datetime import datetime
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
 from floodmark.errors import DataError
+from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.current import stored_rows
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.storage.epoch_log import Event, ObjectRecord
@@ -71,18 +72,24 @@ class ObjectReport:
 def reports(scheduler: Scheduler, book: Mapping[str, Reported]) -> list[ObjectReport]:
     """Return a report for every object with something new to say, upstream first.
 
-    An object has when rows of it, its definition or its state changed since the last report. What
-    a selection has advanced in an epoch that is still open counts.
+    An object has when rows of it, its definition or its state changed since the last report; a view
+    that is backfilling, when it has joined the cut. What a selection has advanced in an epoch that
+    is still open counts.
     """
     pipeline = scheduler.deployed().pipeline
     head = scheduler.log.head().sealed
     suspended = _suspended(scheduler, pipeline)
     steps = _steps(scheduler, {key: book.get(key, Reported()) for key in pipeline.objects}, head)
+    filling = under_way(scheduler)
     out: dict[str, ObjectReport] = {}
     for key, found in pipeline.objects.items():
+        if key in filling and key not in suspended:
+            continue
         last = book.get(key, Reported())
         mine = tuple(steps.get(key, ()))
-        changed = max((s.epoch for s in mine if s.after.rows_out), default=last.changed)
+        changed = max(
+            (s.epoch for s in mine if s.after.rows_out or _joins(s)), default=last.changed
+        )
         if last.suspended and key not in suspended:
             changed = head  # what it caught up belongs to epochs that are past
         if found.kind not in STORED:
@@ -92,6 +99,10 @@ def reports(scheduler: Scheduler, book: Mapping[str, Reported]) -> list[ObjectRe
         if _is_news(report, last):
             out[key] = report
     return list(out.values())
+
+
+def _joins(step: Step) -> bool:
+    return step.before is not None and step.before.backfilling
 
 
 def recent(scheduler: Scheduler, keys: Collection[str]) -> list[ObjectReport]:
