@@ -8,6 +8,7 @@ from operator import and_, or_, xor
 from typing import Any
 
 from floodmark.catalog.functions.comparison import compare
+from floodmark.catalog.functions.double_sums import inexact
 from floodmark.catalog.functions.jsonb_aggregates import jsonb_aggregates
 from floodmark.catalog.functions.model import (
     Accumulator,
@@ -18,7 +19,7 @@ from floodmark.catalog.functions.model import (
 )
 from floodmark.catalog.functions.ordered_sets import ordered_sets
 from floodmark.catalog.functions.spread import present, spreads
-from floodmark.catalog.functions.sums import NONNULL, counting, exact, inexact
+from floodmark.catalog.functions.sums import NONNULL, counting, exact
 from floodmark.catalog.types import (
     BIGINT,
     BOOLEAN,

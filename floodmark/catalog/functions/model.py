@@ -203,11 +203,14 @@ class Accumulator:
 
     The column is the sum over the group's changes of `contribution`, a Spark text in which `{0}`
     is the argument and `{w}` the row's weight; it never is NULL. `type` is its type at rest.
+    With `gathered` a contribution is STRUCT(v, n) or NULL, and the column the ARRAY of them with
+    each `v` once, in order, beside the sum of its `n`.
     """
 
     suffix: str
     type: SqlType
     contribution: str
+    gathered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +219,11 @@ class Decomposition:
 
     `finish` prints the value from accumulator columns: `{count}` stands for the column whose suffix
     is `count`. `overflow` prints the condition under which the group's row is refused, or is None.
-    `exact` is False where the scope rule must take over outside a range of values; `in_range`
-    prints, per row, whether the argument `{0}` is inside it.
     """
 
     accumulators: tuple[Accumulator, ...]
     finish: str
     overflow: str | None = None
-    in_range: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""Sums and averages: exact ones by addition alone, of doubles always in one order."""
+"""Sums and averages of whole numbers and of NUMERIC: exact, by addition alone."""
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 from typing import Any
 
@@ -33,13 +32,9 @@ from floodmark.catalog.types import (
 
 Rows = list[tuple[Any, ...]]
 Types = tuple[SqlType, ...]
-FIXED = numeric(38, 18)
-"""The fixed point in which doubles are added, so that order and retraction do not matter."""
-SMALLEST, LARGEST = 1e-6, 1e15
 _NARROW = 26
 """Digits to which 38 leave room for the sum of 10^12 numbers."""
 _WHOLE = numeric(38, 0)
-_IN_RANGE = f"({{0}} = 0 OR abs({{0}}) BETWEEN {SMALLEST!r}D AND {LARGEST:.0f}D)"
 NONNULL = Accumulator(
     "nonnull", BIGINT, "CASE WHEN {0} IS NOT NULL THEN CAST({w} AS BIGINT) ELSE 0L END"
 )
@@ -217,93 +212,4 @@ def exact() -> list[Aggregate]:
             )
             for k in kinds
         ),
-    ]
-
-
-def _double_total() -> str:
-    near = [
-        f"CAST(try_sum({{distinct}}CASE WHEN {_IN_RANGE} THEN CAST({{0}} AS {name}) END){{filter}} AS DOUBLE)"  # noqa: E501
-        for name in (decimal_name(FIXED), "DECIMAL(38,4)")
-    ]
-    far = f"collect_list({{distinct}}CASE WHEN NOT {_IN_RANGE} THEN CAST({{0}} AS DOUBLE) END){{filter}}"  # noqa: E501
-    outliers = f"aggregate(array_sort({far}), 0D, (a, v) -> a + v)"
-    return f"coalesce({near[0]}, {near[1]}, 0D) + {outliers}"
-
-
-def double_total(values: list[float]) -> float:
-    """Add doubles so that their order does not matter.
-
-    Values whose size is ordinary are added in fixed point, the others in ascending order.
-    """
-    near = [v for v in values if v == 0 or SMALLEST <= abs(v) <= LARGEST]
-    fixed = exact_sum(fit_decimal(Decimal(repr(v)), FIXED) for v in near)
-    far = [v for v in values if not (v == 0 or SMALLEST <= abs(v) <= LARGEST)]
-    total = 0.0
-    for value in sorted(far, key=lambda v: (math.isnan(v), v)):
-        total += value
-    return float(fixed) + total
-
-
-def _double_accumulators() -> tuple[Accumulator, ...]:
-    name = decimal_name(FIXED)
-    value = f"CAST(CASE WHEN {_IN_RANGE} THEN {{0}} END AS {name})"
-    infinity = "CAST('Infinity' AS DOUBLE)"
-    return (
-        Accumulator("sum", FIXED, f"CAST(coalesce(try_multiply({value}, {{w}}), 0BD) AS {name})"),
-        NONNULL,
-        counting("isnan({0})", "nan"),
-        counting(f"{{0}} = {infinity}", "up"),
-        counting(f"{{0}} = -{infinity}", "down"),
-    )
-
-
-def _decompose_double(finish: str) -> Decomposition:
-    total = (
-        "CASE WHEN {nan} > 0 OR ({up} > 0 AND {down} > 0) THEN CAST('NaN' AS DOUBLE) "
-        "WHEN {up} > 0 THEN CAST('Infinity' AS DOUBLE) WHEN {down} > 0 THEN CAST('-Infinity' AS DOUBLE) "  # noqa: E501
-        "ELSE CAST({sum} AS DOUBLE) END"
-    )
-    special = "isnan({0}) OR abs({0}) = CAST('Infinity' AS DOUBLE)"
-    return Decomposition(
-        _double_accumulators(),
-        f"CASE WHEN {{nonnull}} > 0 THEN {finish.format(total)} END",
-        overflow="{nonnull} > 0 AND {sum} IS NULL",
-        in_range=f"({{0}} IS NULL OR {_IN_RANGE} OR {special})",
-    )
-
-
-def inexact() -> list[Aggregate]:
-    """Return sum and avg of REAL and DOUBLE."""
-    total = _double_total()
-    count = "count({distinct}{0}){filter}"
-
-    def add(rows: Rows, _: Types, __: SqlType) -> float | None:
-        values = present(rows)
-        return double_total(values) if values else None
-
-    def mean(rows: Rows, _: Types, __: SqlType) -> float | None:
-        values = present(rows)
-        return double_total(values) / len(values) if values else None
-
-    return [
-        a
-        for kind in (Kind.REAL, Kind.DOUBLE)
-        for a in (
-            Aggregate(
-                "sum",
-                (kind,),
-                DOUBLE,
-                f"CASE WHEN {count} > 0 THEN {total} END",
-                add,
-                decompose=lambda t, x: _decompose_double("{0}"),
-            ),
-            Aggregate(
-                "avg",
-                (kind,),
-                DOUBLE,
-                f"CASE WHEN {count} > 0 THEN ({total}) / nullif({count}, 0) END",
-                mean,
-                decompose=lambda t, x: _decompose_double("({0}) / {{nonnull}}"),
-            ),
-        )
     ]

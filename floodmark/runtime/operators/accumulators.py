@@ -159,15 +159,15 @@ def _added(
     names = {}
     for acc in parts.accumulators:
         column = f"__acc{index}_{acc.suffix}"
-        type_ = spark_type(acc.type)
-        names[acc.suffix] = f"coalesce({{p}}{column}, CAST(0 AS {type_}))"
+        combine = _gathered if acc.gathered else _summed
         text = acc.contribution.format(*args, w=weight)
         if condition is not None:
             text = f"CASE WHEN {condition} THEN {text} END"
-        zero = f"CAST(0 AS {type_})"
+        zero, of_changes, of_both = combine(text, spark_type(acc.type))
+        names[acc.suffix] = f"coalesce({{p}}{column}, {zero})"
         columns.append(Field(column, acc.type, nullable=False))
-        partial.append(f"coalesce(CAST(sum({text}) AS {type_}), {zero})")
-        merge.append(f"CAST(coalesce({{old}}, {zero}) + coalesce({{new}}, {zero}) AS {type_})")
+        partial.append(of_changes)
+        merge.append(of_both)
     return Kept(
         name,
         Strategy.ADDED,
@@ -176,6 +176,30 @@ def _added(
         tuple(merge),
         _fill(parts.finish, names),
         _fill(parts.overflow, names) if parts.overflow else None,
+    )
+
+
+def _summed(text: str, type_: str) -> tuple[str, str, str]:
+    """Return nothing, the sum of contributions, and that of what was there and what comes."""
+    zero = f"CAST(0 AS {type_})"
+    merge = f"CAST(coalesce({{old}}, {zero}) + coalesce({{new}}, {zero}) AS {type_})"
+    return zero, f"coalesce(CAST(sum({text}) AS {type_}), {zero})", merge
+
+
+def _gathered(text: str, type_: str) -> tuple[str, str, str]:
+    """Return nothing, contributions as a list, and what was there with what comes: each `v` once.
+
+    Meant for a few values: its cost is the square of how many there are.
+    """
+    nothing = f"CAST(array() AS {type_})"
+    both = f"concat(coalesce({{old}}, {nothing}), coalesce({{new}}, {nothing}))"
+    count = "aggregate(l, 0L, (a, e) -> CASE WHEN e.v = v THEN a + e.n ELSE a END)"
+    each = f"transform(array_sort(array_distinct(l.v)), v -> struct(v AS v, {count} AS n))"
+    once = f"CASE WHEN size(l) = 0 THEN l ELSE filter({each}, e -> e.n <> 0) END"
+    return (
+        nothing,
+        f"CAST(collect_list({text}) AS {type_})",
+        f"CAST(transform(array({both}), l -> {once})[0] AS {type_})",
     )
 
 

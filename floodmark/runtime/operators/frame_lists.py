@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floodmark.catalog.functions import Aggregate
-from floodmark.catalog.functions.model import Operand
-from floodmark.catalog.types import Kind
+from floodmark.catalog.functions.model import Accumulator, Operand
 from floodmark.plan.expressions import AggCall, Literal
 from floodmark.runtime.operators.frames import PEERS
 from floodmark.spark.types import spark_type
@@ -61,20 +60,14 @@ def _added(found: Aggregate, call: AggCall, operands: Sequence[Operand]) -> str:
         o.sql if isinstance(a, Literal) else f"e.a{i}"
         for i, (o, a) in enumerate(zip(operands, call.args, strict=True))
     ]
-    slots = {}
-    for one in parts.accumulators:
-        type_ = spark_type(one.type)
-        text = one.contribution.format(*args, w="1")
-        step = f"CAST(try_add(s, coalesce({text}, CAST(0 AS {type_}))) AS {type_})"
-        slots[one.suffix] = f"aggregate(m, CAST(0 AS {type_}), (s, e) -> {step})"
-    if parts.in_range is not None and operands[0].type.kind in (Kind.REAL, Kind.DOUBLE):
-        return _doubles(parts.in_range, parts.finish, slots)
+    slots = {part.suffix: _accumulated(part, args) for part in parts.accumulators}
     return parts.finish.format(**slots)
 
 
-def _doubles(in_range: str, finish: str, slots: dict[str, str]) -> str:
-    """Return a finished sum of doubles: those of extraordinary size are added in their order."""
-    far = f"transform(filter(m, e -> NOT {in_range.format('e.a0')}), e -> CAST(e.a0 AS DOUBLE))"
-    rest = f"aggregate(array_sort({far}), 0D, (s, v) -> s + v)"
-    total = f"(CAST({slots['sum']} AS DOUBLE) + {rest})"
-    return finish.replace("CAST({sum} AS DOUBLE)", "{total}").format(**slots, total=total)
+def _accumulated(part: Accumulator, args: Sequence[str]) -> str:
+    """Return the text of an accumulator over the list `m`."""
+    text, type_ = part.contribution.format(*args, w="1"), spark_type(part.type)
+    if part.gathered:
+        return f"filter(transform(m, e -> {text}), e -> e IS NOT NULL)"
+    step = f"CAST(try_add(s, coalesce({text}, CAST(0 AS {type_}))) AS {type_})"
+    return f"aggregate(m, CAST(0 AS {type_}), (s, e) -> {step})"

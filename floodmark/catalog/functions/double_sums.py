@@ -1,0 +1,153 @@
+"""Sums and averages of doubles, so that neither order nor retraction matters.
+
+Doubles are added in fixed point, by their size in two or three parts: the whole number, the
+fraction to 18 places, and of tiny ones 34 places. Each keeps 17 digits of all but the smallest.
+The few that fit in none of these are kept one by one, and added in ascending order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from decimal import ROUND_DOWN, Decimal
+from typing import Any
+
+from floodmark.catalog.functions.arithmetic import EXACT, decimal_name, exact_sum, fit_decimal
+from floodmark.catalog.functions.model import Accumulator, Aggregate, Decomposition
+from floodmark.catalog.functions.spread import present
+from floodmark.catalog.functions.sums import NONNULL
+from floodmark.catalog.types import BIGINT, DOUBLE, Kind, SqlType, list_of, numeric, struct_of
+
+Rows = list[tuple[Any, ...]]
+Types = tuple[SqlType, ...]
+Floats = list[float]
+
+TINY, SMALL, LARGE, HUGE = 1e-22, 1e-6, 1e15, 1e28
+"""From `SMALL` to `LARGE` there are fractions; below, to `TINY`, nothing else, and above none."""
+_WHOLE, _FRACTION, _TINY = numeric(38, 0), numeric(38, 18), numeric(38, 34)
+_LIMIT = 10**19
+"""Below it the whole and the fraction fit into one decimal."""
+_SIZE = "abs({0})"
+_IS_PLAIN = f"({{0}} = 0 OR {_SIZE} BETWEEN {SMALL!r}D AND {LARGE:.0f}D)"
+_IS_LARGE = f"({_SIZE} > {LARGE:.0f}D AND {_SIZE} <= {HUGE:.0f}D)"
+_IS_TINY = f"({_SIZE} < {SMALL!r}D AND {_SIZE} >= {TINY!r}D)"
+_IS_FAR = f"NOT ({_IS_PLAIN} OR {_IS_LARGE} OR {_IS_TINY})"
+_VALUE = "CAST({0} AS DOUBLE)"
+_FIXED = f"CAST({_VALUE} AS {decimal_name(_FRACTION)})"
+
+
+def _times(condition: str, value: str, type_: SqlType) -> str:
+    """Return the contribution of the values for which a condition holds."""
+    name = decimal_name(type_)
+    return f"CASE WHEN {condition} THEN CAST(try_multiply({value}, {{w}}) AS {name}) ELSE 0BD END"
+
+
+_WHOLE_PART = (
+    f"CASE WHEN {_IS_PLAIN} THEN CAST({_FIXED} div 1BD AS {decimal_name(_WHOLE)}) "
+    f"ELSE CAST({_VALUE} AS {decimal_name(_WHOLE)}) END"
+)
+ACCUMULATORS = (
+    Accumulator("whole", _WHOLE, _times(f"{_IS_PLAIN} OR {_IS_LARGE}", _WHOLE_PART, _WHOLE)),
+    Accumulator("fraction", _FRACTION, _times(_IS_PLAIN, f"({_FIXED} % 1BD)", _FRACTION)),
+    Accumulator("tiny", _TINY, _times(_IS_TINY, f"CAST({_VALUE} AS {decimal_name(_TINY)})", _TINY)),
+    Accumulator(
+        "far",
+        list_of(struct_of(("v", DOUBLE), ("n", BIGINT))),
+        f"CASE WHEN {_IS_FAR} THEN struct({_VALUE} AS v, CAST({{w}} AS BIGINT) AS n) END",
+        gathered=True,
+    ),
+    NONNULL,
+)
+_COPIES = "flatten(transform({far}, e -> array_repeat(e.v, CAST(e.n AS INT))))"
+_TOTAL = (
+    f"(CASE WHEN abs({{whole}}) < {_LIMIT}BD "
+    f"THEN CAST(try_cast({{whole}} AS {decimal_name(_FRACTION)}) + {{fraction}} AS DOUBLE) "
+    "ELSE CAST({whole} AS DOUBLE) + CAST({fraction} AS DOUBLE) END + CAST({tiny} AS DOUBLE) + "
+    f"CASE WHEN size({{far}}) = 0 THEN 0D ELSE aggregate(array_sort({_COPIES}), 0D, (a, v) -> a + v) END)"  # noqa: E501
+)
+_SUM = f"CASE WHEN {{nonnull}} > 0 THEN {_TOTAL} END"
+_AVG = f"CASE WHEN {{nonnull}} > 0 THEN {_TOTAL} / {{nonnull}} END"
+
+
+def double_total(values: Floats) -> float:
+    """Add doubles as the accumulators do."""
+    wholes, fractions, tiny, far = list[Decimal](), list[Decimal](), list[Decimal](), Floats()
+    for value in values:
+        size = abs(value)
+        if value == 0 or SMALL <= size <= LARGE:
+            fixed = _fixed(value, _FRACTION)
+            wholes.append(fixed.to_integral_value(ROUND_DOWN))
+            fractions.append(EXACT.subtract(fixed, wholes[-1]))
+        elif LARGE < size <= HUGE:
+            wholes.append(_fixed(value, _WHOLE))
+        elif TINY <= size < SMALL:
+            tiny.append(_fixed(value, _TINY))
+        else:
+            far.append(value)
+    whole, fraction = exact_sum(wholes), exact_sum(fractions)
+    fits = abs(whole) < _LIMIT
+    near = float(EXACT.add(whole, fraction)) if fits else float(whole) + float(fraction)
+    rest = 0.0
+    for value in sorted(far, key=lambda v: (math.isnan(v), v)):
+        rest += value
+    return near + float(exact_sum(tiny)) + rest
+
+
+def _fixed(value: float, type_: SqlType) -> Decimal:
+    return fit_decimal(Decimal(repr(value)), type_)
+
+
+def _print(finish: str) -> str:
+    """Return the text over a set: of sums of contributions, or of a list of values that count once.
+
+    `finish` reads each sum several times, so that it stands above a struct of them.
+    """
+    sums = [f"{_summed(part)} AS {part.suffix}" for part in ACCUMULATORS]
+    added = _once(
+        f"struct({', '.join(sums)})", "s", {p.suffix: f"s.{p.suffix}" for p in ACCUMULATORS}, finish
+    )
+    listed = {part.suffix: _listed(part) for part in ACCUMULATORS}
+    distinct = _once("collect_set({0}){filter}", "m", listed, finish)
+    return f"CASE WHEN '{{distinct}}' = '' THEN {added} ELSE {distinct} END"
+
+
+def _once(value: str, name: str, slots: Mapping[str, str], finish: str) -> str:
+    return f"transform(array({value}), {name} -> {finish.format(**slots)})[0]"
+
+
+def _summed(part: Accumulator) -> str:
+    text = part.contribution.format("{0}", w=1)
+    if part.gathered:
+        return f"collect_list({text}){{filter}}"
+    return f"coalesce(sum({text}){{filter}}, 0)"
+
+
+def _listed(part: Accumulator) -> str:
+    text = part.contribution.format("i", w=1)
+    if part.gathered:
+        return f"filter(transform(m, i -> {text}), i -> i IS NOT NULL)"
+    zero = "0L" if part is NONNULL else f"CAST(0 AS {decimal_name(part.type)})"
+    name = "BIGINT" if part is NONNULL else decimal_name(part.type)
+    return f"aggregate(m, {zero}, (s, i) -> CAST(s + {text} AS {name}))"
+
+
+def inexact() -> list[Aggregate]:
+    """Return sum and avg of REAL and DOUBLE."""
+
+    def add(rows: Rows, _: Types, __: SqlType) -> float | None:
+        values = present(rows)
+        return double_total(values) if values else None
+
+    def mean(rows: Rows, _: Types, __: SqlType) -> float | None:
+        values = present(rows)
+        return double_total(values) / len(values) if values else None
+
+    return [
+        Aggregate(name, (kind,), DOUBLE, _print(finish), python, decompose=_decomposed(finish))
+        for kind in (Kind.REAL, Kind.DOUBLE)
+        for name, finish, python in (("sum", _SUM, add), ("avg", _AVG, mean))
+    ]
+
+
+def _decomposed(finish: str) -> Callable[[Types, SqlType], Decomposition]:
+    return lambda types, result: Decomposition(ACCUMULATORS, finish)
