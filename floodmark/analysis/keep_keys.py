@@ -8,7 +8,7 @@ from floodmark.analysis import stream_key
 from floodmark.catalog.types import BOOLEAN, VARCHAR
 from floodmark.changelog import HIDDEN_PREFIX
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
+from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal, columns_of
 
 Keyed = tuple[n.Node, tuple[str, ...]]
 
@@ -21,12 +21,19 @@ def keep_keys(root: n.Node) -> n.Node:
 def _keyed(node: n.Node) -> Keyed:
     children = [_keyed(child) for child in node.inputs]
     if isinstance(node, n.Join | n.LookupJoin):
+        children[0] = _apart(children[0], _read(node) & set(node.right.names))
         children[0] = _told(node, *children)
         children[1] = _apart(children[1], set(children[0][0].names))
     if isinstance(node, n.ProjectSet):
         children[0] = _apart(children[0], {*node.outputs, node.ordinal})
     rebuilt = _rebuild(node, children)
     return rebuilt, stream_key.derive(rebuilt, tuple(key for _, key in children))
+
+
+def _read(node: n.Join | n.LookupJoin) -> set[str]:
+    """Return the columns by which a join pairs rows: they keep their names."""
+    residual = frozenset() if node.residual is None else columns_of(node.residual)
+    return {*residual, *(c for pair in node.equi for c in pair)}
 
 
 def _rebuild(node: n.Node, children: list[Keyed]) -> n.Node:
@@ -82,7 +89,10 @@ def hidden_name(column: str, taken: set[str]) -> str:
 
 
 def _apart(side: Keyed, taken: set[str]) -> Keyed:
-    """Rename the hidden columns that both sides of a join have been given."""
+    """Rename the hidden columns that one side has been given and the other has, too.
+
+    What the join reads of the right side must not be among them.
+    """
     node, key = side
     if not taken & set(node.names):
         return side

@@ -8,7 +8,7 @@ from floodmark.catalog.functions import Determinism
 from floodmark.catalog.types import BOOLEAN
 from floodmark.plan.can_fail import can_fail
 from floodmark.plan.determinism import class_of
-from floodmark.plan.expressions import BoolOp, Expr, walk
+from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, walk
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
@@ -26,7 +26,7 @@ def all_of(parts: Sequence[Expr]) -> Expr | None:
 def factored(expr: Expr) -> tuple[Expr, ...]:
     """Return the parts of a condition, with those that each branch of an OR has before it.
 
-    `(a AND b) OR (a AND c)` is `a`, and `b OR c`, whatever is NULL. `a` must not fail.
+    `(a AND b) OR (a AND c)` is `a`, and `b OR c`, whatever is NULL; `a` must not fail.
     """
     return tuple(p for part in conjuncts(expr) for p in _common(part))
 
@@ -35,7 +35,10 @@ def _common(expr: Expr) -> tuple[Expr, ...]:
     if not (isinstance(expr, BoolOp) and expr.op == "or"):
         return (expr,)
     branches = [conjuncts(arg) for arg in expr.args]
-    shared = [p for p in branches[0] if is_movable(p) and all(p in other for other in branches)]
+    common = [p for p in branches[0] if all(p in other for other in branches)]
+    # NULL beside an error is one thing within a branch and another before all of them.
+    fails = can_fail(expr)
+    shared = [p for p in common if (_joins(p) if fails else is_movable(p))]
     if not shared:
         return (expr,)
     left = [all_of([p for p in branch if p not in shared]) for branch in branches]
@@ -43,6 +46,15 @@ def _common(expr: Expr) -> tuple[Expr, ...]:
     if len(rest) < len(left):
         return tuple(shared)
     return (*shared, BoolOp(BOOLEAN, "or", tuple(rest), span=expr.span))
+
+
+def _joins(expr: Expr) -> bool:
+    """Tell whether two columns must be equal: what can join two inputs is asked first."""
+    match expr:
+        case Call(function="=", args=(ColumnRef(), ColumnRef())):
+            return True
+        case _:
+            return False
 
 
 def is_movable(expr: Expr) -> bool:

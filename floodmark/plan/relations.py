@@ -279,7 +279,7 @@ def join_on(
             case None:
                 rest.append(conjunct)
             case (a, b):
-                left, left_name = with_column(left, a)
+                left, left_name = with_column(left, a, avoid=frozenset(right.names))
                 right, right_name = with_column(right, b, avoid=frozenset(left.names))
                 equi.append((left_name, right_name))
     return n.Join(left, right, kind, tuple(equi), all_of(rest), span=builder.span(place))

@@ -3,17 +3,22 @@
 `SELECT q FROM (SELECT x, 10 / x AS q FROM t) s WHERE x > 0` divides by no zero: what WHERE drops is
 not computed. `FROM a, b WHERE a.k = b.k AND a.x > 3` becomes an equi join over a filtered `a`: a
 cross join could not be kept incremental by key. Only conditions that cannot fail move below, so
-that no row is put aside for an error which its join would have spared it. What an inner join's
-pairs must meet is a condition of that join: it may bound how long a row can still find a partner.
+that no row is put aside for an error which its join would have spared it. Beside one that can fail,
+one that may be NULL lets the row pass below, and is asked once more above: NULL AND an error is the
+error. Equal columns that join are asked first all the same. What an inner join's pairs must meet is
+a condition of that join: it may bound how long a row can still find a partner.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
+from floodmark.plan.can_fail import can_fail
 from floodmark.plan.conjunctions import all_of, conjuncts, factored, is_deterministic, is_movable
-from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of, transform
+from floodmark.plan.expressions import Call, ColumnRef, Expr, Literal, columns_of, transform
 
 
 def push_filters(node: n.Node) -> n.Node:
@@ -31,11 +36,16 @@ def _below_projection(outer: n.Filter, project: n.Project) -> n.Node:
         # A bound of a row number stays where it is recognised as a top-N.
         return outer
     passed = {c: e for c, e in project.columns if isinstance(e, ColumnRef)}
+    parts = conjuncts(outer.predicate)
+    known = _known(parts, project)
     moving: list[Expr] = []
     rest: list[Expr] = []
-    for part in conjuncts(outer.predicate):
+    for part in parts:
         moves = is_movable(part) and columns_of(part) <= set(passed)
-        (moving if moves else rest).append(part)
+        if moves:
+            moving.append(part if part in known else _not_false(part))
+        if not moves or part not in known:
+            rest.append(part)
     if not moving:
         return outer
 
@@ -60,24 +70,26 @@ def _into_join(outer: n.Filter, join: n.Join) -> n.Node:
     to_left: list[Expr] = []
     to_right: list[Expr] = []
     equi: list[tuple[str, str]] = []
-    both: list[Expr] = []
     rest: list[Expr] = []
-    for part in factored(outer.predicate):
+    drawn: list[Expr] = []
+    parts = factored(outer.predicate)
+    known = _known(parts, join)
+    for part in parts:
         pair = _equal_columns(part, left_names, right_names)
         read = columns_of(part)
+        side = to_left if read <= left_names else to_right if read <= right_names else None
         if not read or not is_deterministic(part):
-            rest.append(part)
-        elif read <= left_names and is_movable(part):
-            to_left.append(part)
-        elif inner and read <= right_names and is_movable(part):
-            to_right.append(part)
+            drawn.append(part)
         elif inner and pair is not None:
             equi.append(pair)
-        elif inner and not read <= left_names and not read <= right_names:
-            both.append(part)
+        elif is_movable(part) and side is not None and (inner or side is to_left):
+            side.append(part if part in known else _not_false(part))
+            rest += [] if part in known else [part]
         else:
             rest.append(part)
-    if len(rest) == len(conjuncts(outer.predicate)):
+    sides = (left_names, right_names)
+    pairs = inner and any(not any(columns_of(p) <= s for s in sides) for p in rest)
+    if not (to_left or to_right or equi or pairs):
         return outer
     met = () if join.residual is None else conjuncts(join.residual)
     moved = replace(
@@ -85,9 +97,35 @@ def _into_join(outer: n.Filter, join: n.Join) -> n.Node:
         left=push_filters(_filtered(join.left, to_left, outer)),
         right=push_filters(_filtered(join.right, to_right, outer)),
         equi=(*join.equi, *equi),
-        residual=all_of((*met, *both)),
+        residual=all_of((*met, *(rest if pairs else ()))),
     )
-    return _filtered(moved, rest, outer)
+    return _filtered(moved, [*(() if pairs else rest), *drawn], outer)
+
+
+def _known(parts: Sequence[Expr], node: n.Node) -> Sequence[Expr]:
+    """Return the conditions that are TRUE or FALSE where that matters: beside one that can fail."""
+    return [p for p in parts if _never_null(p, node)] if any(map(can_fail, parts)) else parts
+
+
+def _never_null(part: Expr, node: n.Node) -> bool:
+    match part:
+        case Call(function="is_null" | "is_not_null" | "is_not_false"):
+            return True
+        case Call(function="=", args=(ColumnRef(), ColumnRef())):
+            # What can join two inputs is asked first.
+            return True
+        case Call(function="=" | "<>" | "<" | "<=" | ">" | ">="):
+            return all(_never_null(arg, node) for arg in part.args)
+        case ColumnRef():
+            return not node.field(part.name).nullable
+        case Literal():
+            return part.value is not None
+        case _:
+            return False
+
+
+def _not_false(part: Expr) -> Expr:
+    return Call(BOOLEAN, "is_not_false", (part,), span=part.span)
 
 
 def _filtered(node: n.Node, parts: list[Expr], outer: n.Filter) -> n.Node:

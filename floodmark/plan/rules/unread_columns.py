@@ -58,10 +58,11 @@ def _over(node: n.Node, used: Columns) -> n.Node:
 def _project(node: n.Project, above: Columns) -> n.Node:
     used = (columns_of(e) for c, e in node.columns if c in above)
     below = _read(node.input, frozenset[str]().union(*used))
-    passed = frozenset(below.names)
+    # What stands in the place of a column that nothing reads can be of another type.
+    passed = {(f.name, f.type) for f in below.schema}
 
     def stays(name: str, expr: Expr) -> bool:
-        return name in above or (isinstance(expr, ColumnRef) and expr.name in passed)
+        return name in above or (isinstance(expr, ColumnRef) and (expr.name, expr.type) in passed)
 
     columns = tuple((c, e) for c, e in node.columns if stays(c, e))
     return replace(node, input=below, columns=columns)
@@ -69,7 +70,7 @@ def _project(node: n.Project, above: Columns) -> n.Node:
 
 def _aggregate(node: n.Aggregate, above: Columns) -> n.Node:
     calls = tuple((c, call) for c, call in node.aggregates if c in above)
-    if not calls and not node.group:
+    if not calls and not node.group and node.aggregates:
         # Without groups there is one row all the same.
         calls = ((node.aggregates[0][0], AggCall("count", (), BIGINT)),)
     used = (columns_of(e) for _, call in calls for e in call.children)
