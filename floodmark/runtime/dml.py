@@ -20,7 +20,7 @@ from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import BindContext, bind_scalar
 from floodmark.plan.binder import Binder
-from floodmark.plan.build import build_query, cast_to
+from floodmark.plan.build import cast_to
 from floodmark.plan.coerce import refuse
 from floodmark.plan.definitions import ColumnInfo
 from floodmark.plan.expressions import ColumnRef, Expr, Literal, columns_of
@@ -105,7 +105,7 @@ def _columns(target: AnalysedObject) -> tuple[ColumnInfo, ...]:
 
 
 def _insert(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.Node:
-    query = _with_defaults(statement, target, reader)
+    query = reader.plan_with_hidden(statement.query, statement.span)
     shown = [f for f in query.schema if not is_hidden(f.name)]
     writable = [c.name for c in _columns(target) if c.generated is None]
     names = list(statement.columns) or writable[: len(shown)]
@@ -127,7 +127,7 @@ def _insert(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.No
             columns.append((column.name, cast_to(ColumnRef(f.type, f.name), column.type)))
         elif column.generated is None:
             columns.append((column.name, column.default or Literal(column.type, None)))
-    if "__ordinal" in query.names:
+    if isinstance(query, n.Values):
         columns.append((DML_ORDINAL, ColumnRef(BIGINT, "__ordinal")))
     return _with_generated(n.Project(query, tuple(columns)), target)
 
@@ -142,12 +142,6 @@ def _with_generated(node: n.Node, target: AnalysedObject) -> n.Node:
         columns.append((column.name, expr))
     rest = [f for f in node.schema if is_hidden(f.name)]
     return n.Project(node, (*columns, *((f.name, ColumnRef(f.type, f.name)) for f in rest)))
-
-
-def _with_defaults(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.Node:
-    """Return the query; in VALUES, untyped values take the types of their columns."""
-    functions = reader.pipeline.functions
-    return build_query(statement.query, reader.relations, statement.span, functions=functions)
 
 
 def _matching(statement: s.Update | s.Delete, target: AnalysedObject, reader: Reader) -> n.Node:

@@ -77,6 +77,10 @@ class Reader:
 
     def plan(self, query: exp.Expression, source: Span | None) -> n.Node:
         """Return the logical plan of a query, its hidden columns dropped."""
+        return without_hidden(self.plan_with_hidden(query, source))
+
+    def plan_with_hidden(self, query: exp.Expression, source: Span | None) -> n.Node:
+        """Return the logical plan of a query; hidden columns may follow the visible ones."""
         functions = self.pipeline.functions
         node = build_query(query, self.relations, source, views=self._views, functions=functions)
         for rule in RULES:
@@ -86,7 +90,7 @@ class Reader:
         if any(isinstance(part, n.OverWindow) or _is_ordered(part) for part in n.walk(node)):
             # The stream key says which of two rows comes first that nothing else tells apart.
             node = keep_keys(node)
-        return without_hidden(node)
+        return node
 
     def frame(self, node: n.Node) -> DataFrame:
         """Return the rows of a plan; an expression that refuses a row ends the query."""

@@ -12,6 +12,11 @@ from floodmark.api import connect
 from floodmark.errors import BindError, FloodmarkError
 from floodmark.runtime import dml
 
+_SAME = """CREATE FUNCTION same(a INT, b INT) RETURNS BOOLEAN LANGUAGE python AS $$
+def same(a, b):
+    return a == b
+$$"""
+
 
 def test_a_null_array_is_no_value_of_a_not_null_column(tmp_path: Path) -> None:
     with connect(tmp_path / "warehouse") as fm:
@@ -44,12 +49,18 @@ def test_a_null_array_is_no_value_of_a_not_null_column(tmp_path: Path) -> None:
         ("DELETE FROM t WHERE 'perhaps'", "E0258"),
         ("DELETE FROM t WHERE count(*) > 1", "E0273"),
         ("UPDATE t SET g = row_number() OVER ()", "E0374"),
+        ("INSERT INTO t SELECT t.k FROM t LEFT JOIN u ON same(t.g, u.k)", "E0355"),
+        (
+            "INSERT INTO t SELECT t.k FROM t LEFT JOIN u ON t.k = u.k AND t.g > u.k * random()",
+            "E0355",
+        ),
     ],
 )
 def test_what_a_statement_may_not_say(tmp_path: Path, statement: str, code: str) -> None:
     with connect(tmp_path / "warehouse") as fm:
         fm.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT)")
         fm.execute("CREATE TABLE u (k INT PRIMARY KEY)")
+        fm.execute(_SAME)
         with pytest.raises(FloodmarkError) as refused:
             fm.execute(statement)
         assert refused.value.code == code

@@ -75,3 +75,17 @@ def test_what_no_row_can_draw_for_is_refused(fm: Floodmark) -> None:
     with pytest.raises(NotSupported) as refused:
         fm.execute("SELECT t.k FROM t LEFT JOIN u ON t.k = u.k AND t.a + u.y > random()")
     assert refused.value.code == "E0355"
+
+
+def test_a_query_that_is_inserted_is_planned_like_one_on_its_own(fm: Floodmark) -> None:
+    fm.execute("CREATE TABLE z (k INT PRIMARY KEY, n INT)")
+    fm.execute("CREATE VIEW plain AS SELECT k, b FROM t")
+    for query in (
+        "SELECT t.k, 1 FROM t JOIN u ON t.k = u.k AND random() < 2",
+        "SELECT 10 + k, b FROM plain",
+        "SELECT 20 + k, n FROM (SELECT u.k, row_number() OVER (ORDER BY u.y) AS n"
+        " FROM u JOIN generate_series(1, 1) AS g ON true) s WHERE n < 3",
+    ):
+        fm.execute(f"INSERT INTO z {query}")
+    rows = sorted(tuple(row) for row in fm.execute("SELECT * FROM z").rows)
+    assert rows == [(1, 1), (2, 1), (11, 0), (12, 5), (21, 1), (23, 2)]
