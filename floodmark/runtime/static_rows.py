@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
-from floodmark.runtime import layout
+from floodmark.runtime.current import stored_rows
 from floodmark.runtime.query import Reader
 
 
@@ -19,7 +19,7 @@ def check_static(target: AnalysedObject, reader: Reader, span: Span | None) -> N
     if not target.relation.static:
         return
     for name, left in _lookups(target.key, reader):
-        if _has_rows(left, reader):
+        if stored_rows(reader.tables.store, reader.pipeline[left], reader.cut.records.get(left)):
             raise BindError(
                 "E0237",
                 f"{target.name} promises never to change (static), and {name} has looked rows "
@@ -35,12 +35,13 @@ def _lookups(key: str, reader: Reader) -> Iterator[tuple[str, str]]:
     for found in reader.pipeline.objects.values():
         for node in () if found.plan is None else found.plan.nodes:
             if isinstance(node, n.LookupJoin) and key in {s.object for s in n.scans(node.right)}:
-                yield from ((found.name, scan.object) for scan in n.scans(node.left))
+                yield from ((found.name, scan.object) for scan in _sources(node.left))
 
 
-def _has_rows(key: str, reader: Reader) -> bool:
-    found, record = reader.pipeline[key], reader.cut.records.get(key)
-    versions = {} if record is None else record.versions
-    tables = {layout.current_table(found), layout.layer_table(found)} & versions.keys()
-    store = reader.tables.store
-    return any(f.rows for table in tables for f in store.open(table, versions[table]).files)
+def _sources(node: n.Node) -> Iterator[n.Scan]:
+    """Yield what rows come from: what is looked up on their way adds none."""
+    if isinstance(node, n.Scan):
+        yield node
+    inputs = (node.left,) if isinstance(node, n.LookupJoin) else node.inputs
+    for child in inputs:
+        yield from _sources(child)

@@ -16,7 +16,8 @@ from warehouses import NOW, READINGS, Site, put
 from floodmark.api import Floodmark
 from floodmark.connectors.lookup import Key, Lookup, Values
 from floodmark.errors import TransientError, UserError
-from floodmark.runtime import failpoints
+from floodmark.runtime import failpoints, folding
+from floodmark.runtime.objects import at_rest
 
 pytestmark = pytest.mark.spark
 Rows = list[tuple[Any, ...]]
@@ -230,6 +231,32 @@ def test_a_static_table_changes_until_it_is_looked_up(site: Site) -> None:
             assert refused.value.code == "E0237"
         fm.execute("DELETE FROM t")
         fm.execute("INSERT INTO d VALUES (1, 'z')")
+        assert _rows(fm, "SELECT * FROM v") == []
+
+
+def test_what_is_looked_up_first_and_rows_that_are_gone_look_nothing_up(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(at_rest, "LAYER_BYTES", 0)
+    monkeypatch.setattr(at_rest, "LAYER_FACTOR", 0)
+    monkeypatch.setattr(folding, "_SHARE", 0)
+    site.define(
+        "CREATE TABLE e (pk INT PRIMARY KEY, k INT);",
+        "CREATE TABLE s1 (k INT, name VARCHAR) WITH (static = 'true');",
+        "CREATE TABLE s2 (k INT, name VARCHAR) WITH (static = 'true');",
+        "CREATE MATERIALIZED VIEW v AS SELECT e.pk, s1.name AS a, s2.name AS b FROM e "
+        "JOIN s1 FOR SYSTEM_TIME AS OF PROCTIME() ON e.k = s1.k "
+        "JOIN s2 FOR SYSTEM_TIME AS OF PROCTIME() ON e.k = s2.k;",
+    )
+    with site.connect() as fm:
+        fm.execute("INSERT INTO s1 VALUES (1, 'a')")
+        fm.execute("INSERT INTO s2 VALUES (1, 'b')")
+        fm.execute("INSERT INTO e VALUES (1, 1)")
+        with pytest.raises(UserError, match="looked rows of e up"):
+            fm.execute("INSERT INTO s2 VALUES (1, 'z')")
+        fm.execute("DELETE FROM e")
+        assert "_layers/public/e" in [t.table for t in fm.sizes("e")]
+        fm.execute("INSERT INTO s2 VALUES (1, 'z')")
         assert _rows(fm, "SELECT * FROM v") == []
 
 
