@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -119,7 +120,7 @@ def _epochs(
         kept = range(first, last + 1)
         looked = Random(last).sample(kept, min(len(kept), sample * _LOOKS))
         found = (e for e in looked if _touches(scheduler, e, keys))
-        return sorted(e for e, _ in zip(found, range(sample), strict=False))
+        return sorted(islice(found, sample))
     chosen = last if epoch is None else epoch
     scheduler.log.sealed(max(chosen, 1))
     if chosen < first:
