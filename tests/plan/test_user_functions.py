@@ -105,6 +105,21 @@ $$;
     assert found[1]["message"].startswith(raised.partition("(")[0])
 
 
+@pytest.mark.parametrize("raised", ["ValueError('no')", "KeyError(1)", "SystemExit(1)"])
+def test_what_a_generator_raises_is_said(raised: str) -> None:
+    text = f"""CREATE FUNCTION f(a int) RETURNS int[] LANGUAGE python AS $$
+def f(a):
+    yield a
+    if a == 2:
+        raise {raised}
+    yield 'x' if a == 3 else None
+$$;
+"""
+    assert value("f(i)", text) == ((1, None), None)
+    assert value("f(i)", text, i=2) == (None, RowErrorCode.FUNCTION_RAISED)
+    assert value("f(i)", text, i=3) == (None, RowErrorCode.WRONG_RESULT)
+
+
 def test_an_sql_function_stands_in_the_place_of_its_call() -> None:
     assert value("plus(i, 2) * 2", PLUS) == (6, None)
     assert value("double_it(plus(i, 1)::int)", PLUS + DOUBLE_IT, i=4) == (10, None)

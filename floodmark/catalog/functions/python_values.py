@@ -23,6 +23,14 @@ _BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
 _DAY = 86_400_000_000
 
 
+class Raised(Exception):
+    """A user's code raised while what it gave was iterated: a generator runs then."""
+
+    def __init__(self, problem: BaseException) -> None:
+        super().__init__()
+        self.problem = problem
+
+
 def to_python(value: Any, type_: SqlType) -> Any:
     """Return an engine value as a user's function takes it."""
     if value is None:
@@ -48,7 +56,7 @@ def to_python(value: Any, type_: SqlType) -> Any:
 def from_python(value: Any, type_: SqlType) -> Any:
     """Return what a user's function gave as an engine value of the type.
 
-    Raises `RowError` WRONG_RESULT for a value of another type or outside its range.
+    Raises `RowError` WRONG_RESULT for a value of another type or outside its range, `Raised`.
     """
     if value is None:
         return None
@@ -137,7 +145,7 @@ def _nested(value: Any, type_: SqlType) -> Any:
             assert type_.element is not None
             if isinstance(value, (str, bytes, dict)):
                 raise TypeError
-            return tuple(_nullable(v, type_.element) for v in value)
+            return tuple(_nullable(v, type_.element) for v in _items(value))
         case Kind.MAP:
             assert type_.key is not None and type_.element is not None
             items = _only(value, dict).items()
@@ -150,8 +158,18 @@ def _nested(value: Any, type_: SqlType) -> Any:
                 value = [value.get(name) for name in names]
             if isinstance(value, str):
                 raise TypeError
-            pairs = zip(value, type_.fields, strict=True)
+            pairs = zip(_items(value), type_.fields, strict=True)
             return tuple(_nullable(v, f.type) for v, f in pairs)
+
+
+def _items(values: Any) -> list[Any]:
+    iterator = iter(values)
+    try:
+        return list(iterator)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:
+        raise Raised(problem) from None
 
 
 def _nullable(value: Any, type_: SqlType) -> Any:

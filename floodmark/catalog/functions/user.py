@@ -19,7 +19,7 @@ from floodmark.catalog.functions.model import (
     RowError,
     RowErrorCode,
 )
-from floodmark.catalog.functions.python_values import from_python, to_python
+from floodmark.catalog.functions.python_values import Raised, from_python, to_python
 from floodmark.catalog.types import SqlType, list_of, struct_of
 from floodmark.errors import BindError, Span
 
@@ -118,6 +118,8 @@ class UserFunction:
             raise CallError(RowErrorCode.FUNCTION_RAISED, said(problem)) from None
         try:
             return from_python(value, self.gives)
+        except Raised as late:
+            raise CallError(RowErrorCode.FUNCTION_RAISED, said(late.problem)) from None
         except RowError as wrong:
             message = f"gave {type(value).__name__}, no value of {self.gives}"
             raise CallError(wrong.code, message[:_MOST_SAID]) from None
