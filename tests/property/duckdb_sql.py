@@ -226,6 +226,8 @@ def _call(expr: Call) -> str:
             return f"({parts[0]} IS NULL)"
         case "is_not_null":
             return f"({parts[0]} IS NOT NULL)"
+        case "is_not_false":
+            return f"({parts[0]} IS DISTINCT FROM FALSE)"
         case "/":
             return f"({parts[0]} // {parts[1]})"
         case "least" | "greatest" | "coalesce":

@@ -58,14 +58,15 @@ def _over(node: n.Node, used: Columns) -> n.Node:
 def _project(node: n.Project, above: Columns) -> n.Node:
     used = (columns_of(e) for c, e in node.columns if c in above)
     below = _read(node.input, frozenset[str]().union(*used))
-    # What stands in the place of a column that nothing reads can be of another type.
-    passed = {(f.name, f.type) for f in below.schema}
-
-    def stays(name: str, expr: Expr) -> bool:
-        return name in above or (isinstance(expr, ColumnRef) and (expr.name, expr.type) in passed)
-
-    columns = tuple((c, e) for c, e in node.columns if stays(c, e))
-    return replace(node, input=below, columns=columns)
+    passed = {f.name: f.type for f in below.schema}
+    columns: list[tuple[str, Expr]] = []
+    for name, expr in node.columns:
+        if name in above:
+            columns.append((name, expr))
+        elif isinstance(expr, ColumnRef) and expr.name in passed:
+            # What stands in the place of a column that nothing reads can be of another type.
+            columns.append((name, replace(expr, type=passed[expr.name])))
+    return replace(node, input=below, columns=tuple(columns))
 
 
 def _aggregate(node: n.Aggregate, above: Columns) -> n.Node:
