@@ -6,10 +6,10 @@ row. Operators that look at one row pass it on; those that keep state refuse it.
 
 from __future__ import annotations
 
-from floodmark.analysis.determinism import reads_now
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
+from floodmark.plan.determinism import reads_now
 
 _RETRACT = ChangelogMode.RETRACT
 _APPEND = ChangelogMode.APPEND_ONLY

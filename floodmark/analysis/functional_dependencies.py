@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from floodmark.analysis.determinism import is_deterministic
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan import nodes as n
 from floodmark.plan.conjunctions import conjuncts
+from floodmark.plan.determinism import is_deterministic
 from floodmark.plan.expressions import Call, ColumnRef, Expr, Literal, columns_of
 
 Columns = frozenset[str]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from floodmark.analysis.analyse import AnalysedPlan
-from floodmark.analysis.determinism import determinism, reads_now
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.catalog.functions import Determinism
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
+from floodmark.plan.determinism import determinism, reads_now
 from floodmark.plan.expressions import Expr, UserCall, walk
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s

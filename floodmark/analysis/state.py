@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.analysis import strategy
-from floodmark.analysis.determinism import is_deterministic
 from floodmark.analysis.reach import reach_of
 from floodmark.catalog.functions import aggregate_for
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.can_fail import can_fail
+from floodmark.plan.determinism import is_deterministic
 from floodmark.plan.expressions import AggCall, ColumnRef
 from floodmark.plan.printing import shown
 

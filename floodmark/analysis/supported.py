@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from floodmark.analysis.analyse import AnalysedPlan
-from floodmark.analysis.determinism import determinism, is_deterministic, reads_now
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.ndu.culprits import is_volatile
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
@@ -14,6 +13,7 @@ from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
+from floodmark.plan.determinism import determinism, is_deterministic, reads_now
 from floodmark.plan.expressions import Expr, UserCall, columns_of, walk
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from floodmark.catalog.functions import Determinism
 from floodmark.catalog.types import BOOLEAN
 from floodmark.plan.can_fail import can_fail
-from floodmark.plan.determinism import class_of
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, walk
+from floodmark.plan.determinism import is_deterministic
+from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
@@ -20,7 +19,12 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
 
 def all_of(parts: Sequence[Expr]) -> Expr | None:
     """Return the condition that all parts hold; None when there are none."""
-    return parts[0] if len(parts) == 1 else BoolOp(BOOLEAN, "and", tuple(parts)) if parts else None
+    return conjunction(parts) if parts else None
+
+
+def conjunction(parts: Sequence[Expr]) -> Expr:
+    """Return the condition that all parts hold, of which there is at least one."""
+    return parts[0] if len(parts) == 1 else BoolOp(BOOLEAN, "and", tuple(parts))
 
 
 def factored(expr: Expr) -> tuple[Expr, ...]:
@@ -60,8 +64,3 @@ def _joins(expr: Expr) -> bool:
 def is_movable(expr: Expr) -> bool:
     """Tell whether it makes no difference for how many rows an expression is evaluated."""
     return not can_fail(expr) and is_deterministic(expr)
-
-
-def is_deterministic(expr: Expr) -> bool:
-    """Tell whether an expression has one value for one row."""
-    return all(class_of(part) is Determinism.DETERMINISTIC for part in walk(expr))

@@ -1,9 +1,9 @@
-"""How often an expression may change its mind, taken by itself."""
+"""How often an expression may change its mind: by its own operation, and with all inside it."""
 
 from __future__ import annotations
 
 from floodmark.catalog.functions import Determinism, lookup
-from floodmark.plan.expressions import Call, Expr, Now
+from floodmark.plan.expressions import Call, Expr, Now, walk
 
 
 def class_of(expr: Expr) -> Determinism:
@@ -11,3 +11,18 @@ def class_of(expr: Expr) -> Determinism:
     if isinstance(expr, Now):
         return Determinism.STABLE
     return lookup(expr).determinism if isinstance(expr, Call) else Determinism.DETERMINISTIC
+
+
+def determinism(expr: Expr) -> Determinism:
+    """Return the weakest class of anything inside the expression."""
+    return max(map(class_of, walk(expr)), key=list(Determinism).index)
+
+
+def is_deterministic(expr: Expr) -> bool:
+    """Tell whether the value depends on the row alone."""
+    return determinism(expr) is Determinism.DETERMINISTIC
+
+
+def reads_now(expr: Expr) -> bool:
+    """Tell whether the value changes with the epoch's time."""
+    return any(isinstance(part, Now) for part in walk(expr))

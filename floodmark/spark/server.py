@@ -31,8 +31,8 @@ from floodmark.spark.launch import (
     server_command,
     server_environment,
 )
-from floodmark.spark.locks import SharedLock, exclusive
 from floodmark.spark.record import ServerHome, ServerRecord
+from floodmark.storage.locks import SharedLock, exclusive
 
 START_SECONDS = 180.0
 STOP_SECONDS = 15.0

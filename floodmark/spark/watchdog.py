@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from floodmark.spark.locks import exclusive_if_free
 from floodmark.spark.record import ServerHome
 from floodmark.spark.server import stop_home
+from floodmark.storage.locks import exclusive_if_free
 
 
 def watch(home: ServerHome, idle_seconds: float) -> None:

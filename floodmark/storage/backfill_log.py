@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.local_files import disk_errors, put_if_absent
+from floodmark.storage.locks import exclusive, exclusive_if_free
 from floodmark.storage.records import read_record, to_text
 from floodmark.storage.warehouse import BACKFILLS, engine_folder, escape
 
@@ -85,16 +85,8 @@ class BackfillLog:
         """Be the one who works on this backfill, or give False; a dead process lets go of it."""
         with disk_errors("the log of a backfill"):
             self._folder.mkdir(parents=True, exist_ok=True)
-            file = os.open(self._folder / "worker", os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
-        finally:
-            os.close(file)
+        with exclusive_if_free(self._folder / "worker") as mine:
+            yield mine
 
     def _path(self, number: int, kind: str) -> Path:
         return self._folder / f"{number:06d}.{kind}.json"
@@ -105,12 +97,8 @@ def fence(root: str | Path) -> Iterator[None]:
     """Hold what the commits of backfills and the removal of their tables take turns at."""
     with disk_errors("the log of a backfill"):
         _home(root).mkdir(parents=True, exist_ok=True)
-        file = os.open(_home(root) / "fence", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with exclusive(_home(root) / "fence"):
         yield
-    finally:
-        os.close(file)
 
 
 def forget(root: str | Path, kept: Collection[tuple[str, int]]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from floodmark.analysis.determinism import reads_now
 from floodmark.analysis.monotonicity import monotone_column
 from floodmark.catalog.functions import Determinism, aggregate_for
-from floodmark.plan.determinism import class_of
+from floodmark.plan.conjunctions import conjuncts
+from floodmark.plan.determinism import class_of, reads_now
 from floodmark.plan.expressions import (
     AggCall,
     BoolOp,
@@ -68,13 +68,6 @@ def is_temporal(expr: Expr) -> bool:
 def untimely(condition: Expr) -> tuple[str, ...]:
     """Return the non-deterministic calls of a condition outside its temporal comparisons."""
     return culprits(part for part in conjuncts(condition) if not is_temporal(part))
-
-
-def conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    """Return the parts of a conjunction."""
-    if isinstance(expr, BoolOp) and expr.op == "and":
-        return tuple(c for arg in expr.args for c in conjuncts(arg))
-    return (expr,)
 
 
 def _follows_time(expr: Expr) -> bool:

@@ -8,7 +8,7 @@ from enum import Enum
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.labels import labels_of
-from floodmark.analysis.ndu.culprits import conjuncts, culprits
+from floodmark.analysis.ndu.culprits import culprits
 from floodmark.analysis.ndu.mode import DeterminismMode
 from floodmark.analysis.outline import outline
 from floodmark.analysis.refresh import could_refresh
@@ -17,6 +17,7 @@ from floodmark.catalog.functions.constants import constants
 from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
+from floodmark.plan.conjunctions import conjuncts
 from floodmark.plan.expressions import Attempt, Expr, columns_of
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s

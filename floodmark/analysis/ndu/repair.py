@@ -15,19 +15,17 @@ from dataclasses import dataclass, replace
 
 from floodmark.analysis import strategy
 from floodmark.analysis.analyse import AnalysedPlan
-from floodmark.analysis.determinism import is_deterministic
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.keep_keys import hidden_name
-from floodmark.analysis.ndu.culprits import asks_again, conjuncts, is_temporal, is_volatile
+from floodmark.analysis.ndu.culprits import asks_again, is_temporal, is_volatile
 from floodmark.analysis.rebuild import with_inputs
 from floodmark.catalog.functions import Determinism
-from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
 from floodmark.plan.can_fail import can_fail
-from floodmark.plan.determinism import class_of
+from floodmark.plan.conjunctions import all_of, conjunction, conjuncts, is_movable
+from floodmark.plan.determinism import class_of, is_deterministic
 from floodmark.plan.expressions import (
     AggCall,
-    BoolOp,
     Call,
     ColumnRef,
     Expr,
@@ -141,10 +139,10 @@ class _Repair:
 def _above(node: n.Join, residual: Expr) -> n.Node:
     """Ask a condition of new pairs above their join, but for what settles how long a row pairs."""
     parts = conjuncts(residual)
-    inside = tuple(p for p in parts if is_deterministic(p) and not can_fail(p))
+    inside = tuple(p for p in parts if is_movable(p))
     outside = tuple(p for p in parts if p not in inside)
-    pairs = replace(node, residual=_all_of(inside) if inside else None)
-    return n.Filter(pairs, _all_of(outside), span=node.span)
+    pairs = replace(node, residual=all_of(inside))
+    return n.Filter(pairs, conjunction(outside), span=node.span)
 
 
 def _project(node: n.Project, wanted: Wanted) -> n.Node:
@@ -163,10 +161,10 @@ def _filter(node: n.Filter, wanted: Wanted) -> n.Node:
         return node
     parts = conjuncts(node.predicate)
     timed = tuple(p for p in parts if is_temporal(p))
-    rest = _all_of(tuple(p for p in parts if not is_temporal(p))) if timed else node.predicate
+    rest = conjunction(tuple(p for p in parts if not is_temporal(p))) if timed else node.predicate
     below = _Pulled(node.input)
     outcome = below.column(rest)
-    kept = n.Filter(below.node(stored=True), _all_of((*timed, outcome)), span=node.span)
+    kept = n.Filter(below.node(stored=True), conjunction((*timed, outcome)), span=node.span)
     return n.Project(kept, _same(node.input))
 
 
@@ -184,7 +182,7 @@ def _lookup(node: n.LookupJoin, *, stored: bool) -> n.Node:
         pairs = n.Filter(replace(node, residual=None), node.residual, span=node.span)
         return _filter(pairs, is_volatile) if stored else pairs
     left = _Pulled(node.left, {*node.left.names, *node.right.names})
-    kept = _all_of(tuple(_pull(part, left, names, is_volatile) for part in parts))
+    kept = conjunction(tuple(_pull(part, left, names, is_volatile) for part in parts))
     return replace(node, left=left.node(stored=stored), residual=kept)
 
 
@@ -212,7 +210,7 @@ def _outer_join(node: n.Join, updating: tuple[bool, bool], wanted: Wanted) -> n.
         node,
         left=left.node(stored=updating[0]),
         right=right.node(stored=updating[1]),
-        residual=_all_of(tuple(parts)),
+        residual=conjunction(tuple(parts)),
     )
 
 
@@ -311,7 +309,3 @@ class _Pulled:
 
 def _same(node: n.Node) -> Columns:
     return tuple((f.name, ColumnRef(f.type, f.name)) for f in node.schema)
-
-
-def _all_of(parts: tuple[Expr, ...]) -> Expr:
-    return parts[0] if len(parts) == 1 else BoolOp(BOOLEAN, "and", parts)

@@ -17,7 +17,8 @@ from dataclasses import replace
 from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
 from floodmark.plan.can_fail import can_fail
-from floodmark.plan.conjunctions import all_of, conjuncts, factored, is_deterministic, is_movable
+from floodmark.plan.conjunctions import all_of, conjuncts, factored, is_movable
+from floodmark.plan.determinism import is_deterministic
 from floodmark.plan.expressions import Call, ColumnRef, Expr, Literal, columns_of, transform
 
 
