@@ -100,17 +100,11 @@ def _counts(reader: Reader, found: AnalysedObject, now: int) -> DataFrame:
 
 
 def _shown(field: Field) -> str:
-    """Return a column as it is compared: maps cannot be grouped, sums of doubles have an order."""
+    """Return a column as it is compared: maps cannot be grouped."""
     name = quoted(field.name)
-    match field.type.kind:
-        case TypeKind.DOUBLE | TypeKind.REAL:
-            digits = 9 if field.type.kind is TypeKind.DOUBLE else 4
-            # Adding zero makes one zero of two.
-            return f"format_string('%.{digits}e', {name} + 0) AS {name}"
-        case TypeKind.MAP:
-            return f"to_json(map_from_entries(array_sort(map_entries({name})))) AS {name}"
-        case _:
-            return name
+    if field.type.kind is TypeKind.MAP:
+        return f"to_json(map_from_entries(array_sort(map_entries({name})))) AS {name}"
+    return name
 
 
 def _rows(reader: Reader, node: n.Node, now: int) -> DataFrame:
