@@ -27,7 +27,7 @@ from floodmark.plan.coerce import (
     text_length,
     unify,
 )
-from floodmark.plan.expressions import BoolOp, Call, Case, Cast, Expr, Literal, Now
+from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, Now
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_aggregate
 from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
 from floodmark.plan.special_forms import bind_special, bind_zone
@@ -189,7 +189,8 @@ class Binder:
     def _cast(self, node: exp.Cast) -> Expr:
         span = self.span(node)
         target, length = bind_type(node.args["to"], span), text_length(node.args["to"])
-        cast = coerce(self.bind(node.this), target)
+        empty = isinstance(node.this, exp.Array) and not node.this.expressions
+        cast = coerce(Literal(UNKNOWN, "{}") if empty else self.bind(node.this), target)
         if length is not None:
             cast = Call(VARCHAR, "left", (cast, Literal(INT, length)))
         return replace(cast, span=span)
@@ -331,6 +332,9 @@ class Binder:
     def _array(self, node: exp.Array) -> Expr:
         if any(isinstance(e, exp.Subquery) for e in node.expressions):
             return self._subquery(node)
+        if not node.expressions:
+            text, hint = "an array of nothing has no type", "cast it, as in ARRAY[]::int[]"
+            raise BindError("E0278", text, span=self.span(node), hint=hint)
         return self.call("array", node, node.expressions)
 
     def _subscript(self, node: exp.Bracket) -> Expr:
@@ -372,12 +376,7 @@ class Binder:
         if call is not node or is_aggregate(self, name):
             return bind_aggregate(self, node)
         if name in CLOCKS and not call.expressions:
-            now = Now(TIMESTAMPTZ, span=self.span(node))
-            return (
-                now
-                if CLOCKS[name] == TIMESTAMPTZ
-                else Cast(CLOCKS[name], now, span=self.span(node))
-            )
+            return coerce(Now(TIMESTAMPTZ, span=self.span(node)), CLOCKS[name])
         if name in WINDOWS:
             raise BindError("E0268", f"{name} needs OVER (…)", span=self.span(node))
         if is_set(self, name):

@@ -15,8 +15,11 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import BindContext, Positions, bind_scalar, common_type
+from floodmark.plan.coerce import with_digits
 from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
-from floodmark.plan.grouping import Selection, select_rows
+from floodmark.plan.first_rows import ordered
+from floodmark.plan.grouping import select_rows
+from floodmark.plan.outputs import Side
 from floodmark.plan.relations import build_from
 from floodmark.plan.scope import OuterScope, QueryScope
 from floodmark.sql.nodes import ChangelogOf
@@ -28,7 +31,7 @@ class Builder:
     """Builds the plan of one statement; `ctes` are the WITH names in reach.
 
     `outer` are the columns around a subquery, `subquery` binds one that stands in an expression,
-    `numbers` name what subqueries give.
+    `side` is of the set operation that the query is a side of, `numbers` name what subqueries give.
     """
 
     relations: Mapping[str, Relation]
@@ -39,6 +42,7 @@ class Builder:
     positions: Positions = field(default_factory=Positions)
     outer: OuterScope | None = None
     subquery: Callable[[exp.Expression], Expr] | None = None
+    side: Side | None = None
     numbers: Iterator[int] = field(default_factory=count)
 
     @property
@@ -82,7 +86,8 @@ class Builder:
             case exp.Subquery():
                 return inner._ordered(inner.query(query.this), query)
             case exp.Select():
-                return select_rows(inner, query, build_from(inner, query))
+                inner.side = None
+                return select_rows(inner, query, build_from(inner, query), self.side)
             case exp.SetOperation():
                 return inner._ordered(inner._set_operation(query), query)
             case exp.Values():
@@ -108,11 +113,10 @@ class Builder:
 
     def _ordered(self, node: n.Node, query: exp.Expression) -> n.Node:
         """Apply ORDER BY, LIMIT and OFFSET that stand around a query."""
-        return Selection.order_and_limit(self, node, query, {f.name: f for f in node.schema})
+        return ordered(self, node, query)
 
     def _set_operation(self, query: exp.SetOperation) -> n.Node:
-        left, right = self.query(query.this), self.query(query.expression)
-        left, right = self._aligned(left, right, query)
+        left, right = self._sides(query)
         everything = not query.args.get("distinct", True)
         if isinstance(query, exp.Union):
             union = n.UnionAll((left, right), "__branch", span=self.span(query))
@@ -123,31 +127,45 @@ class Builder:
         kind = n.SetKind.INTERSECT if isinstance(query, exp.Intersect) else n.SetKind.EXCEPT
         return n.SetOperation(left, right, kind, everything, span=self.span(query))
 
-    def _aligned(self, left: n.Node, right: n.Node, query: exp.Expression) -> tuple[n.Node, n.Node]:
-        """Give both sides the names of the left one and common types; drop hidden columns."""
-        a = [f for f in left.schema if not is_hidden(f.name)]
-        b = [f for f in right.schema if not is_hidden(f.name)]
-        if len(a) != len(b):
+    def _sides(self, query: exp.SetOperation) -> tuple[n.Node, n.Node]:
+        """Return both sides with the names of the left one and common types, without hidden ones.
+
+        A side whose bare texts and NULLs take their types from the other one is built once more.
+        """
+        queries = (query.this, query.expression)
+        sides = [Side(), Side()]
+        nodes = [replace(self, side=s).query(q) for s, q in zip(sides, queries, strict=True)]
+        fields = [[f for f in node.schema if not is_hidden(f.name)] for node in nodes]
+        if len(fields[0]) != len(fields[1]):
             raise BindError(
                 "E0213",
-                f"the two sides have {len(a)} and {len(b)} columns",
+                f"the two sides have {len(fields[0])} and {len(fields[1])} columns",
                 span=self.span(query),
                 hint="select the same number of columns on both sides",
             )
-        types = [self._common(x, y, query) for x, y in zip(a, b, strict=True)]
-        names = [f.name for f in a]
-        return _cast_all(left, a, names, types), _cast_all(right, b, names, types)
-
-    def _common(self, a: Field, b: Field, query: exp.Expression) -> SqlType:
-        found = common_type((a.type, b.type))
-        if found is None:
-            raise BindError(
-                "E0214",
-                f'column "{a.name}" is {a.type} on one side and {b.type} on the other',
-                span=self.span(query),
-                hint="cast one of them",
-            )
-        return found
+        types: list[SqlType] = []
+        for i, pair in enumerate(zip(*fields, strict=True)):
+            own = [
+                s.untyped.get(i, ColumnRef(f.type, f.name))
+                for s, f in zip(sides, pair, strict=True)
+            ]
+            found = common_type(tuple(e.type for e in with_digits(own)))
+            if found is None:
+                a, b = (e.type for e in own)
+                raise BindError(
+                    "E0214",
+                    f'column "{pair[0].name}" is {a} on one side and {b} on the other',
+                    span=self.span(query),
+                    hint="cast one of them",
+                )
+            types.append(found)
+        names = [f.name for f in fields[0]]
+        for i, side in enumerate(sides):
+            if any(types[column] != VARCHAR for column in side.untyped):
+                nodes[i] = replace(self, side=Side(tuple(types))).query(queries[i])
+                fields[i] = [f for f in nodes[i].schema if not is_hidden(f.name)]
+        left, right = (_cast_all(*s, names, types) for s in zip(nodes, fields, strict=True))
+        return left, right
 
     def _values(self, query: exp.Values) -> n.Node:
         rows = [
@@ -162,6 +180,7 @@ class Builder:
                 hint="write the same number of values in each row",
             )
         types = []
+        rows = list(zip(*(with_digits(c) for c in zip(*rows, strict=True)), strict=True))
         for i, column in enumerate(zip(*rows, strict=True)):
             found = common_type(tuple(e.type for e in column))
             if found is None:

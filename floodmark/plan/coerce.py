@@ -219,8 +219,17 @@ def coerce_argument(expr: Expr, target: SqlType) -> Expr:
     return coerce(expr, target)
 
 
+def with_digits(exprs: Sequence[Expr]) -> list[Expr]:
+    """Give texts that nothing gave a type, beside NUMERIC, the digits they are written with."""
+    found = common_type([e.type for e in exprs])
+    if found is None or found.kind is not Kind.NUMERIC:
+        return list(exprs)
+    return [coerce_argument(e, found) if e.type.kind is Kind.UNKNOWN else e for e in exprs]
+
+
 def unify(exprs: Sequence[Expr], what: str, span: Span | None) -> list[Expr]:
     """Bring expressions to their common type; E0260 when they have none."""
+    exprs = with_digits(exprs)
     found = common_type([e.type for e in exprs])
     if found is None:
         types = ", ".join(dict.fromkeys(str(e.type) for e in exprs))

@@ -221,6 +221,22 @@ def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return expr
 
 
+def unplaced(expr: Expr) -> Expr:
+    """Return what the text of an expression says, whichever place of the statement it stands at.
+
+    Two texts that are equal are one in GROUP BY, ORDER BY and DISTINCT ON, volatile or not.
+    """
+    if not any(isinstance(part, Volatile) for part in walk(expr)):
+        return expr
+
+    def anywhere(e: Expr) -> Expr:
+        if not isinstance(e, Volatile):
+            return e
+        return replace(e, position=0, args=tuple(unplaced(a) for a in e.args))
+
+    return transform(expr, anywhere)
+
+
 def columns_of(expr: Expr) -> frozenset[str]:
     """Return the names of the columns that the expression reads."""
     return frozenset(e.name for e in walk(expr) if isinstance(e, ColumnRef))

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
+from floodmark.plan.outputs import position_of
+from floodmark.plan.scope import unknown_column
 
 if TYPE_CHECKING:
     from floodmark.plan.build import Builder
@@ -44,6 +47,34 @@ def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
     if isinstance(value, exp.Literal) and not value.is_string:
         return int(value.this)
     raise builder.refuse("E0343", "LIMIT and OFFSET need a number", clause)
+
+
+def ordered(builder: Builder, node: n.Node, query: exp.Expression) -> n.Node:
+    """Apply ORDER BY and LIMIT over output columns (set operations, parentheses)."""
+    order = query.args.get("order")
+    keys = []
+    for key in order.expressions if order is not None else ():
+        position = position_of(key.this)
+        shown = [name for name in node.names if not is_hidden(name)]
+        name = shown[position - 1] if position and position <= len(shown) else key.this.name
+        if not name:
+            raise BindError(
+                "E0277",
+                "ORDER BY around a set operation takes the columns of its result",
+                span=builder.span(key),
+                hint="their names or numbers; for an expression, SELECT … FROM (…) AS q",
+            )
+        if position and name not in node.names:
+            raise BindError(
+                "E0216",
+                f"position {position} is not in the select list",
+                span=builder.span(key),
+                hint=f"it has {len(shown)} columns",
+            )
+        if name not in node.names:
+            raise unknown_column(name, shown, builder.span(key))
+        keys.append(n.SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))))
+    return limited(builder, node, query, tuple(keys))
 
 
 def distinct_on(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.types import VARCHAR, Field, Kind
+from floodmark.catalog.types import Kind
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
@@ -23,10 +23,11 @@ from floodmark.plan.expressions import (
     Literal,
     columns_of,
     transform,
+    unplaced,
     walk,
 )
 from floodmark.plan.first_rows import distinct_on, limited
-from floodmark.plan.output_names import output_name, position_of
+from floodmark.plan.outputs import Item, Side, checked_name, position_of, said
 from floodmark.plan.scope import Bound, QueryScope, fresh_name
 from floodmark.plan.set_calls import SET_COLUMN, SetCall, SetCollector, in_step
 from floodmark.plan.subqueries import Subqueries
@@ -37,22 +38,16 @@ if TYPE_CHECKING:
     from floodmark.plan.build import Builder
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One output column: its name and its expression over FROM (aggregates as columns)."""
-
-    name: str
-    expr: Expr
-
-
-def select_rows(builder: Builder, query: exp.Select, bound: Bound | None) -> n.Node:
+def select_rows(
+    builder: Builder, query: exp.Select, bound: Bound | None, side: Side | None = None
+) -> n.Node:
     """Return the plan of a SELECT over its FROM."""
     bound = bound or Bound(ONE_ROW, QueryScope())
     bound = replace(bound, scope=replace(bound.scope, outer=builder.outer))
     where = query.args.get("where")
     if where is not None:
         bound, _ = filtered(builder, bound, where)
-    return Selection(builder, query, bound).plan()
+    return Selection(builder, query, bound, side or Side()).plan()
 
 
 @dataclass
@@ -62,6 +57,7 @@ class Selection:
     builder: Builder
     query: exp.Select
     bound: Bound
+    side: Side
 
     def __post_init__(self) -> None:
         self.subqueries = Subqueries(self.builder, self.bound.scope)
@@ -114,6 +110,8 @@ class Selection:
         taken: set[str] = set()
         for e in self.query.expressions:
             for name, expr in self._expand(e, collector, sets, windows):
+                if expr.type.kind is Kind.UNKNOWN and isinstance(expr, Literal):
+                    expr = self.side.typed(len(out), expr)
                 out.append(Item(fresh_name(name, taken), expr))
         return out
 
@@ -141,9 +139,7 @@ class Selection:
             sets=sets,
         )
         _check_sets(expr, sets, span)
-        if expr.type.kind is Kind.UNKNOWN and isinstance(expr, Literal):
-            expr = replace(expr, type=VARCHAR)
-        return [(output_name(e), expr)]
+        return [(checked_name(e, span), expr)]
 
     def _distinct_on(
         self, items: list[Item], collector: AggregateCollector, windows: WindowCollector
@@ -177,20 +173,26 @@ class Selection:
         """Return an ORDER BY key: an output's number or name, or an expression over FROM."""
         position = position_of(key)
         if position is not None:
-            if not 1 <= position <= len(items):
-                raise BindError(
-                    "E0216",
-                    f"position {position} is not in the select list",
-                    span=self.builder.span(key),
-                    hint=f"it has {len(items)} columns",
-                )
-            return items[position - 1].expr
+            return self._at(position, key, items).expr
         if isinstance(key, exp.Column) and not key.table:
             named = [i for i in items if i.name == key.name]
             if named:
                 return named[0].expr
-        return bind_scalar(
+        expr = bind_scalar(
             key, self.bound.scope, self.builder.context, aggregates=collector, windows=windows
+        )
+        same = said(expr, items)
+        return expr if same is None else same.expr
+
+    def _at(self, position: int, key: exp.Expression, items: list[Item]) -> Item:
+        """Return the output of a number; E0216 for one that there is not."""
+        if 1 <= position <= len(items):
+            return items[position - 1]
+        raise BindError(
+            "E0216",
+            f"position {position} is not in the select list",
+            span=self.builder.span(key),
+            hint=f"it has {len(items)} columns",
         )
 
     def _aggregate(
@@ -206,13 +208,13 @@ class Selection:
         names: list[str] = []
         for key, wanted in keys:
             if columns_of(key) - set(node.names):
-                raise _set_in_group(key)
+                raise _not_in_group(key, collector)
             if isinstance(key, ColumnRef):
                 name = key.name
             else:
                 name = fresh_name(wanted, taken)
                 columns.append((name, key))
-            replaced[key] = ColumnRef(key.type, name)
+            replaced[unplaced(key)] = ColumnRef(key.type, name)
             if name not in names:
                 names.append(name)
         needed = set(names) | _reads(collector)
@@ -242,8 +244,9 @@ class Selection:
 
     def _group_key(self, e: exp.Expression, items: list[Item]) -> tuple[Expr, str]:
         position = position_of(e)
-        if position is not None and 1 <= position <= len(items):
-            return items[position - 1].expr, items[position - 1].name
+        if position is not None:
+            item = self._at(position, e, items)
+            return item.expr, item.name
         if isinstance(e, exp.Column) and not e.table:
             try:
                 return bind_scalar(e, self.bound.scope, self.builder.context), e.name
@@ -253,11 +256,12 @@ class Selection:
                     raise
                 return named[0].expr, named[0].name
         expr = bind_scalar(e, self.bound.scope, self.builder.context)
-        return expr, next((i.name for i in items if i.expr == expr), "__group")
+        same = said(expr, items)
+        return (expr, "__group") if same is None else (same.expr, same.name)
 
     def _over_groups(self, expr: Expr, replaced: Mapping[Expr, ColumnRef], node: n.Node) -> Expr:
         """Return the expression over the aggregate's output; E0217 for a column that is not."""
-        out = transform(expr, lambda e: replaced.get(e, e))
+        out = transform(expr, lambda e: replaced.get(unplaced(e), e))
         made = (SET_COLUMN, OVER_COLUMN)
         stray = {c for c in columns_of(out) - set(node.names) if not c.startswith(made)}
         if stray:
@@ -285,13 +289,24 @@ class Selection:
     ) -> n.Node:
         columns: list[tuple[str, Expr]] = [(i.name, i.expr) for i in items]
         keys: dict[str, n.SortKey] = {}
+        distinct = self.query.args.get("distinct")
         for expr, descending, nulls_first in order:
             name = _column(columns, expr, "__order")
+            if distinct is not None and not on and len(columns) > len(items):
+                raise self._unordered(expr)
             keys.setdefault(name, n.SortKey(name, descending, nulls_first))
         groups = [_column(columns, expr, "__on") for expr in on]
         out: n.Node = n.Project(node, tuple(columns), span=self.builder.span(self.query))
         out = self._distinct(out, groups, tuple(keys.values()))
         return limited(self.builder, out, self.query, tuple(keys.values()))
+
+    def _unordered(self, key: Expr) -> BindError:
+        return BindError(
+            "E0276",
+            "with SELECT DISTINCT, what ORDER BY names must be in the select list",
+            span=key.span or self.builder.span(self.query.args["order"]),
+            hint="select it, too: rows that DISTINCT makes one have no other order",
+        )
 
     def _distinct(self, node: n.Node, on: list[str], keys: tuple[n.SortKey, ...]) -> n.Node:
         distinct = self.query.args.get("distinct")
@@ -302,26 +317,6 @@ class Selection:
             return distinct_on(node, on, keys, span)
         names = tuple(f.name for f in node.schema if not is_hidden(f.name))
         return n.Aggregate(node, names, (), span=span)
-
-    @staticmethod
-    def order_and_limit(
-        builder: Builder, node: n.Node, query: exp.Expression, fields: Mapping[str, Field]
-    ) -> n.Node:
-        """Apply ORDER BY and LIMIT over output columns (set operations, parentheses)."""
-        order = query.args.get("order")
-        keys = []
-        for key in order.expressions if order is not None else ():
-            position = position_of(key.this)
-            shown = [name for name in fields if not is_hidden(name)]
-            name = shown[position - 1] if position and position <= len(shown) else key.this.name
-            if name not in fields:
-                from floodmark.plan.scope import unknown_column
-
-                raise unknown_column(name, shown, builder.span(key))
-            keys.append(
-                n.SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first")))
-            )
-        return limited(builder, node, query, tuple(keys))
 
 
 def _column(columns: list[tuple[str, Expr]], expr: Expr, prefix: str) -> str:
@@ -360,7 +355,14 @@ def _check_sets(expr: Expr, sets: SetCollector, span: Span | None) -> None:
             )
 
 
-def _set_in_group(key: Expr) -> BindError:
+def _not_in_group(key: Expr, collector: AggregateCollector) -> BindError:
+    if columns_of(key) & {name for name, _ in collector.calls}:
+        return BindError(
+            "E0273",
+            "an aggregate cannot stand in GROUP BY",
+            span=key.span,
+            hint="group by what it aggregates, or in a query around this one",
+        )
     return BindError(
         "E0289",
         "a function that returns a set of rows cannot stand in GROUP BY",

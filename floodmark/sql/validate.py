@@ -146,7 +146,8 @@ def _duplicate(name: str, span: Span | None) -> None:
     )
 
 
-def _column_name(name: str, span: Span | None) -> None:
+def check_visible(name: str, span: Span | None) -> None:
+    """Raise E0127 for a column's name that hidden columns have."""
     if name.startswith("__") or name in HIDDEN_COLUMNS:
         raise SqlSyntaxError(
             "E0127",
@@ -154,6 +155,10 @@ def _column_name(name: str, span: Span | None) -> None:
             span=span,
             hint="choose a name that does not start with __",
         )
+
+
+def _column_name(name: str, span: Span | None) -> None:
+    check_visible(name, span)
     _storable(name, span)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.key_sets import Keys
-from floodmark.analysis.ndu.calc import calc_of, is_row_local
+from floodmark.analysis.ndu.calc import Calc, calc_of, is_row_local
 from floodmark.analysis.ndu.culprits import culprits, untimely, volatile_aggregate
 from floodmark.analysis.ndu.findings import Cause, Finding
 from floodmark.analysis.ndu.flink_modes import insert_only
@@ -22,6 +22,7 @@ from floodmark.analysis.upsert_keys import removable
 from floodmark.catalog.types import BOOLEAN, Schema
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
+from floodmark.plan.determinism import reads_now
 from floodmark.plan.expressions import AggCall, Attempt, ColumnRef, Expr, columns_of
 
 Columns = frozenset[str]
@@ -117,6 +118,8 @@ class Check:
             case n.UnionAll():
                 for branch in node.branches:
                     self.hand(branch, required, needed)
+            case n.Values():
+                self._values(node, needed)
             case _:
                 assert not node.inputs, node
 
@@ -149,6 +152,8 @@ class Check:
     def _calc(self, node: n.Node, required: Columns, needed: Columns) -> None:
         calc = calc_of(node)
         below = calc.reads(needed) | calc.tested
+        if isinstance(calc.below, n.Values):
+            self._timed_constants(calc, needed)
         if self.appends(calc.below) or not (required or self.strict):
             self.hand(calc.below, NONE, below)
             return
@@ -162,6 +167,20 @@ class Check:
             if called:
                 self._found(Cause.FUNCTION, calc.made_by(name), (name,), called)
         self.hand(calc.below, calc.reads(required) | self._also(calc.tested), below)
+
+    def _timed_constants(self, calc: Calc, needed: Columns) -> None:
+        """What is said of no row would keep the time at which the view was made."""
+        for condition in calc.conditions:
+            if self.strict and reads_now(condition):
+                self._found(Cause.CONDITION, _filter_of(calc.nodes), (), ("now()",))
+        for name in sorted(needed, key=calc.nodes[0].names.index):
+            if self.strict and reads_now(calc.columns[name]):
+                self._found(Cause.FUNCTION, calc.made_by(name), (name,), ("now()",))
+
+    def _values(self, node: n.Values, needed: Columns) -> None:
+        for index, name in enumerate(node.names):
+            if self.strict and name in needed and any(reads_now(row[index]) for row in node.rows):
+                self._found(Cause.FUNCTION, node, (name,), ("now()",))
 
     def _materialize(self, node: n.MaterializeProject, required: Columns, needed: Columns) -> None:
         """Stored columns are what they were; the others are computed again."""
