@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from floodmark.analysis.interval_join import distances
 from floodmark.analysis.monotonicity import monotone_columns
 from floodmark.plan import nodes as n
 from floodmark.plan.determinism import reads_now
+from floodmark.plan.interval_join import distances
 from floodmark.plan.nodes import WatermarkColumn
 
 

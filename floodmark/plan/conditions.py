@@ -25,6 +25,7 @@ from floodmark.plan.expressions import (
     columns_of,
     transform,
 )
+from floodmark.plan.nullability import never_null
 from floodmark.plan.related_rows import Related, any_of, is_outer, joined, outward, rows_of, typed
 from floodmark.plan.relations import with_column
 from floodmark.plan.scope import OUTER, Bound, OuterScope, QueryScope
@@ -174,10 +175,10 @@ def _not_in(
         return _reduced(builder, node, related, [maybe], n.JoinKind.ANTI, place)
     for test in unsure:
         mine, theirs = test.args
-        if not _never_null(related.node, theirs):
+        if not never_null(theirs, related.node):
             nulls = related.where(_is_null(theirs))
             node = _reduced(builder, node, nulls, [], n.JoinKind.ANTI, place)
-        if not _never_null(node, outward(mine, lambda e: e)):
+        if not never_null(outward(mine, lambda e: e), node):
             node = _reduced(builder, node, related, [_is_null(mine)], n.JoinKind.ANTI, place)
     return _reduced(builder, node, related, tests, n.JoinKind.ANTI, place)
 
@@ -236,31 +237,4 @@ def _uncast(expr: Expr) -> Expr:
 
 def _is_certain(node: n.Node, related: Related, test: Call) -> bool:
     mine, theirs = test.args
-    return _never_null(related.node, theirs) and _never_null(node, outward(mine, lambda e: e))
-
-
-def _never_null(node: n.Node, expr: Expr) -> bool:
-    """Tell whether a column is never NULL: declared so, or filtered."""
-    if isinstance(expr, Literal):
-        return expr.value is not None
-    if not isinstance(expr, ColumnRef):
-        return False
-    if not node.field(expr.name).nullable:
-        return True
-    match node:
-        case n.Filter():
-            tested = {
-                arg
-                for part in conjuncts(node.predicate)
-                if isinstance(part, Call) and part.function in (*_COMPARISONS, "<>", "is_not_null")
-                for arg in part.args
-            }
-            return expr in tested or _never_null(node.input, expr)
-        case n.Project():
-            return _never_null(node.input, dict(node.columns)[expr.name])
-        case n.Join() if expr.name in node.left.names and not node.kind.pads_left:
-            return _never_null(node.left, expr)
-        case n.Join() if expr.name in node.right.names and not node.kind.pads_right:
-            return _never_null(node.right, expr)
-        case _:
-            return False
+    return never_null(theirs, related.node) and never_null(outward(mine, lambda e: e), node)

@@ -42,7 +42,7 @@ def _common(expr: Expr) -> tuple[Expr, ...]:
     common = [p for p in branches[0] if all(p in other for other in branches)]
     # NULL beside an error is one thing within a branch and another before all of them.
     fails = can_fail(expr)
-    shared = [p for p in common if (_joins(p) if fails else is_movable(p))]
+    shared = [p for p in common if (is_equality(p) if fails else is_movable(p))]
     if not shared:
         return (expr,)
     left = [all_of([p for p in branch if p not in shared]) for branch in branches]
@@ -52,7 +52,7 @@ def _common(expr: Expr) -> tuple[Expr, ...]:
     return (*shared, BoolOp(BOOLEAN, "or", tuple(rest), span=expr.span))
 
 
-def _joins(expr: Expr) -> bool:
+def is_equality(expr: Expr) -> bool:
     """Tell whether two columns must be equal: what can join two inputs is asked first."""
     match expr:
         case Call(function="=", args=(ColumnRef(), ColumnRef())):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from floodmark.analysis.interval_join import distances
 from floodmark.analysis.monotonicity import monotone_columns
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr
+from floodmark.plan.interval_join import distances
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.intervals import align, shift
 from floodmark.reference.rows import Row, sort_value

@@ -22,7 +22,7 @@ from floodmark.analysis.rebuild import with_inputs
 from floodmark.catalog.functions import Determinism
 from floodmark.plan import nodes as n
 from floodmark.plan.can_fail import can_fail
-from floodmark.plan.conjunctions import all_of, conjunction, conjuncts, is_movable
+from floodmark.plan.conjunctions import all_of, conjunction, conjuncts
 from floodmark.plan.determinism import class_of, is_deterministic
 from floodmark.plan.expressions import (
     AggCall,
@@ -33,6 +33,8 @@ from floodmark.plan.expressions import (
     attempt,
     columns_of,
 )
+from floodmark.plan.interval_join import bounds_pairs
+from floodmark.plan.nullability import asked_first
 
 Columns = tuple[tuple[str, Expr], ...]
 Wanted = Callable[[Expr], bool]
@@ -128,19 +130,14 @@ class _Repair:
             return rebuilt
         left, right = (asks or not self.plan[child].append_only for child in node.inputs)
         if rebuilt.kind is n.JoinKind.INNER:
-            if not (left or right):
-                return _above(rebuilt, rebuilt.residual)
-            pairs = replace(rebuilt, residual=None)
-            above = n.Filter(pairs, rebuilt.residual, span=rebuilt.span)
-            return _filter(above, wanted)
+            above = _above(rebuilt, rebuilt.residual)
+            return _filter(above, wanted) if left or right else above
         return _outer_join(rebuilt, (left, right), wanted)
 
 
-def _above(node: n.Join, residual: Expr) -> n.Node:
-    """Ask a condition of new pairs above their join, but for what settles how long a row pairs."""
-    parts = conjuncts(residual)
-    inside = tuple(p for p in parts if is_movable(p))
-    outside = tuple(p for p in parts if p not in inside)
+def _above(node: n.Pairing, residual: Expr) -> n.Filter:
+    """Ask a condition of new pairs above their join, but for what may be asked before it there."""
+    inside, outside = asked_first(conjuncts(residual), bounds_pairs, node)
     pairs = replace(node, residual=all_of(inside))
     return n.Filter(pairs, conjunction(outside), span=node.span)
 
@@ -179,7 +176,7 @@ def _lookup(node: n.LookupJoin, *, stored: bool) -> n.Node:
     names = frozenset(node.left.names)
     parts = conjuncts(node.residual)
     if node.kind is n.JoinKind.INNER and not all(_reads_only(names, p) for p in parts):
-        pairs = n.Filter(replace(node, residual=None), node.residual, span=node.span)
+        pairs = _above(node, node.residual)
         return _filter(pairs, is_volatile) if stored else pairs
     left = _Pulled(node.left, {*node.left.names, *node.right.names})
     kept = conjunction(tuple(_pull(part, left, names, is_volatile) for part in parts))

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
-from floodmark.plan.can_fail import can_fail
 from floodmark.plan.conjunctions import all_of, conjuncts, factored, is_movable
 from floodmark.plan.determinism import is_deterministic
-from floodmark.plan.expressions import Call, ColumnRef, Expr, Literal, columns_of, transform
+from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of, transform
+from floodmark.plan.interval_join import bounds_pairs
+from floodmark.plan.nullability import asked_first
 
 
 def push_filters(node: n.Node) -> n.Node:
@@ -37,24 +37,18 @@ def _below_projection(outer: n.Filter, project: n.Project) -> n.Node:
         # A bound of a row number stays where it is recognised as a top-N.
         return outer
     passed = {c: e for c, e in project.columns if isinstance(e, ColumnRef)}
-    parts = conjuncts(outer.predicate)
-    known = _known(parts, project)
-    moving: list[Expr] = []
-    rest: list[Expr] = []
-    for part in parts:
-        moves = is_movable(part) and columns_of(part) <= set(passed)
-        if moves:
-            moving.append(part if part in known else _not_false(part))
-        if not moves or part not in known:
-            rest.append(part)
-    if not moving:
-        return outer
+
+    def moves(part: Expr) -> bool:
+        return is_movable(part) and columns_of(part) <= set(passed)
 
     def renamed(e: Expr) -> Expr:
         return passed[e.name] if isinstance(e, ColumnRef) else e
 
-    below = _filtered(project.input, [transform(part, renamed) for part in moving], outer)
-    return _filtered(replace(project, input=push_filters(below)), rest, outer)
+    first, then = asked_first(conjuncts(outer.predicate), moves, project)
+    if not first:
+        return outer
+    below = _filtered(project.input, [transform(part, renamed) for part in first], outer)
+    return _filtered(replace(project, input=push_filters(below)), then, outer)
 
 
 def _below(node: n.Node) -> n.Node:
@@ -67,66 +61,47 @@ def _into_join(outer: n.Filter, join: n.Join) -> n.Node:
     if join.kind.pads_left:
         return outer
     inner = join.kind is n.JoinKind.INNER
-    left_names, right_names = frozenset(join.left.names), frozenset(join.right.names)
-    to_left: list[Expr] = []
-    to_right: list[Expr] = []
-    equi: list[tuple[str, str]] = []
-    rest: list[Expr] = []
-    drawn: list[Expr] = []
-    parts = factored(outer.predicate)
-    known = _known(parts, join)
-    for part in parts:
-        pair = _equal_columns(part, left_names, right_names)
+    left, right = frozenset(join.left.names), frozenset(join.right.names)
+
+    def moves(part: Expr) -> bool:
         read = columns_of(part)
-        side = to_left if read <= left_names else to_right if read <= right_names else None
-        if not read or not is_deterministic(part):
-            drawn.append(part)
-        elif inner and pair is not None:
-            equi.append(pair)
-        elif is_movable(part) and side is not None and (inner or side is to_left):
-            side.append(part if part in known else _not_false(part))
-            rest += [] if part in known else [part]
+        return is_movable(part) and bool(read) and (read <= left or (inner and read <= right))
+
+    equi: list[tuple[str, str]] = []
+    other: list[Expr] = []
+    for part in factored(outer.predicate):
+        pair = _equal_columns(part, left, right) if inner else None
+        if pair is None:
+            other.append(part)
         else:
-            rest.append(part)
-    sides = (left_names, right_names)
-    pairs = inner and any(not any(columns_of(p) <= s for s in sides) for p in rest)
-    if not (to_left or to_right or equi or pairs):
+            equi.append(pair)
+    first, rest = asked_first(other, moves, join)
+    met: Sequence[Expr] = ()
+    if inner and any(_pairs(part) and not _reads_one(part, left, right) for part in rest):
+        alone = all(map(_pairs, rest))
+        met, rest = asked_first(rest, lambda p: _pairs(p) and (alone or bounds_pairs(p)), join)
+    if not (first or equi or met):
         return outer
-    met = () if join.residual is None else conjuncts(join.residual)
+    to_left = [part for part in first if columns_of(part) <= left]
+    to_right = [part for part in first if part not in to_left]
+    before = () if join.residual is None else conjuncts(join.residual)
     moved = replace(
         join,
         left=push_filters(_filtered(join.left, to_left, outer)),
         right=push_filters(_filtered(join.right, to_right, outer)),
         equi=(*join.equi, *equi),
-        residual=all_of((*met, *(rest if pairs else ()))),
+        residual=all_of((*before, *met)),
     )
-    return _filtered(moved, [*(() if pairs else rest), *drawn], outer)
+    return _filtered(moved, rest, outer)
 
 
-def _known(parts: Sequence[Expr], node: n.Node) -> Sequence[Expr]:
-    """Return the conditions that are TRUE or FALSE where that matters: beside one that can fail."""
-    return [p for p in parts if _never_null(p, node)] if any(map(can_fail, parts)) else parts
+def _pairs(part: Expr) -> bool:
+    """Tell whether a condition can be one of an inner join's pairs."""
+    return bool(columns_of(part)) and is_deterministic(part)
 
 
-def _never_null(part: Expr, node: n.Node) -> bool:
-    match part:
-        case Call(function="is_null" | "is_not_null" | "is_not_false"):
-            return True
-        case Call(function="=", args=(ColumnRef(), ColumnRef())):
-            # What can join two inputs is asked first.
-            return True
-        case Call(function="=" | "<>" | "<" | "<=" | ">" | ">="):
-            return all(_never_null(arg, node) for arg in part.args)
-        case ColumnRef():
-            return not node.field(part.name).nullable
-        case Literal():
-            return part.value is not None
-        case _:
-            return False
-
-
-def _not_false(part: Expr) -> Expr:
-    return Call(BOOLEAN, "is_not_false", (part,), span=part.span)
+def _reads_one(part: Expr, left: frozenset[str], right: frozenset[str]) -> bool:
+    return columns_of(part) <= left or columns_of(part) <= right
 
 
 def _filtered(node: n.Node, parts: list[Expr], outer: n.Filter) -> n.Node:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from floodmark.catalog.types import Kind
 from floodmark.plan import nodes as n
-from floodmark.plan.conjunctions import conjuncts
+from floodmark.plan.conjunctions import conjuncts, is_movable
 from floodmark.plan.expressions import Call, ColumnRef, Expr, Literal
 
 _GREATER = {">": (0, 1), ">=": (0, 1), "<": (1, 0), "<=": (1, 0)}
@@ -29,7 +29,7 @@ def distances(node: n.Join) -> tuple[Distance, ...]:
     """
     if node.residual is None:
         return ()
-    found = (_distance(part) for part in conjuncts(node.residual))
+    found = (distance(part) for part in conjuncts(node.residual))
     left = set(node.left.names)
     apart = (d for d in found if d is not None and (d.column in left) != (d.other in left))
     return tuple(d for d in apart if not _padded(d.column in left, node.kind))
@@ -39,7 +39,17 @@ def _padded(is_left: bool, kind: n.JoinKind) -> bool:
     return kind.pads_left if is_left else kind.pads_right
 
 
-def _distance(part: Expr) -> Distance | None:
+def bounds_pairs(part: Expr) -> bool:
+    """Tell whether a condition can be asked of all pairs of an inner join before other conditions.
+
+    That is one that cannot fail, and a distance of two times, which settles how long a row pairs:
+    a time beyond the years that a timestamp has puts the pair aside whatever the others say.
+    """
+    return is_movable(part) or distance(part) is not None
+
+
+def distance(part: Expr) -> Distance | None:
+    """Return what a condition says of two columns; None where it is no comparison of two times."""
     if not (isinstance(part, Call) and part.function in _GREATER and len(part.args) == 2):
         return None
     above, below = (_shifted(part.args[i]) for i in _GREATER[part.function])
