@@ -50,7 +50,11 @@ Progressed = Callable[[int, ObjectRecord], None]
 
 
 class Scheduler:
-    """Runs the epochs of one warehouse; one per process, used from one thread."""
+    """Runs the epochs of one warehouse; one per process.
+
+    One thread at a time runs epochs. What only reads definitions and logs, as the workers of
+    backfills do, may be called from others beside it.
+    """
 
     def __init__(
         self,
@@ -99,17 +103,19 @@ class Scheduler:
         latest = self.catalogs.latest()
         if latest is None:
             return EMPTY
-        if latest.version != self._deployed.version:
-            self._deployed = deployment.load(latest, self._deployed)
-        return self._deployed
+        known = self._deployed
+        if latest.version != known.version:
+            known = self._deployed = deployment.load(latest, known)
+        return known
 
     def at_version(self, version: int) -> Deployed:
         """Return the definitions of a catalog version."""
         if version == 0:
             return EMPTY
-        if version == self._deployed.version:
-            return self._deployed
-        return deployment.load(self.catalogs.at(version), self._deployed)
+        known = self._deployed
+        return (
+            known if version == known.version else deployment.load(self.catalogs.at(version), known)
+        )
 
     def cut(self, epoch: int | None = None) -> Cut:
         """Return the cut of a sealed epoch, the newest by default."""
