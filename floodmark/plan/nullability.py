@@ -42,7 +42,7 @@ def _column(column: ColumnRef, node: n.Node) -> bool:
             # A row without a time is put aside before it is stored.
             return any(mark.column == column.name for mark in node.watermarks)
         case n.Filter():
-            tested = (part for part in conjuncts(node.predicate) if _needs_values(part))
+            tested = (part for part in conjuncts(node.predicate) if needs_values(part))
             return any(column in part.args for part in tested) or _column(column, node.input)
         case n.Project():
             return never_null(dict(node.columns)[column.name], node.input)
@@ -54,7 +54,7 @@ def _column(column: ColumnRef, node: n.Node) -> bool:
             return False
 
 
-def _needs_values(part: Expr) -> TypeGuard[Call]:
+def needs_values(part: Expr) -> TypeGuard[Call]:
     """Tell whether a condition is TRUE only where its arguments are not NULL."""
     return isinstance(part, Call) and part.function in (*COMPARISONS, "is_not_null")
 

@@ -15,13 +15,15 @@ _KINDS = {
     Kind.SOURCE: ObjectKind.SOURCE,
     Kind.TABLE: ObjectKind.TABLE,
     Kind.MATERIALIZED_VIEW: ObjectKind.VIEW,
-    Kind.VIEW: ObjectKind.VIEW,
     Kind.SINK: ObjectKind.SINK,
 }
 
 
 def reference_objects(pipeline: Pipeline) -> tuple[ReferenceObject, ...]:
-    """Return the pipeline's objects, each after what flows into it; names are catalog keys."""
+    """Return the objects with rows, each after what flows into it; names are catalog keys.
+
+    Plain views have none: their plans stand in what reads them.
+    """
     return tuple(_object(found) for found in pipeline.objects.values() if found.kind in _KINDS)
 
 

@@ -171,6 +171,13 @@ JOINS = (
         on_reference("dead_volatile_guarded"),
     ),
     Planted(
+        "a condition that is NULL drops padding beside one that fails",
+        "plan/rules/join_conditions.py",
+        "is_movable(p) and (not fails or _is_test(p))",
+        "is_movable(p)",
+        on_reference("dead_spared_below"),
+    ),
+    Planted(
         "an old row takes back what is looked up now",
         f"{_OPERATORS}/lookup_join.py",
         "sides = ((new, stored), (old, before))",

@@ -36,6 +36,19 @@ SPARED = {
     "SELECT t.k, y FROM t JOIN u ON t.k = u.k AND t.k > 1 AND 1 / u.y >= 0": [(2, 3)],
     "SELECT k FROM t WHERE NOT EXISTS"
     " (SELECT 1 FROM u WHERE u.k = t.k AND t.k > 1 AND t.k / u.y >= 0)": [(1,)],
+    "SELECT c FROM (SELECT b, 1 / b AS c FROM t UNION ALL SELECT y, 1 / y FROM u) s WHERE b > 0": [
+        (0,), (0,),
+    ],
+    "SELECT k, n FROM (SELECT k, sum(1 / b) OVER (PARTITION BY k) AS n FROM t) s WHERE k > 1": [
+        (2, 0),
+    ],
+    "SELECT k, sum(1 / b) FROM t GROUP BY k HAVING k > 1": [(2, 0)],
+    "SELECT t.k, c FROM t LEFT JOIN (SELECT k, y, 1 / y AS c FROM u) s ON t.k = s.k"
+    " WHERE s.y > 0": [(2, 0)],
+    "SELECT t.k, c FROM t LEFT JOIN (SELECT k, y, 1 / y AS c FROM u) s ON t.k = s.k AND s.y > 0": [
+        (1, None), (2, 0),
+    ],
+    "SELECT k FROM (SELECT k, b FROM t WHERE 1 / b >= 0) s WHERE b > 0": [(2,)],
 }  # fmt: skip
 
 

@@ -1,54 +1,136 @@
-"""Moves conditions of a filter below a projection, and into and below the join under it.
+"""Moves conditions of filters below what drops nothing by them, and of joins to their sides.
 
 `SELECT q FROM (SELECT x, 10 / x AS q FROM t) s WHERE x > 0` divides by no zero: what WHERE drops is
-not computed. `FROM a, b WHERE a.k = b.k AND a.x > 3` becomes an equi join over a filtered `a`: a
-cross join could not be kept incremental by key. Only conditions that cannot fail move below, so
-that no row is put aside for an error which its join would have spared it. Beside one that can fail,
-one that may be NULL lets the row pass below, and is asked once more above: NULL AND an error is the
-error. Equal columns that join are asked first all the same. What an inner join's pairs must meet is
-a condition of that join: it may bound how long a row can still find a partner.
+not computed, neither in a projection nor in a branch of a union, a group or a partition that it
+drops whole. Only conditions that cannot fail move below, so that no row is put aside for an error
+which its join would have spared it. Beside one that can fail, one that may be NULL lets the row
+pass below, and is asked once more above: NULL AND an error is the error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from floodmark.catalog.types import Field
+from floodmark.changelog import is_hidden
+from floodmark.errors import Span
 from floodmark.plan import nodes as n
-from floodmark.plan.conjunctions import all_of, conjuncts, factored, is_movable
-from floodmark.plan.determinism import is_deterministic
-from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of, transform
-from floodmark.plan.interval_join import bounds_pairs
+from floodmark.plan.can_fail import can_fail
+from floodmark.plan.conjunctions import conjunction, conjuncts, is_movable
+from floodmark.plan.expressions import ColumnRef, Expr, columns_of, transform
 from floodmark.plan.nullability import asked_first
+from floodmark.plan.rules.join_conditions import settled
+
+Passed = Mapping[str, ColumnRef]
+"""By column of a node: the column of its input that it passes on."""
 
 
 def push_filters(node: n.Node) -> n.Node:
-    """Return the plan with the conditions of filters as far down as they may stand."""
-    node = node.with_inputs([push_filters(child) for child in node.inputs])
-    if isinstance(node, n.Filter) and isinstance(node.input, n.Join):
-        return _into_join(node, node.input)
-    if isinstance(node, n.Filter) and isinstance(node.input, n.Project):
-        return _below_projection(node, node.input)
-    return node
+    """Return the plan with the conditions of filters as far down as they may stand.
+
+    A bound of a row number stays where it is recognised as a top-N.
+    """
+    return _Push(numbers=False).asked(node, ())
 
 
-def _below_projection(outer: n.Filter, project: n.Project) -> n.Node:
-    if isinstance(_below(project), n.OverWindow):
-        # A bound of a row number stays where it is recognised as a top-N.
-        return outer
-    passed = {c: e for c, e in project.columns if isinstance(e, ColumnRef)}
+def push_all_filters(node: n.Node) -> n.Node:
+    """Return the plan with conditions on row numbers, too, below the projections over them."""
+    return _Push(numbers=True).asked(node, ())
 
-    def moves(part: Expr) -> bool:
-        return is_movable(part) and columns_of(part) <= set(passed)
 
-    def renamed(e: Expr) -> Expr:
+@dataclass(frozen=True, slots=True)
+class _Push:
+    numbers: bool
+
+    def asked(self, node: n.Node, parts: Sequence[Expr], span: Span | None = None) -> n.Node:
+        """Return the rows of a node for which all conditions hold."""
+        match node:
+            case n.Filter():
+                own = conjuncts(node.predicate)
+                new = [part for part in parts if part not in own]
+                first, then = asked_first(new, self._entering(node), node)
+                below = self.asked(node.input, (*own, *first), node.span)
+                if isinstance(below, n.Filter) and conjuncts(below.predicate) == own:
+                    below = replace(node, input=below.input)
+                return _filtered(below, then, span)
+            case n.Join():
+                found = settled(node, parts)
+                left = self.asked(node.left, found.to_left, span)
+                right = self.asked(node.right, found.to_right, span)
+                return _filtered(found.join.with_inputs((left, right)), found.above, span)
+            case _:
+                first, then = asked_first(parts, self._entering(node), node)
+                children = [
+                    self.asked(child, () if passed is None else _renamed(first, passed), span)
+                    for child, passed in zip(node.inputs, _passed(node), strict=True)
+                ]
+                return _filtered(node.with_inputs(children), then, span)
+
+    def _entering(self, node: n.Node) -> Callable[[Expr], bool]:
+        return lambda part: is_movable(part) and self._enters(node, part)
+
+    def _enters(self, node: n.Node, part: Expr) -> bool:
+        """Tell whether rows that a condition drops can be dropped before a node."""
+        match node:
+            case n.Filter():
+                return can_fail(node.predicate) or self._enters(node.input, part)
+            case n.Join():
+                return True
+            case n.Project():
+                passed = _columns(node)
+                if not columns_of(part) <= passed.keys():
+                    return False
+                numbered = not self.numbers and isinstance(_below(node), n.OverWindow)
+                return not numbered or self._enters(node.input, *_renamed([part], passed))
+            case _:
+                read = columns_of(part)
+                known = (passed for passed in _passed(node) if passed is not None)
+                return bool(read) and any(read <= passed.keys() for passed in known)
+
+
+def _passed(node: n.Node) -> Sequence[Passed | None]:
+    """Return, for each input, the columns by whose values rows can be dropped there as well."""
+    match node:
+        case n.Project():
+            return [_columns(node)]
+        case n.ProjectSet() | n.Tumble() | n.Hop():
+            return [_same(node.input, node.input.names)]
+        case n.TopN() if node.limit is None and not node.offset:
+            return [_same(node.input, node.input.names)]
+        case n.Aggregate() | n.TopN():
+            return [_same(node.input, node.group)]
+        case n.OverWindow() | n.Session():
+            return [_same(node.input, node.partition)]
+        case n.LookupJoin():
+            return [_same(node.left, node.left.names), None]
+        case n.UnionAll():
+            return [_by_position(node.branches[0].schema, b.schema) for b in node.branches]
+        case n.SetOperation():
+            left, right = ([f for f in s.schema if not is_hidden(f.name)] for s in node.inputs)
+            return [_by_position(left, left), _by_position(left, right)]
+        case _:
+            return [None for _ in node.inputs]
+
+
+def _columns(node: n.Project) -> Passed:
+    return {c: e for c, e in node.columns if isinstance(e, ColumnRef)}
+
+
+def _same(node: n.Node, names: Sequence[str]) -> Passed:
+    return {f.name: ColumnRef(f.type, f.name) for f in node.schema if f.name in names}
+
+
+def _by_position(shown: Sequence[Field], own: Sequence[Field]) -> Passed:
+    pairs = zip(shown, own, strict=True)
+    return {a.name: ColumnRef(b.type, b.name) for a, b in pairs}
+
+
+def _renamed(parts: Iterable[Expr], passed: Passed) -> list[Expr]:
+    def change(e: Expr) -> Expr:
         return passed[e.name] if isinstance(e, ColumnRef) else e
 
-    first, then = asked_first(conjuncts(outer.predicate), moves, project)
-    if not first:
-        return outer
-    below = _filtered(project.input, [transform(part, renamed) for part in first], outer)
-    return _filtered(replace(project, input=push_filters(below)), then, outer)
+    return [transform(part, change) for part in parts]
 
 
 def _below(node: n.Node) -> n.Node:
@@ -57,65 +139,5 @@ def _below(node: n.Node) -> n.Node:
     return node
 
 
-def _into_join(outer: n.Filter, join: n.Join) -> n.Node:
-    if join.kind.pads_left:
-        return outer
-    inner = join.kind is n.JoinKind.INNER
-    left, right = frozenset(join.left.names), frozenset(join.right.names)
-
-    def moves(part: Expr) -> bool:
-        read = columns_of(part)
-        return is_movable(part) and bool(read) and (read <= left or (inner and read <= right))
-
-    equi: list[tuple[str, str]] = []
-    other: list[Expr] = []
-    for part in factored(outer.predicate):
-        pair = _equal_columns(part, left, right) if inner else None
-        if pair is None:
-            other.append(part)
-        else:
-            equi.append(pair)
-    first, rest = asked_first(other, moves, join)
-    met: Sequence[Expr] = ()
-    if inner and any(_pairs(part) and not _reads_one(part, left, right) for part in rest):
-        alone = all(map(_pairs, rest))
-        met, rest = asked_first(rest, lambda p: _pairs(p) and (alone or bounds_pairs(p)), join)
-    if not (first or equi or met):
-        return outer
-    to_left = [part for part in first if columns_of(part) <= left]
-    to_right = [part for part in first if part not in to_left]
-    before = () if join.residual is None else conjuncts(join.residual)
-    moved = replace(
-        join,
-        left=push_filters(_filtered(join.left, to_left, outer)),
-        right=push_filters(_filtered(join.right, to_right, outer)),
-        equi=(*join.equi, *equi),
-        residual=all_of((*before, *met)),
-    )
-    return _filtered(moved, rest, outer)
-
-
-def _pairs(part: Expr) -> bool:
-    """Tell whether a condition can be one of an inner join's pairs."""
-    return bool(columns_of(part)) and is_deterministic(part)
-
-
-def _reads_one(part: Expr, left: frozenset[str], right: frozenset[str]) -> bool:
-    return columns_of(part) <= left or columns_of(part) <= right
-
-
-def _filtered(node: n.Node, parts: list[Expr], outer: n.Filter) -> n.Node:
-    predicate = all_of(parts)
-    return node if predicate is None else n.Filter(node, predicate, span=outer.span)
-
-
-def _equal_columns(
-    expr: Expr, left: frozenset[str], right: frozenset[str]
-) -> tuple[str, str] | None:
-    match expr:
-        case Call(function="=", args=(ColumnRef(name=a), ColumnRef(name=b))):
-            if a in left and b in right:
-                return a, b
-            if a in right and b in left:
-                return b, a
-    return None
+def _filtered(node: n.Node, parts: Sequence[Expr], span: Span | None) -> n.Node:
+    return n.Filter(node, conjunction(parts), span=span) if parts else node
