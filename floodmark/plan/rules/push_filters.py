@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from floodmark.catalog.types import Field
+from floodmark.catalog.types import Field, Kind, SqlType
 from floodmark.changelog import is_hidden
 from floodmark.errors import Span
 from floodmark.plan import nodes as n
@@ -22,6 +22,9 @@ from floodmark.plan.expressions import ColumnRef, Expr, columns_of, transform
 from floodmark.plan.nullability import asked_first
 from floodmark.plan.rules.join_conditions import settled
 
+_LOOSE = (
+    Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.JSONB, Kind.LIST, Kind.STRUCT, Kind.MAP
+)  # fmt: skip
 Passed = Mapping[str, ColumnRef]
 """By column of a node: the column of its input that it passes on."""
 
@@ -99,16 +102,17 @@ def _passed(node: n.Node) -> Sequence[Passed | None]:
         case n.TopN() if node.limit is None and not node.offset:
             return [_same(node.input, node.input.names)]
         case n.Aggregate() | n.TopN():
-            return [_same(node.input, node.group)]
+            return [_alike(node.input, node.group)]
         case n.OverWindow() | n.Session():
-            return [_same(node.input, node.partition)]
+            return [_alike(node.input, node.partition)]
         case n.LookupJoin():
             return [_same(node.left, node.left.names), None]
         case n.UnionAll():
             return [_by_position(node.branches[0].schema, b.schema) for b in node.branches]
         case n.SetOperation():
             left, right = ([f for f in s.schema if not is_hidden(f.name)] for s in node.inputs)
-            return [_by_position(left, left), _by_position(left, right)]
+            met = [_by_position(left, left), _by_position(left, right)]
+            return [{c: e for c, e in side.items() if _looks_alike(e.type)} for side in met]
         case _:
             return [None for _ in node.inputs]
 
@@ -119,6 +123,16 @@ def _columns(node: n.Project) -> Passed:
 
 def _same(node: n.Node, names: Sequence[str]) -> Passed:
     return {f.name: ColumnRef(f.type, f.name) for f in node.schema if f.name in names}
+
+
+def _alike(node: n.Node, names: Sequence[str]) -> Passed:
+    """Return columns that group rows, where what a condition says of one row it says of all."""
+    return {c: e for c, e in _same(node, names).items() if _looks_alike(e.type)}
+
+
+def _looks_alike(type_: SqlType) -> bool:
+    """Tell whether equal values are the same: both zeros are equal, and 30 days are a month."""
+    return type_.kind not in _LOOSE
 
 
 def _by_position(shown: Sequence[Field], own: Sequence[Field]) -> Passed:
