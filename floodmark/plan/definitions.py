@@ -91,13 +91,8 @@ def declare_columns(
     """
     st = found.statement
     assert isinstance(st, s.CreateSource | s.CreateTable)
-    if isinstance(st, s.CreateSource) and not any(o.name == "connector" for o in st.options):
-        raise BindError(
-            "E0220",
-            "a source needs a connector",
-            span=st.name.span,
-            hint="WITH (connector = 'files', path = '…')",
-        )
+    if not any(o.name == "connector" for o in st.options):
+        _refuse_without_connector(st)
     context = BindContext(source=st.span, functions=functions or {})
     typed = tuple((c, _type_of(c)) for c in st.columns)
     plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
@@ -156,6 +151,24 @@ def _refuse_options(st: s.CreateSource | s.CreateTable) -> None:
                 f"on_error = '{option.value}' is not available yet",
                 span=option.span,
                 hint="rows that do not parse go to the dead letters",
+            )
+
+
+def _refuse_without_connector(st: s.CreateSource | s.CreateTable) -> None:
+    if isinstance(st, s.CreateSource):
+        raise BindError(
+            "E0220",
+            "a source needs a connector",
+            span=st.name.span,
+            hint="WITH (connector = 'files', path = '…')",
+        )
+    for column in st.columns:
+        if column.metadata_from is not None:
+            raise BindError(
+                "E0243",
+                f"a table without a connector has no metadata {column.metadata_from!r}",
+                span=column.span,
+                hint="add WITH (connector = …), or leave METADATA FROM out",
             )
 
 
