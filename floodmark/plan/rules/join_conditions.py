@@ -66,10 +66,12 @@ def settled(join: n.Join, filters: Sequence[Expr]) -> Settled:
         met, above = asked_first(above, lambda p: _pairs(p) and (alone or bounds_pairs(p)), join)
     on_first, on = _own(join, left, right)
     first = [*first, *on_first]
+    residual = all_of((*on, *(p for p in met if p not in on)))
+    if join.residual is not None and residual == join.residual:
+        # The same, with its place in the text.
+        residual = join.residual
     return Settled(
-        replace(
-            join, equi=(*join.equi, *equi), residual=all_of((*on, *(p for p in met if p not in on)))
-        ),
+        replace(join, equi=(*join.equi, *equi), residual=residual),
         [part for part in first if _reads(part, left)],
         [part for part in first if _reads(part, right)],
         above,
