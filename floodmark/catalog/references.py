@@ -36,7 +36,8 @@ def _is_cte(table: exp.Table) -> bool:
     while node is not None:
         clause = node.args.get("with_") or node.args.get("with")
         if clause is not None and any(
-            cte.alias == table.name and not _inside(table, cte) for cte in clause.expressions
+            cte.alias == table.name and (clause.args.get("recursive") or not _inside(table, cte))
+            for cte in clause.expressions
         ):
             return True
         node = node.parent

@@ -94,7 +94,10 @@ class Builder:
                 return inner._values(query)
             case ChangelogOf():
                 raise self.refuse(
-                    "E0336", "reading a changelog as a relation is not available yet", query
+                    "E0336",
+                    "reading a changelog as a relation is not available yet",
+                    query,
+                    hint="read the rows of t__changes in a query of their own, or fm.changes('t')",
                 )
             case _:
                 raise self.refuse("E0337", "this form of query is not available yet", query)
@@ -105,7 +108,13 @@ class Builder:
         if clause is None:
             return self
         if clause.args.get("recursive"):
-            raise self.refuse("E0338", "WITH RECURSIVE is not available", clause)
+            raise self.refuse(
+                "E0338",
+                "WITH RECURSIVE is not available",
+                clause,
+                hint="leave RECURSIVE out where nothing reads itself; else join a level at a time, "
+                "and UNION ALL the levels",
+            )
         ctes = dict(self.ctes)
         for cte in clause.expressions:
             ctes[cte.alias] = cte

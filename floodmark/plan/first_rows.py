@@ -46,7 +46,8 @@ def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
         return None
     if isinstance(value, exp.Literal) and not value.is_string:
         return int(value.this)
-    raise builder.refuse("E0343", "LIMIT and OFFSET need a number", clause)
+    hint = "write the number; for one that changes, filter on row_number() OVER (ORDER BY …)"
+    raise builder.refuse("E0343", "LIMIT and OFFSET need a number", clause, hint)
 
 
 def ordered(builder: Builder, node: n.Node, query: exp.Expression) -> n.Node:

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from floodmark.plan.build import Builder
 
 
+_GROUPING_SETS = {exp.GroupingSets: "GROUPING SETS", exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}
+
+
 def select_rows(
     builder: Builder, query: exp.Select, bound: Bound | None, side: Side | None = None
 ) -> n.Node:
@@ -65,6 +68,7 @@ class Selection:
 
     def plan(self) -> n.Node:
         """Return the plan, ordered and limited."""
+        self._refuse_grouping_sets()
         collector = AggregateCollector()
         sets = SetCollector()
         windows = collector_of(self.query, self.builder.span)
@@ -232,15 +236,21 @@ class Selection:
         group = self.query.args.get("group")
         if group is None:
             return []
-        for word in ("grouping_sets", "rollup", "cube", "totals", "all"):
-            if group.args.get(word):
-                raise self.builder.refuse(
-                    "E0339",
-                    f"{word.replace('_', ' ').upper()} is not available yet",
-                    group,
-                    hint="write one view per grouping and UNION ALL them",
-                )
-        return [self._group_key(e, items) for e in group.expressions]
+        rows = (e.expressions if isinstance(e, exp.Tuple) else [e] for e in group.expressions)
+        return [self._group_key(e, items) for row in rows for e in row]
+
+    def _refuse_grouping_sets(self) -> None:
+        group = self.query.args.get("group")
+        for element in () if group is None else group.expressions:
+            for kind, word in _GROUPING_SETS.items():
+                if isinstance(element, kind):
+                    raise self.builder.refuse(
+                        "E0339",
+                        f"{word} is not available yet",
+                        element,
+                        hint="write one SELECT per grouping, with NULL for what it leaves out, and "
+                        "UNION ALL them",
+                    )
 
     def _group_key(self, e: exp.Expression, items: list[Item]) -> tuple[Expr, str]:
         position = position_of(e)

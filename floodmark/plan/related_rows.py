@@ -32,6 +32,7 @@ from floodmark.plan.table_functions import ONE_ROW
 if TYPE_CHECKING:
     from floodmark.plan.build import Builder
 
+_CLAUSES = {"group": "GROUP BY", "order": "ORDER BY", "windows": "WINDOW"}
 SHAPES = ("group", "having", "distinct", "limit", "offset", "windows", "order")
 _COMPUTED = (exp.Anonymous, exp.Window, exp.Filter, exp.Subquery, exp.Exists)
 
@@ -125,7 +126,8 @@ def refuse_shapes(builder: Builder, query: exp.Select, shapes: Sequence[str]) ->
     """Raise E0326 for the first of these clauses that a subquery has."""
     for shape in shapes:
         if query.args.get(shape):
-            raise refused(builder, query.args[shape], f"{shape.upper()} of such a subquery")
+            clause = _CLAUSES.get(shape, shape.upper())
+            raise refused(builder, query.args[shape], f"{clause} of such a subquery")
 
 
 def refused(

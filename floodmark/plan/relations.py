@@ -30,8 +30,6 @@ _KINDS = {
     "LEFT": n.JoinKind.LEFT,
     "RIGHT": n.JoinKind.RIGHT,
     "FULL": n.JoinKind.FULL,
-    "SEMI": n.JoinKind.SEMI,
-    "ANTI": n.JoinKind.ANTI,
 }
 
 
@@ -65,7 +63,13 @@ def _relation(builder: Builder, item: exp.Expression) -> Bound:
         case exp.Values():
             return _named(builder, builder.query(item), item, "values")
         case exp.Lateral(this=exp.Subquery()):
-            raise builder.refuse("E0331", "LATERAL is not available yet", item)
+            raise builder.refuse(
+                "E0331",
+                "LATERAL is not available yet",
+                item,
+                hint="join with the subquery and compare in ON; for the first rows of each, number "
+                "them in it with row_number() OVER (PARTITION BY …)",
+            )
         case _:
             return alone(builder, item)
 
@@ -211,7 +215,13 @@ def disjoint(left: Bound, right: Bound) -> Bound:
 
 def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
     if (join.args.get("method") or "").upper() == "ASOF":
-        raise builder.refuse("E0334", "ASOF joins are not available yet", join)
+        raise builder.refuse(
+            "E0334",
+            "ASOF joins are not available yet",
+            join,
+            hint="join on the equality and a.t >= b.t, and keep those of which row_number() OVER "
+            "(PARTITION BY the key of a ORDER BY b.t DESC) is 1",
+        )
     if function_of(join.this) is not None and not join.this.args.get("joins"):
         bound = beside(builder, left, join)
         if bound is not None:
@@ -232,10 +242,7 @@ def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
 def _paired(
     builder: Builder, left: Bound, right: Bound, join: exp.Join, *, by_value: bool = False
 ) -> Bound:
-    side = (join.side or join.kind or "").upper()
-    if side not in _KINDS:
-        raise builder.refuse("E0335", f"{side} JOIN is not available", join)
-    kind = _KINDS[side]
+    kind = _KINDS[(join.side or join.kind or "").upper()]
     both = QueryScope(
         (*left.scope.sources, *right.scope.sources),
         {**left.scope.merged, **right.scope.merged},

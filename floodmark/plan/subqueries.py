@@ -89,7 +89,8 @@ class Subqueries:
             "E0327",
             "a subquery cannot stand here",
             node,
-            hint="IN, EXISTS and a single value in parentheses can, and rows before IN in WHERE",
+            hint="IN, EXISTS and a single value can, such as (SELECT max(y) FROM t) for ALL; "
+            "in WHERE rows before IN",
         )
 
     def beside(

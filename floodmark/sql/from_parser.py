@@ -23,6 +23,11 @@ _WINDOW_FORMS = {
     "session": "SESSION(relation, time column, gap [, key …])",
 }
 _JOIN_STARTS = ("join", "inner", "left", "right", "full", "cross", "natural", "asof")
+_OTHER_JOINS = {
+    "semi": "write WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
+    "anti": "write WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
+    "positional": "number the rows of both with row_number(), and join on that",
+}
 _REFUSED = {
     "match_recognize": "MATCH_RECOGNIZE is not available yet",
     "gap_fill": "GAP_FILL is not available yet",
@@ -62,6 +67,8 @@ class FromParser(ExpressionParser):
         return joins
 
     def _at_join(self) -> bool:
+        if self._at_other_join():
+            self._refuse_join()
         if self.current.kind is not TokenKind.WORD or not self.at_any(*_JOIN_STARTS):
             return False
         return not self.at("asof") or self.peek().value in ("join", "left", "inner")
@@ -78,6 +85,8 @@ class FromParser(ExpressionParser):
             self.accept("outer")
         elif kind is not None:
             parts["kind"] = kind.upper()
+        if self._at_other_join():
+            self._refuse_join()
         self.expect("join")
         join = exp.Join(this=self.relation(), **parts)
         if self.accept("on"):
@@ -244,8 +253,22 @@ class FromParser(ExpressionParser):
             self._refuse(_REFUSED[self.current.value])
         return self.node(start, relation)
 
+    def _at_other_join(self) -> bool:
+        return self.at_any(*_OTHER_JOINS) and self.peek().value == "join"
+
+    def _refuse_join(self) -> NoReturn:
+        word = self.current.value
+        raise NotSupported(
+            "E0335",
+            f"{word.upper()} JOIN is not available",
+            span=self.place(self.current),
+            hint=_OTHER_JOINS[word],
+        )
+
     def _at_keyword_after_table(self) -> bool:
         token = self.current
+        if self._at_other_join():
+            return True
         if token.kind is not TokenKind.WORD or token.value not in AFTER_EXPRESSION:
             return False
         return token.value in ("set",) or self.peek().value in ("on", "join", "left", "inner")
@@ -266,4 +289,5 @@ class FromParser(ExpressionParser):
         )
 
     def _refuse(self, message: str) -> NoReturn:
-        raise NotSupported("E0392", message, span=self.place(self.current))
+        hint = "write it with joins, window functions or generate_series"
+        raise NotSupported("E0392", message, span=self.place(self.current), hint=hint)
