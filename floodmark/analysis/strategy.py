@@ -75,7 +75,9 @@ def distinct_arguments(node: n.Aggregate | n.CloseAggregate) -> tuple[Distinct, 
 def counts_values(call: AggCall) -> bool:
     """Tell whether an aggregate with DISTINCT is a sum over the values that are there."""
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
-    if not call.distinct or entry.ignores_distinct or entry.decompose is None:
+    if not call.distinct or entry.ignores_distinct:
+        return False
+    if not entry.is_sum(arg.type for arg in call.args):
         return False
     return len(call.args) == 1 and call.args[0].type.is_orderable
 
@@ -92,7 +94,7 @@ def aggregate_strategy(call: AggCall, mode: ChangelogMode, *, closes: bool = Fal
         return _groups(f"{call.function} with DISTINCT is not a sum")
     if call.order_by and not entry.ordered_set:
         return _groups(f"{call.function} with ORDER BY is not a sum")
-    if entry.decompose is not None:
+    if entry.is_sum(arg.type for arg in call.args):
         return _DELTA
     if entry.extremum is None:
         return _groups(f"{call.function} is not a sum")

@@ -149,5 +149,6 @@ def _unlisted(call: n.WindowCall) -> bool:
     """Tell whether a frame leaves rows out of an aggregate that has no form over a list."""
     if call.frame is None or call.frame[3] == "NO OTHERS" or call.function in WINDOWS:
         return False
-    found = aggregate_for(call.function, (arg.type for arg in call.args))
-    return found.over_list is None and found.extremum is None and found.decompose is None
+    types = [arg.type for arg in call.args]
+    found = aggregate_for(call.function, types)
+    return found.over_list is None and found.extremum is None and not found.is_sum(types)

@@ -9,6 +9,7 @@ from typing import Any
 
 from floodmark.catalog.functions.comparison import compare
 from floodmark.catalog.functions.double_sums import inexact
+from floodmark.catalog.functions.exact_spread import exact_spreads
 from floodmark.catalog.functions.jsonb_aggregates import jsonb_aggregates
 from floodmark.catalog.functions.model import (
     Accumulator,
@@ -186,6 +187,7 @@ def aggregates() -> list[Aggregate]:
             for name, combine in (("bit_and", and_), ("bit_or", or_), ("bit_xor", xor))
             for type_ in (SMALLINT, INT, BIGINT)
         ),
+        *exact_spreads(),
         *spreads(),
         *_ordered(),
         *ordered_sets(),

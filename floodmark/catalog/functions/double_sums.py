@@ -8,10 +8,11 @@ The few that fit in none of these are kept one by one, and added in ascending or
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
+from floodmark.catalog.functions.added import print_added
 from floodmark.catalog.functions.arithmetic import EXACT, decimal_name, exact_sum, fit_decimal
 from floodmark.catalog.functions.model import Accumulator, Aggregate, Decomposition
 from floodmark.catalog.functions.spread import present
@@ -97,40 +98,6 @@ def _fixed(value: float, type_: SqlType) -> Decimal:
     return fit_decimal(Decimal(repr(value)), type_)
 
 
-def _print(finish: str) -> str:
-    """Return the text over a set: of sums of contributions, or of a list of values that count once.
-
-    `finish` reads each sum several times, so that it stands above a struct of them.
-    """
-    sums = [f"{_summed(part)} AS {part.suffix}" for part in ACCUMULATORS]
-    added = _once(
-        f"struct({', '.join(sums)})", "s", {p.suffix: f"s.{p.suffix}" for p in ACCUMULATORS}, finish
-    )
-    listed = {part.suffix: _listed(part) for part in ACCUMULATORS}
-    distinct = _once("collect_set({0}){filter}", "m", listed, finish)
-    return f"CASE WHEN '{{distinct}}' = '' THEN {added} ELSE {distinct} END"
-
-
-def _once(value: str, name: str, slots: Mapping[str, str], finish: str) -> str:
-    return f"transform(array({value}), {name} -> {finish.format(**slots)})[0]"
-
-
-def _summed(part: Accumulator) -> str:
-    text = part.contribution.format("{0}", w=1)
-    if part.gathered:
-        return f"collect_list({text}){{filter}}"
-    return f"coalesce(sum({text}){{filter}}, 0)"
-
-
-def _listed(part: Accumulator) -> str:
-    text = part.contribution.format("i", w=1)
-    if part.gathered:
-        return f"filter(transform(m, i -> {text}), i -> i IS NOT NULL)"
-    zero = "0L" if part is NONNULL else f"CAST(0 AS {decimal_name(part.type)})"
-    name = "BIGINT" if part is NONNULL else decimal_name(part.type)
-    return f"aggregate(m, {zero}, (s, i) -> CAST(s + {text} AS {name}))"
-
-
 def inexact() -> list[Aggregate]:
     """Return sum and avg of REAL and DOUBLE."""
 
@@ -143,7 +110,14 @@ def inexact() -> list[Aggregate]:
         return double_total(values) / len(values) if values else None
 
     return [
-        Aggregate(name, (kind,), DOUBLE, _print(finish), python, decompose=_decomposed(finish))
+        Aggregate(
+            name,
+            (kind,),
+            DOUBLE,
+            print_added(ACCUMULATORS, finish),
+            python,
+            decompose=_decomposed(finish),
+        )
         for kind in (Kind.REAL, Kind.DOUBLE)
         for name, finish, python in (("sum", _SUM, add), ("avg", _AVG, mean))
     ]

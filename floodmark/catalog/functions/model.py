@@ -6,7 +6,7 @@ meaning. A row that a function refuses has a `RowErrorCode` in place of a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any, Final
@@ -238,7 +238,8 @@ class Aggregate(Overload):
     ordered as asked), the argument types and the result type. `extremum` names the value that an
     append-only input keeps: `min` or `max`. Where `overflows` for the argument types, a group has
     no value that is NULL though one of its arguments is not: its row is refused. An `ordered_set`
-    is called with WITHIN GROUP, which gives its first argument; the list has no NULLs then.
+    is called with WITHIN GROUP, which gives its first argument; the list has no NULLs then. Where
+    `adds` is set, `decompose` holds for those argument types alone.
     """
 
     spark: SparkForm
@@ -250,6 +251,11 @@ class Aggregate(Overload):
     ignores_distinct: bool = False
     overflows: Callable[[tuple[SqlType, ...]], bool] | None = None
     ordered_set: bool = False
+    adds: Callable[[tuple[SqlType, ...]], bool] | None = None
+
+    def is_sum(self, types: Iterable[SqlType]) -> bool:
+        """Tell whether the aggregate of such arguments is kept by addition alone."""
+        return self.decompose is not None and (self.adds is None or self.adds(tuple(types)))
 
     def print_batch(
         self, operands: Operands, *, distinct: bool = False, condition: str | None = None

@@ -66,15 +66,16 @@ def _exact_sums(argument: SqlType) -> tuple[Accumulator, ...]:
         return (Accumulator("sum", BIGINT, "coalesce(CAST({0} AS BIGINT) * {w}, 0L)"),)
     value = "{0}" if argument.kind is Kind.NUMERIC else "CAST({0} AS DECIMAL(19,0))"
     if not _is_wide(argument):
-        return (Accumulator("sum", type_, _times(value, type_)),)
+        return (Accumulator("sum", type_, times(value, type_)),)
     unit = _unit(type_)
     return (
-        Accumulator("high", _WHOLE, _times(f"({value} div {unit})", _WHOLE)),
-        Accumulator("low", type_, _times(f"({value} % {unit})", type_)),
+        Accumulator("high", _WHOLE, times(f"({value} div {unit})", _WHOLE)),
+        Accumulator("low", type_, times(f"({value} % {unit})", type_)),
     )
 
 
-def _times(value: str, type_: SqlType) -> str:
+def times(value: str, type_: SqlType) -> str:
+    """Return the contribution of a decimal as often as the row counts; 0 for NULL."""
     return f"CAST(coalesce(try_multiply({value}, {{w}}), 0BD) AS {decimal_name(type_)})"
 
 

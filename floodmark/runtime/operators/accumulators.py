@@ -63,7 +63,8 @@ def strategy_of(call: AggCall, mode: ChangelogMode, *, closes: bool = False) -> 
         return Strategy.SCOPE
     if call.distinct and not aggregate_of(call).ignores_distinct:
         return Strategy.VALUES
-    return Strategy.EXTREMUM if aggregate_of(call).decompose is None else Strategy.ADDED
+    added = aggregate_of(call).is_sum(arg.type for arg in call.args)
+    return Strategy.ADDED if added else Strategy.EXTREMUM
 
 
 def kept(

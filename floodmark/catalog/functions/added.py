@@ -1,0 +1,42 @@
+"""The text over a set of an aggregate that is kept by addition: its accumulators, then its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from floodmark.catalog.functions.arithmetic import decimal_name
+from floodmark.catalog.functions.model import Accumulator
+from floodmark.catalog.types import Kind
+
+
+def print_added(accumulators: Sequence[Accumulator], finish: str) -> str:
+    """Return the text over a set: of sums of contributions, or of a list of values that count once.
+
+    `finish` reads each sum several times, so that it stands above a struct of them.
+    """
+    sums = [f"{_summed(part)} AS {part.suffix}" for part in accumulators]
+    slots = {part.suffix: f"s.{part.suffix}" for part in accumulators}
+    added = once(f"struct({', '.join(sums)})", "s", finish.format(**slots))
+    listed = {part.suffix: _listed(part) for part in accumulators}
+    distinct = once("collect_set({0}){filter}", "m", finish.format(**listed))
+    return f"CASE WHEN '{{distinct}}' = '' THEN {added} ELSE {distinct} END"
+
+
+def once(value: str, name: str, body: str) -> str:
+    """Return `body`, in which `name` is the value, computed once."""
+    return f"transform(array({value}), {name} -> {body})[0]"
+
+
+def _summed(part: Accumulator) -> str:
+    text = part.contribution.format("{0}", w=1)
+    if part.gathered:
+        return f"collect_list({text}){{filter}}"
+    return f"coalesce(sum({text}){{filter}}, 0)"
+
+
+def _listed(part: Accumulator) -> str:
+    text = part.contribution.format("i", w=1)
+    if part.gathered:
+        return f"filter(transform(m, i -> {text}), i -> i IS NOT NULL)"
+    name = decimal_name(part.type) if part.type.kind is Kind.NUMERIC else "BIGINT"
+    return f"aggregate(m, CAST(0 AS {name}), (s, i) -> CAST(s + {text} AS {name}))"
