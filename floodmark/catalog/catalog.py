@@ -118,11 +118,14 @@ class Catalog:
 
     def _add(self, declared: CatalogObject, statement: s.Definition) -> Catalog:
         if declared.key in self.objects:
+            replaced = "OR REPLACE does not replace it: DROP it first, or change it in its file"
             raise BindError(
                 "E0202",
                 f'"{declared.name}" exists already, as a {self.objects[declared.key].kind.value}',
                 span=statement.name.span,
-                hint="choose another name, or use CREATE … IF NOT EXISTS",
+                hint=replaced
+                if statement.or_replace
+                else "choose another name, or use CREATE … IF NOT EXISTS",
             )
         for name in (*declared.reads, *((declared.target,) if declared.target else ())):
             if name not in self.objects and not is_companion(name, self.objects):
