@@ -181,15 +181,17 @@ def _range_start(part: _Partition, bound: str, position: int) -> int:
     if limit is None:
         return _edge(part, bound, position)[0]
     column = part.node.order[0]
-    return next(
-        (
-            i
-            for i, row in enumerate(part.rows)
-            if row[column.column] is not None
-            and not _before(_instant(row[column.column]), limit, column.descending)
-        ),
-        len(part.rows),
+    values = [_instant(row[column.column]) for row in part.rows]
+    inside = (
+        i
+        for i, value in enumerate(values)
+        if (
+            not column.nulls_first
+            if value is None
+            else not _before(value, limit, column.descending)
+        )
     )
+    return next(inside, len(values))
 
 
 def _range_end(part: _Partition, bound: str, position: int) -> int:
@@ -197,11 +199,11 @@ def _range_end(part: _Partition, bound: str, position: int) -> int:
     if limit is None:
         return _edge(part, bound, position)[1]
     column = part.node.order[0]
+    values = [_instant(row[column.column]) for row in part.rows]
     inside = [
         i
-        for i, row in enumerate(part.rows)
-        if row[column.column] is not None
-        and not _before(limit, _instant(row[column.column]), column.descending)
+        for i, value in enumerate(values)
+        if (column.nulls_first if value is None else not _before(limit, value, column.descending))
     ]
     return inside[-1] + 1 if inside else 0
 
