@@ -27,10 +27,13 @@ from floodmark.plan.expressions import (
     Volatile,
     walk,
 )
+from floodmark.spark.bindings import bound
 from floodmark.spark.casts import print_cast
 from floodmark.spark.literals import literal, now_literal
 from floodmark.spark.types import quoted, spark_type
 from floodmark.spark.volatile import print_volatile
+
+_NO_ERROR = "CAST(NULL AS INT)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,14 @@ def smallest(errors: Sequence[str | None]) -> str | None:
 
 
 def _cast(expr: Cast, operand: Compiled) -> Compiled:
-    value, error = print_cast(operand.value, expr.operand.type, expr.type)
+    held = [Operand(operand.value, expr.operand.type)]
+
+    def text(of: Sequence[Operand], place: int) -> str | None:
+        return print_cast(of[0].sql, expr.operand.type, expr.type)[place]
+
+    value = bound(held, lambda o: text(o, 0) or "NULL")
+    fails = text(held, 1) is not None
+    error = bound(held, lambda o: text(o, 1) or "NULL") if fails else None
     return Compiled(value, smallest([operand.error, error]))
 
 
@@ -133,46 +143,62 @@ def _logic(expr: BoolOp, parts: Sequence[Compiled]) -> Compiled:
 def _case(expr: Case, now: int | None, seed: RowSeed | None) -> Compiled:
     whens = [(_compile(c, now, seed), _compile(r, now, seed)) for c, r in expr.whens]
     otherwise = None if expr.otherwise is None else _compile(expr.otherwise, now, seed)
-    values, errors, fails = [], [], False
+    values = []
     for condition, result in whens:
         if condition.error is not None:
-            fails = True
             values.append(f"WHEN ({condition.error}) IS NOT NULL THEN NULL")
-            errors.append(f"WHEN ({condition.error}) IS NOT NULL THEN {condition.error}")
-        fails = fails or result.error is not None
         values.append(f"WHEN {condition.value} THEN {result.value}")
-        errors.append(f"WHEN {condition.value} THEN {result.error or 'CAST(NULL AS INT)'}")
     if otherwise is not None:
-        fails = fails or otherwise.error is not None
         values.append(f"ELSE {otherwise.value}")
-        errors.append(f"ELSE {otherwise.error or 'CAST(NULL AS INT)'}")
+    parts = [part for when in whens for part in when] + ([otherwise] if otherwise else [])
+    fails = any(part.error is not None for part in parts)
     value = f"CASE {' '.join(values)} END"
-    return Compiled(value, f"CASE {' '.join(errors)} END" if fails else None)
+    return Compiled(value, _case_error(whens, otherwise) if fails else None)
+
+
+def _case_error(whens: Sequence[tuple[Compiled, Compiled]], otherwise: Compiled | None) -> str:
+    """Return the error of the first condition that has one or is TRUE, there that of its result."""
+    text = _NO_ERROR if otherwise is None else otherwise.error or _NO_ERROR
+    branches: list[str] = []
+    for condition, result in reversed(whens):
+        branches.insert(0, f"WHEN {condition.value} THEN {result.error or _NO_ERROR}")
+        if condition.error is not None:
+            text = f"coalesce({condition.error}, CASE {' '.join(branches)} ELSE {text} END)"
+            branches = []
+    return f"CASE {' '.join(branches)} ELSE {text} END" if branches else text
 
 
 def _coalesce(parts: Sequence[Compiled]) -> Compiled:
-    plain = [p.value for p in parts]
-    value = plain[0] if len(plain) == 1 else f"coalesce({', '.join(plain)})"
+    """Return the first value; a part that is refused has none, and those after it are not asked."""
     if all(p.error is None for p in parts):
-        return Compiled(value)
-    values, errors = [], []
-    for part in parts:
-        if part.error is not None:
-            values.append(f"WHEN ({part.error}) IS NOT NULL THEN NULL")
-            errors.append(f"WHEN ({part.error}) IS NOT NULL THEN {part.error}")
-        values.append(f"WHEN {part.value} IS NOT NULL THEN {part.value}")
-        errors.append(f"WHEN {part.value} IS NOT NULL THEN CAST(NULL AS INT)")
-    return Compiled(f"CASE {' '.join(values)} END", f"CASE {' '.join(errors)} END")
+        plain = [p.value for p in parts]
+        return Compiled(plain[0] if len(plain) == 1 else f"coalesce({', '.join(plain)})")
+    last = parts[-1]
+    value, error = last.value, last.error or _NO_ERROR
+    for part in reversed(parts[:-1]):
+        after = (
+            value if part.error is None else f"CASE WHEN ({part.error}) IS NULL THEN {value} END"
+        )
+        value = f"coalesce({part.value}, {after})"
+        later = error if part.error is None else f"coalesce({part.error}, {error})"
+        error = f"CASE WHEN ({part.value}) IS NULL THEN {later} END"
+    return Compiled(value, error)
 
 
 def _call(expr: Call, parts: Sequence[Compiled]) -> Compiled:
     function = lookup(expr)
     operands = operands_of(expr.args, parts)
-    value = function.print_value(operands)
     inherited = smallest([p.error for p in parts])
+    value = bound(operands, function.print_value)
+    error = None
+    if function.print_error(operands, value) is not None:
+        error = bound(
+            operands, lambda o: function.print_error(o, function.print_value(o)) or "NULL"
+        )
     if inherited is not None and not function.strict:
         value = f"CASE WHEN ({inherited}) IS NULL THEN {value} END"
-    return Compiled(value, smallest([inherited, function.print_error(operands, value)]))
+        error = None if error is None else f"CASE WHEN ({inherited}) IS NULL THEN {error} END"
+    return Compiled(value, smallest([inherited, error]))
 
 
 def operands_of(args: Sequence[Expr], parts: Sequence[Compiled]) -> list[Operand]:

@@ -412,4 +412,13 @@ s::jsonb
 ('1 }' || substring(s, 1, 0))::jsonb
 ('{"a": [' || i || ']} {}')::jsonb
 t::jsonb
+((iv + iw) + (iw - iv)) + (iv + iv)
+((iv * d) * 1.5) / e
+(us + (ts - us)) - ((us - ts) + (ts - us))
+coalesce(i / j, coalesce(j / i, b / c))
+coalesce(i / nullif(j, 3), coalesce(b / c, sm) / i, 5)
+CASE WHEN CASE WHEN i / j > 1 THEN b / c > 0 END THEN i / j WHEN 10 / i > 1 THEN 5 WHEN p THEN j / i ELSE b / c END
+CASE WHEN p THEN 1 WHEN i / j > 0 THEN 2 END
+CAST(CAST(CAST(CAST(ts AS VARCHAR) AS TIMESTAMP) AS VARCHAR) AS TIMESTAMP)
+(i / (b / (c / (j / (i / j)))))
 """.strip().splitlines()
