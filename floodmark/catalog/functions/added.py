@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from floodmark.catalog.functions.arithmetic import decimal_name
-from floodmark.catalog.functions.model import Accumulator
+from floodmark.catalog.functions.model import Accumulator, Decomposition
 from floodmark.catalog.types import Kind
 
 
-def print_added(accumulators: Sequence[Accumulator], finish: str) -> str:
+def print_added(kept: Decomposition) -> str:
     """Return the text over a set: of sums of contributions, or of a list of values that count once.
 
-    `finish` reads each sum several times, so that it stands above a struct of them.
+    Each sum is read several times, so that what is made of them stands above a struct.
     """
-    sums = [f"{_summed(part)} AS {part.suffix}" for part in accumulators]
-    slots = {part.suffix: f"s.{part.suffix}" for part in accumulators}
-    added = once(f"struct({', '.join(sums)})", "s", finish.format(**slots))
-    listed = {part.suffix: _listed(part) for part in accumulators}
-    distinct = once("collect_set({0}){filter}", "m", finish.format(**listed))
+    sums = [f"{_summed(part)} AS {part.suffix}" for part in kept.accumulators]
+    slots = {part.suffix: f"s.{part.suffix}" for part in kept.accumulators}
+    added = once(f"struct({', '.join(sums)})", "s", kept.finished(slots))
+    listed = {part.suffix: _listed(part) for part in kept.accumulators}
+    distinct = once("collect_set({0}){filter}", "m", kept.finished(listed))
     return f"CASE WHEN '{{distinct}}' = '' THEN {added} ELSE {distinct} END"
 
 

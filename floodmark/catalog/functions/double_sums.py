@@ -29,28 +29,32 @@ _WHOLE, _FRACTION, _TINY = numeric(38, 0), numeric(38, 18), numeric(38, 34)
 _LIMIT = 10**19
 """Below it the whole and the fraction fit into one decimal."""
 _SIZE = "abs({0})"
-_IS_PLAIN = f"({{0}} = 0 OR {_SIZE} BETWEEN {SMALL!r}D AND {LARGE:.0f}D)"
-_IS_LARGE = f"({_SIZE} > {LARGE:.0f}D AND {_SIZE} <= {HUGE:.0f}D)"
+_IS_FIXED = f"{_SIZE} BETWEEN {SMALL!r}D AND {HUGE:.0f}D"
+_IS_PLAIN = f"{_SIZE} BETWEEN {SMALL!r}D AND {LARGE:.0f}D"
 _IS_TINY = f"({_SIZE} < {SMALL!r}D AND {_SIZE} >= {TINY!r}D)"
-_IS_FAR = f"NOT ({_IS_PLAIN} OR {_IS_LARGE} OR {_IS_TINY})"
+_IS_FAR = f"NOT ({{0}} = 0 OR {_SIZE} BETWEEN {TINY!r}D AND {HUGE:.0f}D)"
 _VALUE = "CAST({0} AS DOUBLE)"
-_FIXED = f"CAST({_VALUE} AS {decimal_name(_FRACTION)})"
+_AS_WHOLE, _FIXED, _AS_TINY = (
+    f"CAST({_VALUE} AS {decimal_name(type_)})" for type_ in (_WHOLE, _FRACTION, _TINY)
+)
 
 
-def _times(condition: str, value: str, type_: SqlType) -> str:
-    """Return the contribution of the values for which a condition holds."""
-    name = decimal_name(type_)
-    return f"CASE WHEN {condition} THEN CAST(try_multiply({value}, {{w}}) AS {name}) ELSE 0BD END"
+def _times(condition: str, value: str) -> str:
+    """Return the contribution of the values for which a condition holds; zeros add nothing.
+
+    A weight is an INT: no product leaves 38 digits.
+    """
+    return f"CASE WHEN {condition} THEN {value} * {{w}} ELSE 0BD END"
 
 
 _WHOLE_PART = (
-    f"CASE WHEN {_IS_PLAIN} THEN CAST({_FIXED} div 1BD AS {decimal_name(_WHOLE)}) "
-    f"ELSE CAST({_VALUE} AS {decimal_name(_WHOLE)}) END"
+    f"CASE WHEN {_SIZE} <= {LARGE:.0f}D THEN CAST({_FIXED} div 1BD AS {decimal_name(_WHOLE)}) "
+    f"ELSE {_AS_WHOLE} END"
 )
 ACCUMULATORS = (
-    Accumulator("whole", _WHOLE, _times(f"{_IS_PLAIN} OR {_IS_LARGE}", _WHOLE_PART, _WHOLE)),
-    Accumulator("fraction", _FRACTION, _times(_IS_PLAIN, f"({_FIXED} % 1BD)", _FRACTION)),
-    Accumulator("tiny", _TINY, _times(_IS_TINY, f"CAST({_VALUE} AS {decimal_name(_TINY)})", _TINY)),
+    Accumulator("whole", _WHOLE, _times(_IS_FIXED, _WHOLE_PART)),
+    Accumulator("fraction", _FRACTION, _times(_IS_PLAIN, f"({_FIXED} % 1BD)")),
+    Accumulator("tiny", _TINY, _times(_IS_TINY, _AS_TINY)),
     Accumulator(
         "far",
         list_of(struct_of(("v", DOUBLE), ("n", BIGINT))),
@@ -66,8 +70,14 @@ _TOTAL = (
     "ELSE CAST({whole} AS DOUBLE) + CAST({fraction} AS DOUBLE) END + CAST({tiny} AS DOUBLE) + "
     f"CASE WHEN size({{far}}) = 0 THEN 0D ELSE aggregate(array_sort({_COPIES}), 0D, (a, v) -> a + v) END)"  # noqa: E501
 )
-_SUM = f"CASE WHEN {{nonnull}} > 0 THEN {_TOTAL} END"
-_AVG = f"CASE WHEN {{nonnull}} > 0 THEN {_TOTAL} / {{nonnull}} END"
+
+
+def _kept(finish: str) -> Decomposition:
+    return Decomposition(ACCUMULATORS, finish, bound=(("total", _TOTAL),))
+
+
+_SUM = _kept("CASE WHEN {nonnull} > 0 THEN {total} END")
+_AVG = _kept("CASE WHEN {nonnull} > 0 THEN {total} / {nonnull} END")
 
 
 def double_total(values: Floats) -> float:
@@ -110,18 +120,11 @@ def inexact() -> list[Aggregate]:
         return double_total(values) / len(values) if values else None
 
     return [
-        Aggregate(
-            name,
-            (kind,),
-            DOUBLE,
-            print_added(ACCUMULATORS, finish),
-            python,
-            decompose=_decomposed(finish),
-        )
+        Aggregate(name, (kind,), DOUBLE, print_added(kept), python, decompose=_decomposed(kept))
         for kind in (Kind.REAL, Kind.DOUBLE)
-        for name, finish, python in (("sum", _SUM, add), ("avg", _AVG, mean))
+        for name, kept, python in (("sum", _SUM, add), ("avg", _AVG, mean))
     ]
 
 
-def _decomposed(finish: str) -> Callable[[Types, SqlType], Decomposition]:
-    return lambda types, result: Decomposition(ACCUMULATORS, finish)
+def _decomposed(kept: Decomposition) -> Callable[[Types, SqlType], Decomposition]:
+    return lambda types, result: kept

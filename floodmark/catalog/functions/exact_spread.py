@@ -65,9 +65,8 @@ def _spread(name: str, kind: Kind, sample: bool, root: bool) -> Aggregate:
         return Decomposition(_accumulators(types[0]), _finish(types[0], least, root))
 
     def spark(o: Operands) -> str:
-        if not _fits((o[0].type,)):
-            return print_passes(least, root)
-        return print_added(_accumulators(o[0].type), _finish(o[0].type, least, root))
+        types = (o[0].type,)
+        return print_added(decompose(types, DOUBLE)) if _fits(types) else print_passes(least, root)
 
     return Aggregate(name, (kind,), DOUBLE, spark, python, decompose=decompose, adds=_fits)
 

@@ -6,7 +6,7 @@ meaning. A row that a function refuses has a `RowErrorCode` in place of a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any, Final
@@ -219,11 +219,19 @@ class Decomposition:
 
     `finish` prints the value from accumulator columns: `{count}` stands for the column whose suffix
     is `count`. `overflow` prints the condition under which the group's row is refused, or is None.
+    Both may name, like an accumulator, what `bound` prints from these: what is read several times,
+    or by several functions, is computed once.
     """
 
     accumulators: tuple[Accumulator, ...]
     finish: str
     overflow: str | None = None
+    bound: tuple[tuple[str, str], ...] = ()
+
+    def finished(self, slots: Mapping[str, str]) -> str:
+        """Return the text of the value from the texts of the accumulators, by suffix."""
+        bound = {name: text.format(**slots) for name, text in self.bound}
+        return self.finish.format(**slots, **bound)
 
 
 @dataclass(frozen=True, slots=True)

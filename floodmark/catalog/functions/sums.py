@@ -109,11 +109,14 @@ def _total(argument: SqlType) -> str:
 
 
 def _decompose_sum(types: Types, result: SqlType) -> Decomposition:
-    total = _total(types[0])
+    accumulators = (*_exact_sums(types[0]), NONNULL)
+    if not _is_wide(types[0]):
+        return Decomposition(accumulators, f"CASE WHEN {{nonnull}} > 0 THEN {_total(types[0])} END")
     return Decomposition(
-        (*_exact_sums(types[0]), NONNULL),
-        f"CASE WHEN {{nonnull}} > 0 THEN {total} END",
-        overflow=f"{{nonnull}} > 0 AND {total} IS NULL" if _is_wide(types[0]) else None,
+        accumulators,
+        "CASE WHEN {nonnull} > 0 THEN {total} END",
+        overflow="{nonnull} > 0 AND {total} IS NULL",
+        bound=(("total", _total(types[0])),),
     )
 
 
@@ -162,9 +165,12 @@ def _print_avg(o: Operands) -> str:
 
 
 def _decompose_avg(types: Types, _: SqlType) -> Decomposition:
-    finish = divide_decimals(_avg_operands(types[0], _total(types[0]), "{nonnull}"))
-    overflow = f"{{nonnull}} > 0 AND {finish} IS NULL" if _avg_overflows(types) else None
-    return Decomposition((*_exact_sums(types[0]), NONNULL), finish, overflow=overflow)
+    accumulators = (*_exact_sums(types[0]), NONNULL)
+    mean = divide_decimals(_avg_operands(types[0], _total(types[0]), "{nonnull}"))
+    if not _avg_overflows(types):
+        return Decomposition(accumulators, mean)
+    overflow = "{nonnull} > 0 AND {mean} IS NULL"
+    return Decomposition(accumulators, "{mean}", overflow=overflow, bound=(("mean", mean),))
 
 
 def _sum_overflows(types: Types) -> bool:

@@ -7,10 +7,11 @@ its value, recomputed for the groups that an epoch touches (the scope rule).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from floodmark.analysis.strategy import Computed, aggregate_strategy
+from floodmark.analysis.strategy import Computed, Distinct, aggregate_strategy
 from floodmark.catalog.functions import Aggregate, aggregate_for
 from floodmark.catalog.functions.comparison import spark_order
 from floodmark.catalog.functions.model import Operand
@@ -45,7 +46,7 @@ class Kept:
     `partial` aggregates changes to a state column of the epoch, `merge` combines `{old}` (NULL for
     a new group) with `{new}`, `finish` gives the value from state columns prefixed `{p}`; from
     NULLs, which stand for a group that is not kept, the value over nothing. Where `overflow` is
-    TRUE the group's row is refused.
+    TRUE the group's row is refused. Both read what `bound` has beside the state, by name.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Kept:
     merge: tuple[str, ...]
     finish: str
     overflow: str | None = None
+    bound: tuple[tuple[str, str], ...] = ()
 
 
 def strategy_of(call: AggCall, mode: ChangelogMode, *, closes: bool = False) -> Strategy:
@@ -76,18 +78,21 @@ def kept(
     ties: Schema = (),
     *,
     closes: bool = False,
+    values: tuple[str, str] | None = None,
 ) -> Kept:
     """Return how one aggregate call is maintained.
 
     `ties` are the columns by which rows follow each other that ORDER BY leaves equal; `closes`
-    tells that it emits on window close.
+    tells that it emits on window close; `values` are the columns of what comes and goes of its
+    DISTINCT argument.
     """
     match strategy_of(call, mode, closes=closes):
         case Strategy.ADDED:
             texts = [o.sql for o in operands(call, now)]
             return _added(name, index, call, texts, WEIGHT, _condition(call, now))
         case Strategy.VALUES:
-            return _added(name, index, call, [value_of(index)], crossing_of(index), None)
+            assert values is not None, call
+            return _added(name, index, call, [values[0]], values[1], None)
         case Strategy.EXTREMUM:
             return _extremum(name, index, call, now)
         case _:
@@ -139,14 +144,17 @@ def errors_of(call: AggCall, now: int) -> list[Compiled]:
     return [condition, *guarded]
 
 
-def value_of(index: int) -> str:
-    """Return the column with the value that comes or goes, for an aggregate with DISTINCT."""
-    return f"__value{index}"
+def value_columns(found: Iterable[Distinct]) -> dict[int, tuple[str, str]]:
+    """Return for each aggregate with DISTINCT the column with the value that comes or goes.
 
-
-def crossing_of(index: int) -> str:
-    """Return the column that says whether a value comes, 1, goes, -1, or stays, 0."""
-    return f"__crossing{index}"
+    Beside it, the one that says whether it comes, 1, goes, -1, or stays, 0. Aggregates of one
+    argument and condition have the same columns.
+    """
+    return {
+        call: (f"__value{i}", f"__crossing{i}_{m}")
+        for i, one in enumerate(found)
+        for call, m in one.calls.items()
+    }
 
 
 def _added(
@@ -169,21 +177,24 @@ def _added(
         columns.append(Field(column, acc.type, nullable=False))
         partial.append(of_changes)
         merge.append(of_both)
+    bound = {name: f"__acc{index}_{name}" for name, _ in parts.bound}
+    slots = {**names, **{name: f"{{p}}{column}" for name, column in bound.items()}}
     return Kept(
         name,
         Strategy.ADDED,
         tuple(columns),
         tuple(partial),
         tuple(merge),
-        _fill(parts.finish, names),
-        _fill(parts.overflow, names) if parts.overflow else None,
+        parts.finish.format(**slots),
+        parts.overflow.format(**slots) if parts.overflow else None,
+        tuple((bound[name], text.format(**names)) for name, text in parts.bound),
     )
 
 
 def _summed(text: str, type_: str) -> tuple[str, str, str]:
     """Return nothing, the sum of contributions, and that of what was there and what comes."""
     zero = f"CAST(0 AS {type_})"
-    merge = f"CAST(coalesce({{old}}, {zero}) + coalesce({{new}}, {zero}) AS {type_})"
+    merge = f"CAST(coalesce({{old}}, {zero}) + {{new}} AS {type_})"
     return zero, f"coalesce(CAST(sum({text}) AS {type_}), {zero})", merge
 
 
@@ -193,7 +204,7 @@ def _gathered(text: str, type_: str) -> tuple[str, str, str]:
     Meant for a few values: its cost is the square of how many there are.
     """
     nothing = f"CAST(array() AS {type_})"
-    both = f"concat(coalesce({{old}}, {nothing}), coalesce({{new}}, {nothing}))"
+    both = f"concat(coalesce({{old}}, {nothing}), {{new}})"
     count = "aggregate(l, 0L, (a, e) -> CASE WHEN e.v = v THEN a + e.n ELSE a END)"
     each = f"transform(array_sort(array_distinct(l.v)), v -> struct(v AS v, {count} AS n))"
     once = f"CASE WHEN size(l) = 0 THEN l ELSE filter({each}, e -> e.n <> 0) END"
@@ -202,10 +213,6 @@ def _gathered(text: str, type_: str) -> tuple[str, str, str]:
         f"CAST(collect_list({text}) AS {type_})",
         f"CAST(transform(array({both}), l -> {once})[0] AS {type_})",
     )
-
-
-def _fill(template: str, slots: dict[str, str]) -> str:
-    return template.format(**slots)
 
 
 def _extremum(name: str, index: int, call: AggCall, now: int) -> Kept:

@@ -18,6 +18,7 @@ from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import distinct_values
 from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import Rows, error_column, error_struct
+from floodmark.runtime.operators.shared_state import bound_columns
 from floodmark.runtime.operators.transitions import (
     NEW,
     OLD,
@@ -112,10 +113,18 @@ def changes(
     """Return `-old, +new` of the groups whose visible values differ.
 
     Without group columns there is always one row, from the epoch that fills the object. With
-    `carried` accumulators, groups of which only those changed come too, of kind `-S` and `+S`.
+    `carried` accumulators, groups of which only those changed come too, of kind `-S` and `+S`; the
+    old values are those that the object's table has.
     """
-    old = _output(node, parts, OLD, always=not node.group and not fills)
+    stored = bool(carried) and bool(node.group)
+    if stored:
+        old = _stored_output(node)
+    else:
+        old = _output(node, parts, OLD, always=not node.group and not fills)
     new = _output(node, parts, NEW, always=not node.group)
+    bound = [t for side in ((NEW,) if stored else (OLD, NEW)) for t in bound_columns(parts, side)]
+    if bound:
+        merged = merged.selectExpr("*", *bound)
     states = [_state_struct(carried, prefix) for prefix in (OLD, NEW)]
     errors = [refused(node, parts, prefix) for prefix in (OLD, NEW)]
     failing = errors != [None, None]
@@ -183,6 +192,14 @@ def _output(node: Grouping, parts: list[acc.Kept], prefix: str, *, always: bool)
     there = [] if always else [f"{quoted(prefix + acc.ROWS)} IS NOT NULL"]
     there += [] if overflow is None else [f"NOT coalesce({overflow}, FALSE)"]
     return f"CASE WHEN {' AND '.join(there)} THEN {row} END" if there else row
+
+
+def _stored_output(node: Grouping) -> str:
+    """Return the text of the row that a group has in the object's table; NULL where it has none."""
+    columns = [(quoted(c), c) for c in node.group]
+    columns += [(quoted(OLD + name), name) for name, _ in node.aggregates]
+    row = ", ".join(f"{column} AS {quoted(name)}" for column, name in columns)
+    return f"CASE WHEN {quoted(OLD + acc.ROWS)} IS NOT NULL THEN struct({row}) END"
 
 
 def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:

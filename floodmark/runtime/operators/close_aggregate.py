@@ -15,6 +15,7 @@ from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import aggregate, transitions
 from floodmark.runtime.operators.rows import Rows, constants, weighted
+from floodmark.runtime.operators.shared_state import bound_columns
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted, spark_type
 
@@ -85,5 +86,8 @@ def _values(node: n.CloseAggregate, released: DataFrame, parts: list[acc.Kept]) 
     ]
     refused = aggregate.refused(node, parts, "")
     error = [] if refused is None else [f"{refused} AS {ERROR}"]
+    bound = bound_columns(parts, "")
+    if bound:
+        released = released.selectExpr("*", *bound)
     frame = weighted(released.selectExpr(*map(quoted, node.group), *values, *error))
     return Rows(frame, failing=refused is not None)

@@ -38,35 +38,27 @@ _PASSES = "__passes"
 def widened(node: n.Aggregate, changes: DataFrame, around: Surroundings) -> DataFrame | None:
     """Return the changes, and a row without weight for each value of DISTINCT that comes or goes.
 
-    Beside the input's columns there are for each aggregate with DISTINCT its value and crossing.
+    Beside the input's columns there are those of the values and their crossings.
     The counts are brought up to date. None where there is no such aggregate.
     """
     found = distinct_arguments(node)
     if not found:
         return None
-    columns = {name: "NULL" for i in _numbers(found) for name in _made(i)}
+    made = acc.value_columns(found)
+    columns = {name: "NULL" for pair in made.values() for name in pair}
     names = [quoted(c) for c in (*node.input.names, WEIGHT)]
-    made = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, columns)]
-    rows = [changes.selectExpr(*names, *made)]
+    nulls = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, columns)]
+    rows = [changes.selectExpr(*names, *nulls)]
     rows += [_crossings(node, i, one, changes, around, columns) for i, one in enumerate(found)]
     return reduce(lambda a, b: a.unionAll(b), rows)
-
-
-def _numbers(found: tuple[Distinct, ...]) -> list[int]:
-    return sorted(i for one in found for i in one.calls)
-
-
-def _made(index: int) -> tuple[str, str]:
-    return acc.value_of(index), acc.crossing_of(index)
 
 
 def _typed(node: n.Aggregate, columns: dict[str, str]) -> list[tuple[str, str, str]]:
     """Return name, text and Spark type of the columns beside the input's."""
     types = {}
-    for i, (_, call) in enumerate(node.aggregates):
-        if acc.value_of(i) in columns:
-            types[acc.value_of(i)] = spark_type(call.args[0].type)
-            types[acc.crossing_of(i)] = "INT"
+    for i, (value, crossing) in acc.value_columns(distinct_arguments(node)).items():
+        types[value] = spark_type(node.aggregates[i][1].args[0].type)
+        types[crossing] = "INT"
     return [(name, text, types[name]) for name, text in columns.items()]
 
 
@@ -88,8 +80,9 @@ def _crossings(
     done = state.keep(merged, transition_schema(counts, parts), counts.group)
     signs = [_sign(part.columns[0].name) for part in parts]
     texts = dict(columns)
+    columns_of = acc.value_columns(distinct_arguments(node))
     for call, condition in one.calls.items():
-        texts |= dict(zip(_made(call), (COUNTED, signs[condition]), strict=True))
+        texts |= dict(zip(columns_of[call], (COUNTED, signs[condition]), strict=True))
     inputs = [
         quoted(f.name)
         if f.name in node.group

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from floodmark.analysis import stream_key
 from floodmark.analysis.state import rereadable
+from floodmark.analysis.strategy import distinct_arguments
 from floodmark.catalog.types import Field, Schema
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.plan import nodes as n
@@ -13,6 +14,7 @@ from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import Rows, never_negative
+from floodmark.runtime.operators.shared_state import shared
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
@@ -27,7 +29,9 @@ Grouping = n.Aggregate | n.CloseAggregate
 
 
 class Stored(Protocol):
-    """Groups at rest."""
+    """Groups at rest; with `values` beside the accumulators there are those of the aggregates."""
+
+    values: bool
 
     def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none.
@@ -88,11 +92,12 @@ class Surroundings(Protocol):
 
 def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Kept]:
     """Return how each aggregate of the node is kept."""
-    ties = ties_of(node)
-    return [
-        acc.kept(name, i, call, mode, now, ties, closes=isinstance(node, n.CloseAggregate))
+    ties, closes = ties_of(node), isinstance(node, n.CloseAggregate)
+    values = acc.value_columns(distinct_arguments(node))
+    return shared(
+        acc.kept(name, i, call, mode, now, ties, closes=closes, values=values.get(i))
         for i, (name, call) in enumerate(node.aggregates)
-    ]
+    )
 
 
 def ties_of(node: Grouping) -> Schema:
@@ -125,7 +130,7 @@ def transitions(
     around: Surroundings,
     widened: DataFrame | None = None,
 ) -> DataFrame:
-    """Return one row per touched group with its old and new accumulators.
+    """Return one row per touched group with its old and new accumulators, and stored old values.
 
     `widened` are the changes with what comes and goes of the values of DISTINCT.
     """
@@ -136,8 +141,10 @@ def transitions(
         partial = _with_scope(node, partial, scoped, rows, around.inputs.few)
     keys = changes.selectExpr(*map(quoted, node.group))
     stored = state.stored(keys, node.group, _touched_bounds(node, around))
-    merged = _joined(node, partial, stored, parts)
-    return merged.selectExpr(*map(quoted, node.group), *_sides(node, parts, stored is not None))
+    values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
+    merged = _joined(node, partial, stored, parts, values)
+    sides = _sides(node, parts, values, stored is not None)
+    return merged.selectExpr(*map(quoted, node.group), *sides)
 
 
 def _touched_bounds(node: Grouping, around: Surroundings) -> Bounds:
@@ -200,21 +207,25 @@ def _with_scope(
 
 
 def _joined(
-    node: Grouping, partial: DataFrame, old: DataFrame | None, parts: list[acc.Kept]
+    node: Grouping,
+    partial: DataFrame,
+    old: DataFrame | None,
+    parts: list[acc.Kept],
+    values: Schema,
 ) -> DataFrame:
     if old is None:
         return partial
-    names = [f.name for f in acc.state_schema((), parts)]
+    names = [f.name for f in (*acc.state_schema((), parts), *values)]
     return keyed.beside(
         partial, old, node.group, [f"{quoted(c)} AS {quoted(OLD + c)}" for c in names]
     )
 
 
-def _sides(node: Grouping, parts: list[acc.Kept], has_old: bool) -> list[str]:
+def _sides(node: Grouping, parts: list[acc.Kept], values: Schema, has_old: bool) -> list[str]:
     """Return the texts of the old and the new side of a transition."""
     out: list[str] = []
     schema = acc.state_schema((), parts)
-    for field in schema:
+    for field in (*schema, *values):
         name = quoted(OLD + field.name)
         out.append(name if has_old else f"CAST(NULL AS {spark_type(field.type)}) AS {name}")
     rows = acc.Kept(

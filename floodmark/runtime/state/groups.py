@@ -32,6 +32,7 @@ class AggregateFiles:
     stages: ObjectStages
     table: str
     schema: Schema
+    values: bool = False
 
     def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""

@@ -27,6 +27,7 @@ class OwnGroups:
 
     stages: ObjectStages
     node: n.Aggregate
+    values: bool = True
 
     def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
@@ -35,7 +36,7 @@ class OwnGroups:
         held, rows = _before(self.stages, names, within)
         if rows is None:
             return None
-        renamed = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.group]
+        renamed = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names]
         groups = rows.selectExpr(*renamed, *(quoted(f.name) for f in layout.own_state(home)))
         return keyed.among_stored(groups, held, keys, key)
 
