@@ -35,6 +35,8 @@ from floodmark.testing.text import encode
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
 FEW = 2
 """Programs of so many rows also run row by row."""
+CONNECTED = 4
+"""Of so many programs as written, one has a connector for each table that is only inserted into."""
 
 # The first test of all runs all programs.
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(2400)]
@@ -92,9 +94,10 @@ class Runs:
         for i, (name, program) in enumerate(programs.items()):
             group = name if has_own_clock(program) else "shared"
             folder = self.root / label / group
-            case = case_of(
-                change(program), program, f"p{i:02}_", folder, use_dml=label != "written"
-            )
+            # A connector costs each table a query more per epoch: most have one in one epoch, the
+            # others in all.
+            by_hand = (i % CONNECTED > 0) == (label == "written")
+            case = case_of(change(program), program, f"p{i:02}_", folder, use_dml=by_hand)
             groups.setdefault(group, []).append(case)
         out: dict[str, tuple[Case, Outcome]] = {}
         for group, cases in groups.items():
