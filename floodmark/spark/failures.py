@@ -25,9 +25,11 @@ _MEMORY = re.compile(r"OutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY|Cannot broadcas
 
 RAISED = "{floodmark:"
 """Starts the message of an error that a query raises; the row error's code and `}` follow."""
+SAID = "{/floodmark}"
+"""Ends what a user's function said, where that follows."""
 NEGATIVE = 610
 """Stands for the code when something would be there less than no times (E0610)."""
-_RAISED = re.compile(r"\{floodmark:(\d+)\}")
+_RAISED = re.compile(r"\{floodmark:(\d+)\}(?:(.*?)\{/floodmark\})?", re.DOTALL)
 _MEANINGS = {
     RowErrorCode.DIVISION_BY_ZERO: "division by zero",
     RowErrorCode.NUMBER_OUT_OF_RANGE: "a number is out of range for its type",
@@ -74,7 +76,7 @@ def _refused(text: str) -> FloodmarkError | None:
     code = RowErrorCode(int(found[1]))
     return DataError(
         code.text,
-        _MEANINGS[code],
+        _MEANINGS[code] + (f": {found[2]}" if found[2] else ""),
         hint="filter such rows out, or guard the expression with CASE or NULLIF",
     )
 

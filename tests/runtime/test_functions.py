@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
 from warehouses import NAMES, READINGS, Site, put, visible
 
-from floodmark.errors import UserError
+from floodmark.errors import DataError, UserError
 
 pytestmark = pytest.mark.spark
 
@@ -101,6 +102,10 @@ def test_what_a_function_says_is_in_its_dead_letter(site: Site, determinism: str
         assert messages("chosen") == [(f"{one}; {none}", "E0626")]
         assert messages("summed") == [(none, "E0626")]
         assert messages("divided") == [(None, "E0621")]
+        for query in ("SELECT picky(v) FROM t", "SELECT sum(picky(v)) FROM t"):
+            with pytest.raises(DataError, match=re.escape(none)) as refused:
+                fm.execute(query)
+            assert refused.value.code == "E0626"
         fm.execute("DELETE FROM t")
         for name in ("chosen", "summed", "divided"):
             assert messages(name) == []

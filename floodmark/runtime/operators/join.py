@@ -115,7 +115,7 @@ def batch(
     assert failing.error is not None
     # Spark does not move what is not deterministic below the join, to rows without a match.
     refuses = f"({failing.error}) IS NOT NULL AND spark_partition_id() >= 0"
-    stop = f"CASE WHEN {refuses} THEN {raised(failing.error)} ELSE FALSE END"
+    stop = f"CASE WHEN {refuses} THEN {raised(failing.error, failing.message)} ELSE FALSE END"
     if semi or anti:
         kept = left.join(right, condition, how).selectExpr(*names)
         stopping = left.join(right, _refuses(node, failing), "inner").where(stop)

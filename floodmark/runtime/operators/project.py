@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef, columns_of
-from floodmark.runtime.operators.rows import Rows, error_column
+from floodmark.runtime.operators.rows import Rows, error_column, message_text
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.failures import RAISED
+from floodmark.spark.failures import RAISED, SAID
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
@@ -69,10 +69,11 @@ def raising(compiled: Compiled) -> str:
     """Return the text of a value that ends the query where a row is refused."""
     if compiled.error is None:
         return compiled.value
-    stop = raised(compiled.error)
+    stop = raised(compiled.error, compiled.message)
     return f"CASE WHEN ({compiled.error}) IS NOT NULL THEN {stop} ELSE {compiled.value} END"
 
 
-def raised(error: str) -> str:
-    """Return the text that ends the query with a row error's code."""
-    return f"raise_error(concat('{RAISED}', CAST(({error}) AS STRING), '}}'))"
+def raised(error: str, message: str | None = None) -> str:
+    """Return the text that ends the query with a row error's code, and what a function said."""
+    said = "" if message is None else f", coalesce({message_text(error, message)}, ''), '{SAID}'"
+    return f"raise_error(concat('{RAISED}', CAST(({error}) AS STRING), '}}'{said}))"

@@ -248,12 +248,11 @@ def _merged(part: acc.Kept, i: int, has_old: bool) -> str:
 
 def accepted(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
     """Return the rows that no argument or FILTER refuses; `strict` raises for one that does."""
-    found = [c.error for _, call in node.aggregates for c in acc.errors_of(call, now)]
-    for error in dict.fromkeys(e for e in found if e is not None):
+    found = [c for _, call in node.aggregates for c in acc.errors_of(call, now)]
+    for error, message in {c.error: c.message for c in found if c.error is not None}.items():
         if strict:
-            frame = frame.where(
-                f"CASE WHEN ({error}) IS NOT NULL THEN {raised(error)} ELSE TRUE END"
-            )
+            stop = raised(error, message)
+            frame = frame.where(f"CASE WHEN ({error}) IS NOT NULL THEN {stop} ELSE TRUE END")
         else:
             frame = frame.where(f"({error}) IS NULL")
     return frame
