@@ -14,7 +14,7 @@ from floodmark.reference.expressions import evaluate
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import of_files
 from floodmark.runtime.objects.task import Task
-from floodmark.runtime.operators import keyed, source
+from floodmark.runtime.operators import keyed, on_time, source
 from floodmark.runtime.operators.promised_key import once_per_key
 from floodmark.runtime.operators.source import PLACE, LateFilter
 from floodmark.runtime.tables import rows_of
@@ -53,14 +53,17 @@ class _Intake:
         session = sessions.ingest if self.connector.reads_text else sessions.main
         rows = self.connector.read(session, splits)
         frame = source.typed(rows, declared, task.work.epoch, task.now)
+        late = self._late_filter(splits, rows)
         if declared.primary_key:
-            return self._taken_once(frame, splits)
-        routed = source.routed(frame, self._late_filter(splits), schema, task.now)
+            return self._taken_once(frame, splits, late)
+        routed = source.routed(frame, late, schema, task.now)
         files = task.writer.write_routed(table, routed)
         aside = ((table, files.get(source.DEAD, ())),)
         return self._committed(table, files, files.get(source.GOOD, ()), aside)
 
-    def _taken_once(self, frame: DataFrame, splits: Sequence[Split]) -> ObjectRecord:
+    def _taken_once(
+        self, frame: DataFrame, splits: Sequence[Split], late: LateFilter
+    ) -> ObjectRecord:
         """Store the rows whose key is not there yet; the source has promised that for all."""
         task, found, declared = self.task, self.task.found, self.task.found.declared
         assert declared is not None
@@ -68,7 +71,7 @@ class _Intake:
         fields = tuple(Field(c.name, c.type) for c in declared.columns)
         epoch, order, place = Field(EPOCH, BIGINT), Field(ROW_ID, BIGINT), Field(PLACE, VARCHAR)
         columns = (*fields, epoch, order, place)
-        routed = source.routed(frame, self._late_filter(splits), columns, task.now)
+        routed = source.routed(frame, late, columns, task.now)
         files = task.writer.write_routed(scratch, routed)
         accepted = files.get(source.GOOD, ())
         once: dict[int, tuple[DataFile, ...]] = {}
@@ -104,17 +107,24 @@ class _Intake:
             watermarks=self._watermarks(files),
         )
 
-    def _late_filter(self, splits: Sequence[Split]) -> LateFilter:
-        """Leave out the watermarks under which, by file statistics, no row can be late."""
+    def _late_filter(self, splits: Sequence[Split], rows: DataFrame) -> LateFilter:
+        """Leave out the watermarks under which, by statistics, no row can be late.
+
+        First those of files; then, of many rows whose times can be read alone, those of pieces.
+        """
         declared = self.task.found.declared
         assert declared is not None
         before = dict(self.task.work.before.watermarks(self.task.found.key))
-        kept = [
+        kept = tuple(
             mark
             for mark in declared.watermarks
             if not self._surely_on_time(mark, before.get(mark.column), splits)
-        ]
-        return LateFilter(tuple(kept), before)
+        )
+        delivered = {f.name for f in declared.physical}
+        many = sum(split.estimate for split in splits) >= on_time.WORTH
+        if many and not self.connector.reads_text and {m.column for m in kept} <= delivered:
+            kept = on_time.possibly_late(rows, kept, before, self.task.now) if kept else kept
+        return LateFilter(kept, before)
 
     def _watermarks(self, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, Any]:
         """Return the watermarks after the epoch: raised by all rows but dead ones.

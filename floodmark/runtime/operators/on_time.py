@@ -1,0 +1,66 @@
+"""Watermarks under which surely no row of an epoch is late, found without looking at each row.
+
+A row is late if its time is below the watermark of the rows before it. Of pieces of neighbouring
+rows the lowest and the highest time say enough where a delay is longer than a piece: a scan of the
+time columns alone, in place of sorting whole rows by their offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from floodmark.plan.definitions import WatermarkInfo
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.literals import literal
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WORTH = 100_000
+"""Rows of an epoch below which sorting them costs less than one more query."""
+_PIECE_BITS = 10
+_SO_FAR = "OVER (PARTITION BY __partition ORDER BY __piece)"
+
+
+def possibly_late(
+    rows: DataFrame, marks: Sequence[WatermarkInfo], before: Mapping[str, Any], now: int
+) -> tuple[WatermarkInfo, ...]:
+    """Return the watermarks under which a row may be late; one Spark query.
+
+    `rows` are the connector's, `before` the watermarks of the epoch before. A watermark grows with
+    its column, so that of a piece is that of its highest time; dead rows count, too, which can only
+    find more.
+    """
+    pieces = rows.selectExpr(
+        "__partition", f"shiftright(__offset, {_PIECE_BITS}) AS __piece",
+        *(quoted(mark.column) for mark in marks),
+    ).groupBy("__partition", "__piece")  # fmt: skip
+    from pyspark.sql import functions as F
+
+    ends = pieces.agg(
+        *(F.expr(f"min({quoted(m.column)}) AS __low_{i}") for i, m in enumerate(marks)),
+        *(F.expr(f"max({quoted(m.column)}) AS __high_{i}") for i, m in enumerate(marks)),
+    )
+    reached = ends.selectExpr(
+        *(f"__low_{i}" for i in range(len(marks))),
+        *(f"max(__high_{i}) {_SO_FAR} AS {quoted(m.column)}" for i, m in enumerate(marks)),
+    )
+    told = reached.selectExpr(
+        *(
+            f"coalesce(max(__low_{i} IS NOT NULL AND NOT coalesce({_on_time(i, m, before, now)}, "
+            f"FALSE)), FALSE) AS late_{i}"
+            for i, m in enumerate(marks)
+        )
+    )
+    found = told.toArrow().to_pylist()[0]
+    return tuple(mark for i, mark in enumerate(marks) if found[f"late_{i}"])
+
+
+def _on_time(index: int, mark: WatermarkInfo, before: Mapping[str, Any], now: int) -> str:
+    text = f"__low_{index} >= {compile_expr(mark.expr, now).value}"
+    earlier = before.get(mark.column)
+    if earlier is not None:
+        text = f"{text} AND __low_{index} >= {literal(earlier, mark.expr.type)}"
+    return f"({text})"
