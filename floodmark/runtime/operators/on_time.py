@@ -54,7 +54,7 @@ def possibly_late(
             for i, m in enumerate(marks)
         )
     )
-    found = told.toArrow().to_pylist()[0]
+    found = told.collect()[0]
     return tuple(mark for i, mark in enumerate(marks) if found[f"late_{i}"])
 
 
