@@ -211,3 +211,9 @@ def test_equal_numbers_may_have_two_texts(where: str) -> None:
     found, done = created(f"CREATE MATERIALIZED VIEW v AS {sql};")
     last = explain_object(found, done).as_dict()["nodes"][-1]
     assert all("t" in key for key in last["unique_keys"])
+
+
+def test_keys_beside_a_stored_value_stay_not_null() -> None:
+    found, _ = created("CREATE MATERIALIZED VIEW v AS SELECT id, random() AS r FROM cdc;")
+    assert found.plan is not None and isinstance(found.plan.root, n.MaterializeProject)
+    assert [f.nullable for f in found.plan.root.schema] == [False, True]

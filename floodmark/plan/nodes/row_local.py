@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.catalog.types import BIGINT, Field, Schema
@@ -22,12 +23,7 @@ class Project(Unary):
 
     @property
     def schema(self) -> Schema:
-        # Asked for once: a schema comes from below, and projections stand on projections.
-        nullable = {f.name: f.nullable for f in self.input.schema}
-        return tuple(
-            Field(name, e.type, not isinstance(e, ColumnRef) or nullable.get(e.name, True))
-            for name, e in self.columns
-        )
+        return _computed(self.columns, self.input.schema)
 
     @property
     def passed(self) -> dict[str, str]:
@@ -65,7 +61,7 @@ class MaterializeProject(Unary):
 
     @property
     def schema(self) -> Schema:
-        return tuple(Field(name, expr.type) for name, expr in self.columns)
+        return _computed(self.columns, self.input.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +115,12 @@ class ProjectSet(Unary):
         types = [f.type for f in element.fields] if self.spread else [element]
         made = (Field(name, type_) for name, type_ in zip(self.outputs, types, strict=True))
         return (*self.input.schema, *made, Field(self.ordinal, BIGINT, False))
+
+
+def _computed(columns: Sequence[tuple[str, Expr]], below: Schema) -> Schema:
+    """Return the fields of computed columns: what is passed on as it is keeps NOT NULL."""
+    nullable = {f.name: f.nullable for f in below}
+    return tuple(
+        Field(name, e.type, not isinstance(e, ColumnRef) or nullable.get(e.name, True))
+        for name, e in columns
+    )
