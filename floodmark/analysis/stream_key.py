@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from floodmark.analysis.injective import injective_column
 from floodmark.catalog.types import VARCHAR
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
@@ -66,8 +67,8 @@ def join_key(node: n.Join | n.LookupJoin, left: Key, right: Key) -> Key:
     """
     if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
         return left
-    left_equi = {a for a, _ in node.equi}
-    right_equi = {b for _, b in node.equi}
+    left_equi = _settled(node.left, {a for a, _ in node.equi})
+    right_equi = _settled(node.right, {b for _, b in node.equi})
     if set(right) <= right_equi and not node.kind.pads_left:
         return left
     once = set(left) <= left_equi and not node.kind.pads_right
@@ -81,6 +82,16 @@ def join_key(node: n.Join | n.LookupJoin, left: Key, right: Key) -> Key:
         return _distinct(*(stands_for.get(c, c) for c in left), *right, *(b for _, b in node.equi))
     stands_for = {b: a for a, b in node.equi}
     return _distinct(*left, *(stands_for.get(c, c) for c in right), *(a for a, _ in node.equi))
+
+
+def _settled(node: n.Node, columns: set[str]) -> set[str]:
+    """Return the columns, and those that they are injective casts of: `ON q.big = u.k::bigint`."""
+    if not isinstance(node, n.Project):
+        return columns
+    origins = {name: injective_column(expr) for name, expr in node.columns}
+    known = {origin for name in columns if (origin := origins[name]) is not None}
+    below = _settled(node.input, known)
+    return columns | {name for name, origin in origins.items() if origin in below}
 
 
 def left_row(node: n.Join | n.LookupJoin) -> str | None:
