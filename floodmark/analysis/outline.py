@@ -19,7 +19,7 @@ def outline(plan: AnalysedPlan, root: n.Node) -> str:
         inputs = ", ".join(plan[child].identifier for child in node.inputs)
         head = f"{known.identifier} := {said.operator}{f'[{inputs}]' if inputs else ''}"
         # Of a projection the details are its expressions: what an error is about is among them.
-        computed = isinstance(node, n.Project) or not said.arguments
+        computed = isinstance(node, n.Project | n.MaterializeProject) or not said.arguments
         details = [cells[0] for cells in said.details] if computed else []
         arguments = "; ".join([*([said.arguments] if said.arguments else []), *details])
         keys = f"upsert keys {keys_text(known.upsert_keys)}"
