@@ -115,8 +115,7 @@ def _told(node: n.Join | n.LookupJoin, left: Keyed, right: Keyed) -> Keyed:
     if node.kind is not n.JoinKind.FULL or told:
         return left
     name = hidden_name(stream_key.LEFT_ROW, {*below.names, *right[0].names})
-    passed = [(f.name, ColumnRef(f.type, f.name)) for f in below.schema]
-    return n.Project(below, (*passed, (name, Literal(BOOLEAN, True)))), key
+    return n.Project(below, (*below.identity, (name, Literal(BOOLEAN, True)))), key
 
 
 def _aligned(children: list[Keyed]) -> tuple[n.Node, ...]:

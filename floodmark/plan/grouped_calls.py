@@ -250,9 +250,7 @@ def _check_count(name: str, args: list[Expr], span: Span | None) -> None:
 
 def _over_groups(binder: Binder) -> Binder:
     """Return a binder for `rank() OVER (ORDER BY sum(x))`: aggregates yes, windows no."""
-    from floodmark.plan.binder import Binder as Kind_
-
-    return Kind_(binder.scope, binder.context, binder.aggregates)
+    return type(binder)(binder.scope, binder.context, binder.aggregates)
 
 
 def window_parts(

@@ -315,8 +315,7 @@ def with_column(
     if isinstance(expr, ColumnRef):
         return node, expr.name
     name = fresh_name("__expr", set(node.names) | avoid)
-    passed: list[tuple[str, Expr]] = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema]
-    return n.Project(node, (*passed, (name, expr))), name
+    return n.Project(node, (*node.identity, (name, expr))), name
 
 
 def _using(
@@ -352,7 +351,7 @@ def _using(
 def _coalesced(
     node: n.Node, equi: list[tuple[str, str]], names: list[str], merged: Mapping[str, ColumnRef]
 ) -> tuple[n.Node, dict[str, ColumnRef]]:
-    columns: list[tuple[str, Expr]] = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema]
+    columns = list(node.identity)
     out = dict(merged)
     taken = set(node.names)
     for name, (a, b) in zip(names, equi, strict=True):

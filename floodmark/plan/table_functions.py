@@ -111,8 +111,7 @@ def _shown_ordinal(node: n.Node, ordinal: str, name: str) -> tuple[n.Node, str]:
     number = ColumnRef(BIGINT, ordinal)
     padded = Call(BOOLEAN, "=", (number, Literal(BIGINT, 0)))
     shown = Case(BIGINT, ((padded, Literal(BIGINT, None)),), number)
-    passed: list[tuple[str, Expr]] = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema]
-    return n.Project(node, (*passed, (name, shown))), name
+    return n.Project(node, (*node.identity, (name, shown))), name
 
 
 def _source(

@@ -258,8 +258,6 @@ def _inlined(
     binder: Binder, function: UserFunction, arguments: list[ColumnRef] | list[Expr],
     body: exp.Expression,
 ) -> Expr:  # fmt: skip
-    from floodmark.plan.binder import Binder as Inner
-
     named: dict[str, Expr] = {}
     for number, ((name, _), argument) in enumerate(
         zip(function.parameters, arguments, strict=True), 1
@@ -268,7 +266,7 @@ def _inlined(
         if name is not None:
             named[name] = argument
     inside = replace(binder.context, source=None, subquery=None)
-    bound = Inner(ArgumentScope(function, named), inside).bind(body)
+    bound = type(binder)(ArgumentScope(function, named), inside).bind(body)
     try:
         return coerce(bound, function.result)
     except BindError:

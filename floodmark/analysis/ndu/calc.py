@@ -46,7 +46,7 @@ class Calc:
         return self.nodes[0]
 
 
-def is_row_local(node: n.Node) -> bool:
+def in_calc(node: n.Node) -> bool:
     """Tell whether a node is part of such a run."""
     if isinstance(node, n.Filter):
         return ranking_of(node) is None
@@ -57,10 +57,10 @@ def calc_of(node: n.Node) -> Calc:
     """Return the run of projections and filters from a node downwards."""
     run: list[n.Node] = []
     below = node
-    while is_row_local(below):
+    while in_calc(below):
         run.append(below)
         (below,) = below.inputs
-    columns: dict[str, Expr] = {f.name: ColumnRef(f.type, f.name) for f in below.schema}
+    columns: dict[str, Expr] = dict(below.identity)
     conditions: list[Expr] = []
     for step in reversed(run):
         match step:

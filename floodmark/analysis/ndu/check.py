@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.key_sets import Keys
-from floodmark.analysis.ndu.calc import Calc, calc_of, is_row_local
+from floodmark.analysis.ndu.calc import Calc, calc_of, in_calc
 from floodmark.analysis.ndu.culprits import culprits, untimely, volatile_aggregate
 from floodmark.analysis.ndu.findings import Cause, Finding
 from floodmark.analysis.ndu.flink_modes import insert_only
@@ -64,7 +64,7 @@ class Check:
         return tuple(key for key in self.plan[node].upsert_keys if key <= needed)
 
     def _visit(self, node: n.Node, required: Columns, needed: Columns) -> None:
-        if is_row_local(node):
+        if in_calc(node):
             self._calc(node, required, needed)
             return
         match node:

@@ -162,7 +162,7 @@ def _filter(node: n.Filter, wanted: Wanted) -> n.Node:
     below = _Pulled(node.input)
     outcome = below.column(rest)
     kept = n.Filter(below.node(stored=True), conjunction((*timed, outcome)), span=node.span)
-    return n.Project(kept, _same(node.input))
+    return n.Project(kept, node.input.identity)
 
 
 def _lookup(node: n.LookupJoin, *, stored: bool) -> n.Node:
@@ -250,7 +250,7 @@ def _over(node: n.OverWindow, wanted: Wanted, *, stored: bool) -> n.Node:
     if not below.columns:
         return node
     over = replace(node, input=below.node(stored=stored), calls=calls)
-    return n.Project(over, _same(node))
+    return n.Project(over, node.identity)
 
 
 def _project_set(node: n.ProjectSet, wanted: Wanted) -> n.Node:
@@ -264,7 +264,7 @@ def _project_set(node: n.ProjectSet, wanted: Wanted) -> n.Node:
     if not below.columns:
         return node
     repeated = replace(node, input=below.node(stored=True), call=call)
-    return n.Project(repeated, _same(node))
+    return n.Project(repeated, node.identity)
 
 
 class _Pulled:
@@ -298,11 +298,7 @@ class _Pulled:
         """Return the input with the columns; `stored`: their values are kept by its key."""
         if not self.columns:
             return self._input
-        columns = (*_same(self._input), *self.columns)
+        columns = (*self._input.identity, *self.columns)
         if not stored:
             return n.Project(self._input, columns)
         return n.MaterializeProject(self._input, columns, tuple(name for name, _ in self.columns))
-
-
-def _same(node: n.Node) -> Columns:
-    return tuple((f.name, ColumnRef(f.type, f.name)) for f in node.schema)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.types import Field, Schema
 from floodmark.errors import Span
+from floodmark.plan.expressions import ColumnRef, Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ class Node:
     def names(self) -> tuple[str, ...]:
         """Return the names of the output columns."""
         return tuple(f.name for f in self.schema)
+
+    @property
+    def identity(self) -> tuple[tuple[str, Expr], ...]:
+        """Return the columns as a projection has them that passes all on."""
+        return tuple((f.name, ColumnRef(f.type, f.name)) for f in self.schema)
 
 
 @dataclass(frozen=True, slots=True)

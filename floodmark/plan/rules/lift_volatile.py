@@ -30,7 +30,7 @@ def lift_volatile(node: n.Node) -> n.Node:
             if not drawn:
                 return node
             predicate = _replaced(node.predicate, drawn)
-            return _same(node, n.Filter(_below(node.input, drawn), predicate))
+            return _restored(node, n.Filter(_below(node.input, drawn), predicate))
         case n.Aggregate():
             drawn = _drawn(e for _, call in node.aggregates for e in call.children)
             calls = tuple((name, _replaced_call(call, drawn)) for name, call in node.aggregates)
@@ -41,9 +41,9 @@ def lift_volatile(node: n.Node) -> n.Node:
             if not drawn:
                 return node
             call = _replaced(node.call, drawn)
-            return _same(node, replace(node, input=_below(node.input, drawn), call=call))
+            return _restored(node, replace(node, input=_below(node.input, drawn), call=call))
         case n.Values() if any(_drawn(row) for row in node.rows):
-            return _same(node, n.UnionAll(tuple(_row(node, row) for row in node.rows), _BRANCH))
+            return _restored(node, n.UnionAll(tuple(_row(node, row) for row in node.rows), _BRANCH))
         case _:
             return node
 
@@ -54,9 +54,9 @@ def _row(node: n.Values, row: tuple[Expr, ...]) -> n.Node:
     return lift_volatile(n.Project(one, tuple(zip(node.names, row, strict=True))))
 
 
-def _same(node: n.Node, lifted: n.Node) -> n.Node:
+def _restored(node: n.Node, lifted: n.Node) -> n.Node:
     """Return a lifted node with the columns that it had before."""
-    return n.Project(lifted, _passed(node))
+    return n.Project(lifted, node.identity)
 
 
 def _drawn(exprs: Iterable[Expr]) -> dict[Volatile, ColumnRef]:
@@ -68,12 +68,8 @@ def _drawn(exprs: Iterable[Expr]) -> dict[Volatile, ColumnRef]:
     return found
 
 
-def _passed(node: n.Node) -> tuple[tuple[str, Expr], ...]:
-    return tuple((f.name, ColumnRef(f.type, f.name)) for f in node.schema)
-
-
 def _below(node: n.Node, drawn: dict[Volatile, ColumnRef]) -> n.Node:
-    return n.Project(node, (*_passed(node), *((ref.name, call) for call, ref in drawn.items())))
+    return n.Project(node, (*node.identity, *((ref.name, call) for call, ref in drawn.items())))
 
 
 def _replaced(expr: Expr, drawn: dict[Volatile, ColumnRef]) -> Expr:

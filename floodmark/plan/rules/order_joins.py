@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from floodmark.plan import nodes as n
 from floodmark.plan.conjunctions import all_of, conjuncts, is_movable
-from floodmark.plan.expressions import ColumnRef, Expr, columns_of
+from floodmark.plan.expressions import Expr, columns_of
 
 
 def order_joins(node: n.Node) -> n.Node:
@@ -86,4 +86,4 @@ def _joined(tree: _Tree, inputs: Sequence[n.Node], top: n.Node) -> n.Node:
         node = n.Join(node, order_joins(right), inner, pairs, all_of(met), span=top.span)
     if node.names == top.names:
         return node
-    return n.Project(node, tuple((f.name, ColumnRef(f.type, f.name)) for f in top.schema))
+    return n.Project(node, top.identity)
