@@ -13,6 +13,7 @@ from floodmark.analysis.advice import Note, advise
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.describe import Place, describe, is_plain
 from floodmark.analysis.explain_text import render
+from floodmark.analysis.functional_dependencies import NOTHING, Dependencies, Dependency
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
@@ -59,7 +60,7 @@ class ExplainedNode:
     span: Span | None = None
     unique_keys: Keys = ()
     upsert_keys: Keys = ()
-    constants: tuple[str, ...] = ()
+    dependencies: Dependencies = NOTHING
     monotone: tuple[tuple[str, str], ...] = ()
     own_table: bool = False
 
@@ -74,7 +75,8 @@ class ExplainedNode:
             "stream_key": [shown(c) for c in self.stream_key],
             "unique_keys": _keys(self.unique_keys),
             "upsert_keys": _keys(self.upsert_keys),
-            "constants": [shown(c) for c in self.constants],
+            "constants": sorted(shown(c) for c in self.dependencies.constants),
+            "dependencies": [_dependency(rule) for rule in self.dependencies.rules],
             "monotone": {shown(c): origin for c, origin in self.monotone},
             "mode": str(self.mode),
             "watermarks": list(self.watermarks),
@@ -112,7 +114,7 @@ class Explanation:
 
     def to_html(self) -> str:
         """Return the text form for a page or a notebook."""
-        return f'<pre class="floodmark-explain">{escape(str(self))}</pre>'
+        return as_html(str(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form as a dictionary."""
@@ -125,6 +127,11 @@ class Explanation:
             "lines": list(self.lines),
             "notes": [{"code": note.code, "text": note.text} for note in self.notes],
         }
+
+
+def as_html(text: str) -> str:
+    """Return the text of an explanation for a page or a notebook."""
+    return f'<pre class="floodmark-explain">{escape(text)}</pre>'
 
 
 def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
@@ -199,7 +206,7 @@ def _node(node: n.Node, place: Place, pipeline: Pipeline | None) -> ExplainedNod
         span=node.span,
         unique_keys=known.unique_keys,
         upsert_keys=known.upsert_keys,
-        constants=tuple(sorted(known.dependencies.constants)),
+        dependencies=known.dependencies,
         monotone=tuple((c, f"{o}.{shown(origin)}") for c, (o, origin) in known.monotone.items()),
         own_table=known.own_table,
     )
@@ -310,6 +317,11 @@ def _column_lines(declared: Declared) -> tuple[str, ...]:
 
 def _keys(keys: Keys) -> list[list[str]]:
     return [[shown(c) for c in sorted(key)] for key in keys]
+
+
+def _dependency(rule: Dependency) -> dict[str, Any]:
+    given, settled = (sorted(shown(c) for c in side) for side in (rule.given, rule.settled))
+    return {"given": given, "settled": settled}
 
 
 def _field(field: Field) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from floodmark.analysis.explain import Explanation, explain_object, explain_plan
+from floodmark.analysis.explain import Explanation, as_html, explain_object, explain_plan
 from floodmark.analysis.pipeline import plain_views, plan_of
 from floodmark.catalog.functions.pattern import like_regex
 from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
@@ -82,6 +82,8 @@ def explain_result(statement: s.Explain, deployed: Deployed, sizes: Sizes) -> Re
     measured = sizes(name) if statement.state and name else ()
     as_json = statement.format is s.ExplainFormat.JSON
     text = explained(found, measured, as_json=as_json)
+    if statement.format is s.ExplainFormat.HTML:
+        text = as_html(text)
     return text_result("EXPLAIN", ("QUERY PLAN",), ((line,) for line in text.split("\n")))
 
 

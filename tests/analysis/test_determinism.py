@@ -113,6 +113,7 @@ def test_json_has_the_keys_and_where_values_live() -> None:
     found, done = created("CREATE MATERIALIZED VIEW v AS SELECT id, random() AS r FROM cdc;")
     last = explain_object(found, done).as_dict()["nodes"][-1]
     assert last["unique_keys"] == last["upsert_keys"] == [["id"]]
+    assert last["dependencies"] == [{"given": ["id"], "settled": ["r"]}]
     assert last["own_table"] is True
     assert last["monotone"] == {"id": "cdc.id"}
 

@@ -71,6 +71,12 @@ def test_explain_state_lists_what_is_at_rest(fm: Floodmark) -> None:
     assert "table" not in " ".join(map(str, _names(fm, "EXPLAIN (STATE) SELECT 1 AS a")))
 
 
+def test_explain_has_three_forms(fm: Floodmark) -> None:
+    page = fm.explain("v").to_html()
+    assert "\n".join(map(str, _names(fm, "EXPLAIN (FORMAT HTML) v"))) == page
+    assert page.startswith("<pre") and "r0 := Table t" in page
+
+
 def test_a_setting_that_nothing_follows_from_is_said_to_be_one(fm: Floodmark) -> None:
     assert fm.execute("SHOW retention").rows == (("7 days",),)
     fm.execute("SET retention = '2 days'")
