@@ -228,6 +228,7 @@ def _stalled(connection: Floodmark) -> Iterator[Check]:
 
 
 def _dead_letters(connection: Floodmark) -> Iterator[Check]:
+    from floodmark.runtime.dead_letters import left
     from floodmark.runtime.layout import dead_letter_table
 
     found = False
@@ -235,7 +236,7 @@ def _dead_letters(connection: Floodmark) -> Iterator[Check]:
         name = dead_letter_table(each)
         if each not in connection.deployed.pipeline.stored or not connection.store.exists(name):
             continue
-        rows = sum(file.rows for file in connection.store.open(name).files)
+        rows = left(connection.store, connection.store.open(name))
         if rows:
             found = True
             yield Check("dead letters", WARN, f"{key} has {rows:,}",

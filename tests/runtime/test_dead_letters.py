@@ -1,0 +1,29 @@
+"""Letters that were taken back are not counted; none of it needs Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from floodmark.changelog import WEIGHT
+from floodmark.runtime.dead_letters import left
+from floodmark.runtime.layout import DEAD_LETTER
+from floodmark.storage.delta import DeltaStore
+
+TABLE = "_dead_letter/public/v"
+
+
+def test_letters_that_were_taken_back_are_none(tmp_path: Path) -> None:
+    store = DeltaStore(tmp_path)
+    handle = store.create(TABLE, DEAD_LETTER)
+    assert left(store, handle) == 0
+    for epoch, weights, remain in ((1, [1, 1, 1], 3), (2, [-1, 1, -1], 2), (3, [-1, -1], 0)):
+        folder = Path(store.stage(TABLE, epoch, 0))
+        folder.mkdir(parents=True)
+        (folder / "_SUCCESS").touch()
+        rows = pa.table({WEIGHT: pa.array(weights, pa.int32())})
+        pq.write_table(rows, folder / "part-00000.snappy.parquet")
+        handle = store.commit(handle, adds=store.staged(TABLE, epoch, 0))
+        assert left(store, handle) == remain
