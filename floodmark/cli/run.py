@@ -42,9 +42,13 @@ HELP = """Take in what the sources have, epoch by epoch, and print what each obj
   floodmark run --now 2013-02-01T00  with this as the time of the epochs
   floodmark run --json | jq .        one line of JSON per epoch, or {"epochs": 0, …}
 
+A file that has changed since it was read is named: only new files are taken in.
 New objects of the pipeline files are created first. Ctrl-C leaves an epoch that the next run
 finishes.
 """
+
+_LOOKED_AT = 20
+"""Epochs, and files of a source, that are compared with what they were: a file grows at the end."""
 
 
 def register(app: typer.Typer) -> None:
@@ -82,6 +86,7 @@ def run(
             done = advance(connection, settings, epochs, moment, chosen)
             if not done:
                 _say_nothing(connection, settings)
+            _say_replaced(connection, settings)
         code = suspended_code(connection)
     raise typer.Exit(code)
 
@@ -96,6 +101,14 @@ def _say_nothing(connection: Floodmark, settings: Settings) -> None:
         typer.echo(
             f"nothing to run: {settings.pipelines} and {settings.warehouse} define no object"
         )
+
+
+def _say_replaced(connection: Floodmark, settings: Settings) -> None:
+    """Say which of the last files have changed since they were read: what came is nobody's."""
+    found = connection.scheduler.offers.replaced(connection.deployed.pipeline, splits=_LOOKED_AT)
+    for name, what in found.items():
+        note = f"{name}: {what}: what came since is not taken in; deliver it as files of new names"
+        typer.echo(json.dumps({"note": note}) if settings.json else note)
 
 
 def _follow(

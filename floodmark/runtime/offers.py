@@ -63,7 +63,7 @@ class Offers:
     def replaced(self, pipeline: Pipeline, splits: int = 1000) -> Mapping[str, str]:
         """Return, by source, what is not any more what it took in: rows that nobody has seen.
 
-        Only the last so many splits of a source are looked at.
+        Only the last so many epochs, and splits of a source, are looked at.
         """
         out = {}
         for source, found in self.logged(after=self._log.head().sealed - splits).items():

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from floodmark.api import connect
 from floodmark.cli.app import app, invoke
 from floodmark.errors import TransientError
+from floodmark.runtime.offers import Offers
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
 
@@ -212,6 +213,15 @@ def test_nothing_new_is_found_without_the_heavy_imports() -> None:
     assert json.loads(call("run", "--json").stdout) == {"epochs": 0, "sealed": 0}
 
 
+@pytest.mark.usefixtures("project")
+def test_a_run_names_files_that_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    (Path("pipelines") / "numbers.sql").unlink()
+    monkeypatch.setattr(Offers, "replaced", lambda *_, **__: {"w": "a.json has changed"})
+    assert "w: a.json has changed: what came since" in call("run").stdout
+    note = json.loads(call("run", "--json").stdout.splitlines()[-1])["note"]
+    assert note.startswith("w: a.json has changed")
+
+
 @pytest.mark.spark
 def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
     (project / "landing" / "a.json").write_text('{"n": 3}\n{"n": 0}\n{"n": 4}\n')
@@ -241,6 +251,7 @@ def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
         file.write('{"n": 9}\n')
     (grown,) = [c for c in json.loads(call("doctor", "--json").stdout) if c["name"] == "sources"]
     assert grown["state"] == "warn" and "has changed" in grown["message"]
+    assert "a.json has changed" in call("run").stdout
     (project / "landing").rename(project / "gone")
     (unlisted,) = [c for c in json.loads(call("doctor", "--json").stdout) if c["name"] == "sources"]
     assert unlisted["state"] == "fail" and "E0475" in unlisted["message"]
