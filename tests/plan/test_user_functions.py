@@ -12,7 +12,7 @@ import pytest
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions import Determinism, RowError, RowErrorCode, lookup
 from floodmark.catalog.functions.python_values import from_python, to_python
-from floodmark.catalog.functions.user import UserFunction
+from floodmark.catalog.functions.user import CallError, UserFunction
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.types import (
     BIGINT,
@@ -118,6 +118,41 @@ $$;
     assert value("f(i)", text) == ((1, None), None)
     assert value("f(i)", text, i=2) == (None, RowErrorCode.FUNCTION_RAISED)
     assert value("f(i)", text, i=3) == (None, RowErrorCode.WRONG_RESULT)
+
+
+@pytest.mark.parametrize(
+    ("returns", "given", "message"),
+    [
+        ("int", "2**31", "gave 2147483648 (int), no value of integer"),
+        (
+            "numeric(5,2)",
+            "Decimal(1000)",
+            "gave Decimal('1000') (Decimal), no value of numeric(5,2)",
+        ),
+        ("int[]", "[1.5]", "gave [1.5] (list), no value of integer[]"),
+        ("int", "object()", "gave <object object at 0x…> (object), no value of integer"),
+        ("text", "Bad()", "gave <Bad instance at 0x…> (Bad), no value of character varying"),
+        ("TABLE (x int)", "5", "gave 5 (int), no rows of (integer)"),
+        ("TABLE (x int)", "'ab'", "gave 'ab' (str), no rows of (integer)"),
+        ("TABLE (x int)", "{'x': 1}", "gave {'x': 1} (dict), no rows of (integer)"),
+        ("TABLE (x int)", "iter(['a'])", "gave [('a',)] (list), no rows of (integer)"),
+        ("TABLE (x int, y int)", "[(1,)]", "gave [(1,)] (list), no rows of (integer, integer)"),
+    ],
+)
+def test_a_value_of_another_type_is_shown(returns: str, given: str, message: str) -> None:
+    text = f"""CREATE FUNCTION f(a int) RETURNS {returns} LANGUAGE python AS $$
+from decimal import Decimal
+class Bad:
+    def __repr__(self):
+        raise ValueError
+def f(a):
+    return {given}
+$$;
+"""
+    function = functions_of(created(text).objects.values())["f"]
+    with pytest.raises(CallError) as refused:
+        function.compute(1)
+    assert (refused.value.code, refused.value.message) == (RowErrorCode.WRONG_RESULT, message)
 
 
 def test_an_sql_function_stands_in_the_place_of_its_call() -> None:

@@ -37,7 +37,7 @@ def test_a_function_from_create_to_drop(site: Site) -> None:
         dead = fm.execute("SELECT reason, message FROM g__dead_letter ORDER BY reason").rows
         assert list(dead) == [
             ("E0626", "grade(): ValueError: two is not graded"),
-            ("E0627", "grade(): gave int, no value of character varying"),
+            ("E0627", "grade(): gave 3 (int), no value of character varying"),
         ]
         _in_statements(fm)
         with pytest.raises(UserError) as used:

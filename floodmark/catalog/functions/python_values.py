@@ -145,7 +145,7 @@ def _nested(value: Any, type_: SqlType) -> Any:
             assert type_.element is not None
             if isinstance(value, (str, bytes, dict)):
                 raise TypeError
-            return tuple(_nullable(v, type_.element) for v in _items(value))
+            return tuple(_nullable(v, type_.element) for v in listed(value))
         case Kind.MAP:
             assert type_.key is not None and type_.element is not None
             items = _only(value, dict).items()
@@ -158,11 +158,12 @@ def _nested(value: Any, type_: SqlType) -> Any:
                 value = [value.get(name) for name in names]
             if isinstance(value, str):
                 raise TypeError
-            pairs = zip(_items(value), type_.fields, strict=True)
+            pairs = zip(listed(value), type_.fields, strict=True)
             return tuple(_nullable(v, f.type) for v, f in pairs)
 
 
-def _items(values: Any) -> list[Any]:
+def listed(values: Any) -> list[Any]:
+    """Return what an iterable gives; TypeError where it is none, `Raised` what its code raises."""
     iterator = iter(values)
     try:
         return list(iterator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import re
+import reprlib
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from floodmark.catalog.functions.model import (
     RowError,
     RowErrorCode,
 )
-from floodmark.catalog.functions.python_values import Raised, from_python, to_python
+from floodmark.catalog.functions.python_values import Raised, from_python, listed, to_python
 from floodmark.catalog.types import SqlType, list_of, struct_of
 from floodmark.errors import BindError, Span
 
@@ -27,6 +28,8 @@ _RAISED = (Exception, SystemExit)
 """What a user's code may raise: `sys.exit()` in it ends a call, not the process."""
 _MOST_SAID = 200
 """Characters that are kept of what a user's code says when it raises."""
+_MOST_SHOWN = 80
+"""Characters that are kept of a text, number or object that has the wrong type."""
 
 
 class CallError(RowError):
@@ -117,22 +120,21 @@ class UserFunction:
         except BaseException as problem:
             raise CallError(RowErrorCode.FUNCTION_RAISED, said(problem)) from None
         try:
+            if self.kind is FunctionKind.TABLE and value is not None:
+                value = _rows(value, len(self.result.fields))
             return from_python(value, self.gives)
         except Raised as late:
             raise CallError(RowErrorCode.FUNCTION_RAISED, said(late.problem)) from None
-        except RowError as wrong:
-            message = f"gave {type(value).__name__}, no value of {self.gives}"
-            raise CallError(wrong.code, message[:_MOST_SAID]) from None
+        except (RowError, TypeError):
+            told = f"gave {_shown(value)}, no {_wanted(self)}"
+            raise CallError(RowErrorCode.WRONG_RESULT, told) from None
 
     def _called(self, *args: Any) -> Any:
         match self.kind:
-            case FunctionKind.SCALAR:
-                return self.callable(*self._given(args))
-            case FunctionKind.TABLE:
-                rows = self.callable(*self._given(args))
-                return None if rows is None else _rows(rows, len(self.result.fields))
-            case _:
+            case FunctionKind.AGGREGATE:
                 return self._over_group(args[0] or ())
+            case _:
+                return self.callable(*self._given(args))
 
     def _given(self, args: Iterable[Any]) -> list[Any]:
         return [to_python(a, t) for a, t in zip(args, self.types, strict=True)]
@@ -178,18 +180,35 @@ def said(problem: BaseException) -> str:
         text = f"{type(problem).__name__}: {problem}"
     except _RAISED:
         text = type(problem).__name__
+    return _line(text, _MOST_SAID)
+
+
+def _shown(value: Any) -> str:
+    """Return a value that is none of the declared type as people read it."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = short.maxlong = _MOST_SHOWN
+    return f"{_line(short.repr(value), _MOST_SAID)} ({type(value).__name__})"
+
+
+def _line(text: str, most: int) -> str:
     text = " ".join(text.encode(errors="replace").decode().split())
     text = re.sub(r"\b0x[0-9a-f]+", "0x…", text)
-    return text if len(text) <= _MOST_SAID else f"{text[: _MOST_SAID - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _wanted(function: UserFunction) -> str:
+    """Return what a call should have given: a value of its type, or rows of its columns."""
+    if function.kind is not FunctionKind.TABLE:
+        return f"value of {function.gives}"
+    return f"rows of ({', '.join(str(f.type) for f in function.result.fields)})"
 
 
 def _rows(rows: Iterable[Any], width: int) -> list[Any]:
     """Return what a table function gave as rows: of one column, what is no tuple is its value."""
     if isinstance(rows, (str, bytes, dict)):
         raise TypeError
-    if width > 1:
-        return list(rows)
-    return [row if isinstance(row, tuple) else (row,) for row in rows]
+    found = listed(rows)
+    return found if width > 1 else [r if isinstance(r, tuple) else (r,) for r in found]
 
 
 def _from_text(function: UserFunction) -> Callable[..., Any]:
