@@ -38,6 +38,7 @@ _MEANINGS = {
     RowErrorCode.INVALID_ARGUMENT: "a function does not take this argument",
     RowErrorCode.FUNCTION_RAISED: "a function that a user wrote raised an error",
     RowErrorCode.WRONG_RESULT: "a function that a user wrote returned another type than declared",
+    RowErrorCode.SEVERAL_ROWS: "more than one row returned by a subquery used as an expression",
 }
 
 _DATA_KINDS = (
