@@ -14,7 +14,7 @@ from floodmark.analysis.expressions_of import expressions_of
 from floodmark.catalog.functions import Determinism
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.changelog import ChangelogMode
-from floodmark.errors import BindError, NotSupported
+from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.determinism import determinism, reads_now
 from floodmark.plan.expressions import Expr, UserCall, walk
@@ -82,22 +82,22 @@ def check_repeatable(plan: AnalysedPlan) -> None:
     """Raise E0329 for the first operator that cannot be done again over the same rows."""
     found = _done_once(plan)
     if found is not None:
-        node, what = found
+        span, what = found
         raise NotSupported(
             "E0329",
             f"{what} cannot be recomputed with refresh = 'full'",
-            span=node.span,
+            span=span,
             hint="leave refresh out, or compute it in a view below and read that",
         )
 
 
-def _done_once(plan: AnalysedPlan) -> tuple[n.Node, str] | None:
-    """Return the first operator that does something once per row, and what, in words."""
+def _done_once(plan: AnalysedPlan) -> tuple[Span | None, str] | None:
+    """Return where something is done once per row first, and what, in words."""
     for node in plan.nodes:
         loose = next((e for e in expressions_of(node) if not is_repeatable(e)), None)
         what = None if loose is None else f"{to_text(loose)} is evaluated once per row, and"
         if isinstance(node, n.LookupJoin):
             what = "a lookup is made once per row, and"
         if what is not None:
-            return node, what
+            return (None if loose is None else loose.span) or node.span, what
     return None
