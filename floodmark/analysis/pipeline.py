@@ -18,6 +18,7 @@ from floodmark.analysis.refresh import (
 )
 from floodmark.analysis.sinks import check_sole_writer, fit_to_target
 from floodmark.analysis.supported import check_options, check_supported
+from floodmark.analysis.watermark import check_declared
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
@@ -195,6 +196,7 @@ def _stored(
     declared: CatalogObject, catalog: Catalog, functions: Functions, runs: bool
 ) -> AnalysedObject:
     columns = declare_columns(declared, functions)
+    check_declared(columns)
     if runs:
         check_available(declared)
     check_external(declared, columns)

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from floodmark.analysis.monotonicity import monotone_columns
+from floodmark.analysis.monotonicity import monotone_column, monotone_columns
+from floodmark.errors import BindError
 from floodmark.plan import nodes as n
+from floodmark.plan.definitions import Declared
 from floodmark.plan.determinism import reads_now
 from floodmark.plan.interval_join import distances
 from floodmark.plan.nodes import WatermarkColumn
@@ -33,6 +35,25 @@ class Watermarks:
 
     columns: tuple[WatermarkColumn, ...] = ()
     pairs: tuple[WatermarkPair, ...] = ()
+
+
+def check_declared(declared: Declared) -> None:
+    """Raise E0244 for a declared watermark that does not follow its column.
+
+    The greatest value of the column gives the greatest of the expression: one is computed from the
+    other, epoch by epoch.
+    """
+    for mark in declared.watermarks:
+        if monotone_column(mark.expr) == mark.column:
+            continue
+        delay = "10" if mark.expr.type.is_numeric else "INTERVAL '5 seconds'"
+        raise BindError(
+            "E0244",
+            f'the watermark of "{mark.column}" must follow that column: never fall where it '
+            "rises, and depend on nothing else",
+            span=mark.expr.span,
+            hint=f"{mark.column}, less one constant (without months): {mark.column} - {delay}",
+        )
 
 
 def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
