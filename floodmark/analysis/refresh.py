@@ -11,13 +11,11 @@ from dataclasses import replace
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.expressions_of import expressions_of
-from floodmark.catalog.functions import Determinism
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.determinism import determinism, reads_now
-from floodmark.plan.expressions import Expr, UserCall, walk
+from floodmark.plan.determinism import is_volatile, reads_now
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
 
@@ -64,13 +62,6 @@ def follows_time(plan: AnalysedPlan) -> bool:
     return any(reads_now(e) for node in plan.nodes for e in expressions_of(node))
 
 
-def is_repeatable(expr: Expr) -> bool:
-    """Tell whether an expression has one value per row in an epoch, however often evaluated."""
-    if any(isinstance(part, UserCall) for part in walk(expr)):
-        return determinism(expr) is Determinism.DETERMINISTIC
-    return determinism(expr) is not Determinism.VOLATILE
-
-
 def could_refresh(plan: AnalysedPlan, statement: s.Statement) -> bool:
     """Tell whether a plan that cannot be kept incremental is a view's that could be recomputed."""
     if not isinstance(statement, s.CreateMaterializedView) or statement.emit_on_window_close:
@@ -94,7 +85,7 @@ def check_repeatable(plan: AnalysedPlan) -> None:
 def _done_once(plan: AnalysedPlan) -> tuple[Span | None, str] | None:
     """Return where something is done once per row first, and what, in words."""
     for node in plan.nodes:
-        loose = next((e for e in expressions_of(node) if not is_repeatable(e)), None)
+        loose = next((e for e in expressions_of(node) if is_volatile(e)), None)
         what = None if loose is None else f"{to_text(loose)} is evaluated once per row, and"
         if isinstance(node, n.LookupJoin):
             what = "a lookup is made once per row, and"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.expressions_of import expressions_of
-from floodmark.analysis.ndu.culprits import is_volatile
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
 from floodmark.analysis.refresh import OPTION as REFRESH
 from floodmark.analysis.refresh import parse_refresh
@@ -13,7 +12,13 @@ from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.determinism import determinism, is_deterministic, reads_now
+from floodmark.plan.determinism import (
+    asks_again,
+    determinism,
+    is_deterministic,
+    is_volatile,
+    reads_now,
+)
 from floodmark.plan.expressions import Expr, UserCall, columns_of, walk
 from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
@@ -99,8 +104,7 @@ def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
 
 def _is_replayed(expr: Expr) -> bool:
     """Tell whether nothing but built-in volatile functions makes an expression volatile."""
-    parts = walk(expr)
-    return not reads_now(expr) and not any(isinstance(part, UserCall) for part in parts)
+    return not reads_now(expr) and not asks_again(expr)
 
 
 def _reason(node: n.Node) -> str | None:

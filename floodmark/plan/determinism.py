@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodmark.catalog.functions import Determinism, lookup
-from floodmark.plan.expressions import Call, Expr, Now, walk
+from floodmark.plan.expressions import Call, Expr, Now, UserCall, walk
 
 
 def class_of(expr: Expr) -> Determinism:
@@ -21,6 +21,21 @@ def determinism(expr: Expr) -> Determinism:
 def is_deterministic(expr: Expr) -> bool:
     """Tell whether the value depends on the row alone."""
     return determinism(expr) is Determinism.DETERMINISTIC
+
+
+def is_volatile(expr: Expr) -> bool:
+    """Tell whether two evaluations within one epoch may differ."""
+    return asks_again(expr) or determinism(expr) is Determinism.VOLATILE
+
+
+def asks_again(expr: Expr) -> bool:
+    """Tell whether a user's function, not declared IMMUTABLE, is called.
+
+    Nothing tells what it gives the second time: not after a crash in the middle of an epoch either.
+    A built-in volatile function gives a row the same value in each try of an epoch.
+    """
+    calls = (part for part in walk(expr) if isinstance(part, UserCall))
+    return any(class_of(call) is not Determinism.DETERMINISTIC for call in calls)
 
 
 def reads_now(expr: Expr) -> bool:

@@ -12,13 +12,14 @@ from floodmark.analysis.explain import explain_object
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.ndu import DeterminismMode, Root, resolve
-from floodmark.analysis.ndu.culprits import is_temporal, is_volatile, untimely
+from floodmark.analysis.ndu.culprits import is_temporal, untimely
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.types import BOOLEAN, DATE, DOUBLE, INT, TIMESTAMPTZ, Field, list_of
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
+from floodmark.plan.determinism import is_volatile
 from floodmark.plan.expressions import Call, Cast, ColumnRef, Literal, Now
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script

@@ -8,7 +8,7 @@ from dataclasses import replace
 from floodmark.analysis.monotonicity import monotone_column
 from floodmark.catalog.functions import Determinism, aggregate_for
 from floodmark.plan.conjunctions import conjuncts
-from floodmark.plan.determinism import class_of, reads_now
+from floodmark.plan.determinism import class_of, is_volatile, reads_now
 from floodmark.plan.expressions import (
     AggCall,
     BoolOp,
@@ -16,7 +16,6 @@ from floodmark.plan.expressions import (
     ColumnRef,
     Expr,
     Now,
-    UserCall,
     columns_of,
     transform,
     walk,
@@ -29,20 +28,6 @@ def culprits(expressions: Iterable[Expr]) -> tuple[str, ...]:
     """Return the non-deterministic calls inside, as people write them: `random()`."""
     found = (_name(part) for expr in expressions for part in walk(expr))
     return tuple(dict.fromkeys(name for name in found if name is not None))
-
-
-def is_volatile(expr: Expr) -> bool:
-    """Tell whether two evaluations within one epoch may differ."""
-    return asks_again(expr) or any(class_of(part) is Determinism.VOLATILE for part in walk(expr))
-
-
-def asks_again(expr: Expr) -> bool:
-    """Tell whether a user's function, not declared IMMUTABLE, is called.
-
-    Nothing tells what it gives the second time: not after a crash in the middle of an epoch either.
-    """
-    calls = (part for part in walk(expr) if isinstance(part, UserCall))
-    return any(class_of(call) is not Determinism.DETERMINISTIC for call in calls)
 
 
 def volatile_aggregate(call: AggCall) -> str | None:

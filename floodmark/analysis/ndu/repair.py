@@ -17,13 +17,13 @@ from floodmark.analysis import strategy
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.keep_keys import hidden_name
-from floodmark.analysis.ndu.culprits import asks_again, is_temporal, is_volatile
+from floodmark.analysis.ndu.culprits import is_temporal
 from floodmark.analysis.rebuild import with_inputs
 from floodmark.catalog.functions import Determinism
 from floodmark.plan import nodes as n
 from floodmark.plan.can_fail import can_fail
 from floodmark.plan.conjunctions import all_of, conjunction, conjuncts
-from floodmark.plan.determinism import class_of, is_deterministic
+from floodmark.plan.determinism import asks_again, class_of, is_deterministic, is_volatile
 from floodmark.plan.expressions import (
     AggCall,
     Call,
