@@ -12,7 +12,7 @@ from floodmark.catalog.types import TIMESTAMPTZ, Field, Schema, SqlType
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.bind import BindContext, bind_scalar, bind_type
 from floodmark.plan.build import cast_to
-from floodmark.plan.determinism import class_of
+from floodmark.plan.determinism import asks_again, class_of
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
 from floodmark.sql import statements as s
@@ -114,7 +114,21 @@ def declare_columns(
     )
     if declared.is_messages:
         _check_key(declared, st.name.span if st.format is None else st.format.span)
+    if declared.connector is not None:
+        _check_repeatable(declared)
     return declared
+
+
+def _check_repeatable(declared: Declared) -> None:
+    """Refuse what another try of an epoch would give a row that has gone aside in the first one."""
+    for column in declared.columns:
+        if column.generated is not None and asks_again(column.generated):
+            raise BindError(
+                "E0244",
+                f'the generated column "{column.name}" calls a function that is not IMMUTABLE',
+                span=column.generated.span,
+                hint="a view can call it, and stores what it gave; or declare it IMMUTABLE",
+            )
 
 
 def _check_key(declared: Declared, span: Span | None) -> None:

@@ -76,8 +76,12 @@ CREATE FUNCTION picky(v INT) RETURNS INT LANGUAGE python {} AS $$
 def picky(v):
     raise ValueError(f"{{v}} of {{object()}}\\n" + v * "\\ud800")
 $$;
-CREATE SOURCE g (id BIGINT, w INT AS picky(2), k VARCHAR, v INT)
-    WITH (connector = 'files', path = '{{landing}}') FORMAT PLAIN ENCODE PARQUET;
+CREATE FUNCTION checked(v INT) RETURNS INT LANGUAGE python IMMUTABLE AS $$
+def checked(v):
+    return v + 1 if v < 2 else picked
+$$;
+CREATE SOURCE g (id BIGINT, w INT AS checked(v), v INT)
+    WITH (connector = 'files', path = '{{landing}}') FORMAT PLAIN ENCODE JSON;
 CREATE TABLE t (k INT PRIMARY KEY, v INT);
 CREATE MATERIALIZED VIEW chosen AS SELECT k, 1 AS one FROM t WHERE picky(v) > abs(picky(k));
 CREATE MATERIALIZED VIEW summed AS SELECT sum(picky(v)) FILTER (WHERE k > 0) AS n FROM t;
@@ -87,7 +91,8 @@ CREATE MATERIALIZED VIEW divided AS SELECT k / v AS q, picky(k) AS p FROM t WHER
 
 @pytest.mark.parametrize("determinism", ["IMMUTABLE", "VOLATILE"])
 def test_what_a_function_says_is_in_its_dead_letter(site: Site, determinism: str) -> None:
-    put(site.landing, "a", [(7, "x", 1, 1)])
+    site.landing.mkdir()
+    (site.landing / "a.json").write_text('{"id": 7, "v": 1}\n{"id": 8, "v": 2}\n')
     site.define(PICKY.format(determinism))
     said = "picky(): ValueError: {} of <object object at 0x…>{}".format
 
@@ -96,7 +101,8 @@ def test_what_a_function_says_is_in_its_dead_letter(site: Site, determinism: str
 
     with site.connect() as fm:
         fm.advance()
-        assert messages("g") == [(said(2, " ??"), "E0626")]
+        assert visible(site.root / "warehouse", "g") == [(7, 2, 1)]
+        assert messages("g") == [("checked(): NameError: name 'picked' is not defined", "E0626")]
         fm.execute("INSERT INTO t VALUES (1, 0)")
         one, none = said(1, " ?"), said(0, "")
         assert messages("chosen") == [(f"{one}; {none}", "E0626")]

@@ -22,6 +22,7 @@ from floodmark.runtime.tables import ROUTE
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.user_functions import register
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,6 +77,8 @@ def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
     computed = [c for c in declared.columns if c.generated is not None]
     if not computed:
         return frame
+    # Text is read in a session of its own, which no view makes functions known to.
+    register(frame.sparkSession, (c.generated for c in computed if c.generated is not None))
     texts = []
     for i, column in enumerate(computed):
         assert column.generated is not None
