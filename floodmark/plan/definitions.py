@@ -96,7 +96,7 @@ def declare_columns(
     context = BindContext(source=st.span, functions=functions or {})
     typed = tuple((c, _type_of(c)) for c in st.columns)
     plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
-    scope = QueryScope((Source(found.base_name, plain),))
+    scope = QueryScope.of(Source(found.base_name, plain))
     key = _primary_key(st)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
     columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)

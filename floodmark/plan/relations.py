@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from floodmark.catalog.promotion import common_type
 from floodmark.catalog.references import table_name
+from floodmark.catalog.types import BOOLEAN
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import bind_interval, bind_scalar
+from floodmark.plan.coerce import coerce
 from floodmark.plan.conjunctions import all_of, conjuncts
 from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of
 from floodmark.plan.lookups import looked_up_table, lookup_join, only_looked_up, refuse_version
@@ -61,7 +64,7 @@ def _relation(builder: Builder, item: exp.Expression) -> Bound:
         case exp.Subquery():
             return _subquery(builder, item)
         case exp.Values():
-            return _named(builder, builder.query(item), item, "values")
+            return _named(builder, builder.query(item), item, "")
         case exp.Lateral(this=exp.Subquery()):
             raise builder.refuse(
                 "E0331",
@@ -120,7 +123,7 @@ def _named(builder: Builder, node: n.Node, item: exp.Expression, default: str) -
         )
     names = dict(zip((f.name for f in shown), renames, strict=False))
     columns = tuple(Column(names.get(f.name, f.name), f.name, f.type) for f in node.schema)
-    return Bound(node, QueryScope((Source(name, columns),)))
+    return Bound(node, QueryScope.of(Source(name, columns)))
 
 
 def _window_table(builder: Builder, item: WindowTable) -> Bound:
@@ -145,7 +148,7 @@ def _window_table(builder: Builder, item: WindowTable) -> Bound:
     )
     hidden = tuple(c for c in old.columns if c not in old.visible)
     name = alias.name if alias is not None and alias.name else old.alias
-    return Bound(node, QueryScope((Source(name, (*shown, *hidden)),)))
+    return Bound(node, QueryScope.of(Source(name, (*shown, *hidden))))
 
 
 def _is_date(expr: Expr) -> bool:
@@ -206,11 +209,7 @@ def disjoint(left: Bound, right: Bound) -> Bound:
     columns: list[tuple[str, Expr]] = [
         (renames.get(f.name, f.name), ColumnRef(f.type, f.name)) for f in right.node.schema
     ]
-    sources = tuple(s.renamed(renames) for s in right.scope.sources)
-    merged = {
-        k: ColumnRef(v.type, renames.get(v.name, v.name)) for k, v in right.scope.merged.items()
-    }
-    return Bound(n.Project(right.node, tuple(columns)), QueryScope(sources, merged))
+    return Bound(n.Project(right.node, tuple(columns)), right.scope.renamed(renames))
 
 
 def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
@@ -231,44 +230,37 @@ def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
         right = disjoint(left, _table(builder, table, looked_up=True))
         plain = join.copy()
         plain.set("this", table)
-        # What is kept elsewhere is asked by few types only.
-        by_value = not any(scan.external for scan in n.scans(right.node))
-        bound = _paired(builder, left, right, plain, by_value=by_value)
-        return replace(bound, node=lookup_join(builder, bound.node, join))
+        return _paired(builder, left, right, plain, looked_up=True)
     right = disjoint(left, build_relation(builder, join.this))
     return _paired(builder, left, right, join)
 
 
 def _paired(
-    builder: Builder, left: Bound, right: Bound, join: exp.Join, *, by_value: bool = False
+    builder: Builder, left: Bound, right: Bound, join: exp.Join, *, looked_up: bool = False
 ) -> Bound:
     kind = _KINDS[(join.side or join.kind or "").upper()]
-    both = QueryScope(
-        (*left.scope.sources, *right.scope.sources),
-        {**left.scope.merged, **right.scope.merged},
-        builder.outer,
-    )
+    both = replace(left.scope, outer=builder.outer).beside(right.scope, builder.span(join))
+    names = [u.name for u in join.args.get("using") or ()]
     if (join.args.get("method") or "").upper() == "NATURAL":
-        shared = [c.name for c in left.scope.star(None, None)]
-        shared = [c for c in shared if c in {r.name for r in right.scope.star(None, None)}]
-        return _using(builder, left, right, kind, shared, both, join)
-    using = join.args.get("using")
-    if using:
-        names = [u.name for u in using]
-        return _using(builder, left, right, kind, names, both, join)
+        shared = {c.name for c in right.scope.star(None, None)}
+        names = [c.name for c in left.scope.star(None, None) if c.name in shared]
+    pairs = _using(builder, left, right, dict.fromkeys(names), join)
     on = join.args.get("on")
-    if on is None:
-        return Bound(n.Join(left.node, right.node, kind, (), span=builder.span(join)), both)
-    condition = bind_scalar(on, both, builder.context)
-    node = join_on(left.node, right.node, kind, condition, builder, join, by_value=by_value)
-    return Bound(node, both)
+    conditions = [Call(BOOLEAN, "=", pair) for pair in pairs.values()]
+    condition = all_of(conditions) if on is None else bind_scalar(on, both, builder.context)
+    # What is kept elsewhere is asked by few types only.
+    by_value = looked_up and not any(scan.external for scan in n.scans(right.node))
+    node: n.Node = join_on(left.node, right.node, kind, condition, builder, join, by_value=by_value)
+    if looked_up:
+        node = lookup_join(builder, node, join)
+    return _merged(Bound(node, both), kind, pairs)
 
 
 def join_on(
     left: n.Node,
     right: n.Node,
     kind: n.JoinKind,
-    condition: Expr,
+    condition: Expr | None,
     builder: Builder,
     place: exp.Expression,
     *,
@@ -281,7 +273,7 @@ def join_on(
     """
     equi: list[tuple[str, str]] = []
     rest: list[Expr] = []
-    for conjunct in conjuncts(condition):
+    for conjunct in conjuncts(condition) if condition is not None else ():
         match _sides(conjunct, frozenset(left.names), frozenset(right.names), by_value=by_value):
             case None:
                 rest.append(conjunct)
@@ -319,45 +311,52 @@ def with_column(
 
 
 def _using(
-    builder: Builder,
-    left: Bound,
-    right: Bound,
-    kind: n.JoinKind,
-    names: list[str],
-    both: QueryScope,
-    join: exp.Join,
-) -> Bound:
-    equi = []
-    merged: dict[str, ColumnRef] = dict(both.merged)
+    builder: Builder, left: Bound, right: Bound, names: Iterable[str], join: exp.Join
+) -> dict[str, tuple[Expr, Expr]]:
+    """Return the columns that USING makes one, brought to their common type."""
+    pairs: dict[str, tuple[Expr, Expr]] = {}
     span = builder.span(join)
     for name in names:
-        a = left.scope.resolve(None, name, span)
-        b = right.scope.resolve(None, name, span)
-        if a.type != b.type:
+        a, b = (side.scope.own(None, name, span) for side in (left, right))
+        found = common_type((a.type, b.type))
+        if found is None:
             raise BindError(
                 "E0212",
                 f"USING ({name}) joins {a.type} with {b.type}",
                 span=span,
                 hint="write the condition with ON and a cast",
             )
-        equi.append((a.name, b.name))
-        merged[name] = b if kind is n.JoinKind.RIGHT else a
-    node: n.Node = n.Join(left.node, right.node, kind, tuple(equi), span=span)
-    if kind is n.JoinKind.FULL:
-        node, merged = _coalesced(node, equi, names, merged)
-    return Bound(node, replace(both, merged=merged))
+        pairs[name] = coerce(a, found), coerce(b, found)
+    return pairs
 
 
-def _coalesced(
-    node: n.Node, equi: list[tuple[str, str]], names: list[str], merged: Mapping[str, ColumnRef]
-) -> tuple[n.Node, dict[str, ColumnRef]]:
-    columns = list(node.identity)
-    out = dict(merged)
-    taken = set(node.names)
-    for name, (a, b) in zip(names, equi, strict=True):
-        type_ = node.field(a).type
-        fresh = fresh_name(f"using_{name}", taken)
-        value = Call(type_, "coalesce", (ColumnRef(type_, a), ColumnRef(type_, b)))
-        columns.append((fresh, value))
-        out[name] = ColumnRef(type_, fresh)
-    return n.Project(node, tuple(columns)), out
+def _merged(bound: Bound, kind: n.JoinKind, pairs: Mapping[str, tuple[Expr, Expr]]) -> Bound:
+    """Put what USING made one before the other columns, in their place."""
+    if not pairs:
+        return bound
+    taken, shown, made = set(bound.node.names), list[Column](), list[tuple[str, Expr]]()
+    for name, (a, b) in pairs.items():
+        value = _one_of(kind, a, b)
+        if not isinstance(value, ColumnRef):
+            made.append((fresh_name(f"using_{name}", taken), value))
+        plan_name = value.name if isinstance(value, ColumnRef) else made[-1][0]
+        shown.append(Column(name, plan_name, value.type))
+    node = bound.node
+    if made:
+        node = n.Project(node, (*node.identity, *made))
+    used = {c for pair in pairs.values() for e in pair for c in columns_of(e)}
+    rest = (c for c in bound.scope.columns if c.plan_name not in used)
+    return Bound(node, replace(bound.scope, columns=(*shown, *rest)))
+
+
+def _one_of(kind: n.JoinKind, a: Expr, b: Expr) -> Expr:
+    """Return the value of two equal columns where one of them may be padding."""
+    match kind:
+        case n.JoinKind.FULL:
+            return Call(a.type, "coalesce", (a, b))
+        case n.JoinKind.RIGHT:
+            return b
+        case n.JoinKind.INNER if not isinstance(a, ColumnRef):
+            return b
+        case _:
+            return a

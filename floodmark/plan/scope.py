@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from floodmark.catalog.types import SqlType
 from floodmark.changelog import is_hidden
@@ -23,6 +23,10 @@ class Column:
     name: str
     plan_name: str
     type: SqlType
+
+    def renamed(self, names: Mapping[str, str]) -> Column:
+        """Return the column with another plan name."""
+        return Column(self.name, names.get(self.plan_name, self.plan_name), self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,7 @@ class Source:
 
     def renamed(self, names: Mapping[str, str]) -> Source:
         """Return the source with other plan names."""
-        columns = tuple(
-            Column(c.name, names.get(c.plan_name, c.plan_name), c.type) for c in self.columns
-        )
-        return Source(self.alias, columns, self.value)
+        return Source(self.alias, tuple(c.renamed(names) for c in self.columns), self.value)
 
 
 OUTER = "__outer:"
@@ -82,53 +83,80 @@ class OuterScope:
 
 @dataclass(frozen=True, slots=True)
 class QueryScope:
-    """The relations of one FROM; `merged` are the columns that USING made one."""
+    """The relations of one FROM; `columns` are those that a name of its own reaches.
+
+    They stand in the order of `*`. USING makes one of two; relations keep their own.
+    """
 
     sources: tuple[Source, ...] = ()
-    merged: Mapping[str, ColumnRef] = field(default_factory=dict)
+    columns: tuple[Column, ...] = ()
     outer: OuterScope | None = None
+
+    @classmethod
+    def of(cls, *sources: Source) -> QueryScope:
+        """Return the scope of relations that stand side by side."""
+        return cls(sources, tuple(c for source in sources for c in source.columns))
+
+    def beside(self, other: QueryScope, span: Span | None) -> QueryScope:
+        """Return the scope with the relations of another one to the right of its own.
+
+        Raises E0238 for a name that both have.
+        """
+        names = {s.alias for s in self.sources if s.alias}
+        for source in other.sources:
+            if source.alias in names:
+                raise BindError(
+                    "E0238",
+                    f'the name "{source.alias}" is given to two relations of this FROM clause',
+                    span=span,
+                    hint=f"give one of them another: … AS {source.alias}2",
+                )
+        sources, columns = (*self.sources, *other.sources), (*self.columns, *other.columns)
+        return QueryScope(sources, columns, self.outer)
+
+    def renamed(self, names: Mapping[str, str]) -> QueryScope:
+        """Return the scope with other plan names."""
+        sources = tuple(s.renamed(names) for s in self.sources)
+        return QueryScope(sources, tuple(c.renamed(names) for c in self.columns), self.outer)
 
     def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
         """Return the column that a name stands for.
 
         Raises E0206 for an unknown column, E0207 for an ambiguous one, E0208 for an unknown table.
         """
-        if self.outer is None:
-            return self._own(table, column, span)
         try:
-            return self._own(table, column, span)
+            return self.own(table, column, span)
         except BindError as error:
             own = table is not None and any(s.alias == table for s in self.sources)
-            if error.code not in ("E0206", "E0208") or own:
+            if self.outer is None or error.code not in ("E0206", "E0208") or own:
                 raise
             return self.outer.resolve(table, column, error)
 
-    def _own(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
+    def own(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
+        """Return the column as `resolve`, of this FROM alone."""
         wanted = ALIASES.get(column, column)
-        if table is None and wanted in self.merged:
-            return self.merged[wanted]
-        sources = self.sources if table is None else self._named(table, span)
-        found = [c for source in sources for c in source.columns if c.name == wanted]
-        if len(found) == 1 or (found and len({c.plan_name for c in found}) == 1):
-            return ColumnRef(found[0].type, found[0].plan_name, span=span)
-        if found:
-            places = ", ".join(f"{s.alias}.{wanted}" for s in sources if _has(s, wanted))
+        columns = self._reached(table, span)
+        found = [c for c in columns if c.name == wanted]
+        if len(found) > 1:
+            places = ", ".join(f"{s.alias}.{wanted}" for s in self.sources if _has(s, wanted))
             raise BindError(
                 "E0207", f'column "{column}" is ambiguous', span=span, hint=f"write one of {places}"
             )
-        values = [c for s in sources if s.alias == column for c in s.columns if c.name == s.value]
-        if table is None and len(values) == 1:
-            return ColumnRef(values[0].type, values[0].plan_name, span=span)
-        raise unknown_column(column, self._candidates(sources), span)
+        if table is None and not found:
+            named = [s for s in self.sources if s.alias == column and s.value is not None]
+            found = [c for s in named for c in s.columns if c.name == s.value]
+        if len(found) != 1:
+            raise unknown_column(column, _visible(columns), span)
+        return ColumnRef(found[0].type, found[0].plan_name, span=span)
 
     def star(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
         """Return what `*` or `t.*` stands for, in order."""
-        sources = self.sources if table is None else self._named(table, span)
-        columns = [c for source in sources for c in source.visible]
-        if table is not None or not self.merged:
-            return tuple(columns)
-        shared = [Column(n, ref.name, ref.type) for n, ref in self.merged.items()]
-        return (*shared, *(c for c in columns if c.name not in self.merged))
+        return tuple(c for c in self._reached(table, span) if not is_hidden(c.name))
+
+    def _reached(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
+        if table is None:
+            return self.columns
+        return tuple(c for source in self._named(table, span) for c in source.columns)
 
     def _named(self, table: str, span: Span | None) -> tuple[Source, ...]:
         found = tuple(s for s in self.sources if s.alias == table)
@@ -143,9 +171,6 @@ class QueryScope:
             )
         return found
 
-    def _candidates(self, sources: Iterable[Source]) -> list[str]:
-        return [c.name for s in sources for c in s.visible]
-
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -153,6 +178,10 @@ class Bound:
 
     node: Node
     scope: QueryScope
+
+
+def _visible(columns: Iterable[Column]) -> list[str]:
+    return [c.name for c in columns if not is_hidden(c.name)]
 
 
 def _has(source: Source, name: str) -> bool:

@@ -103,7 +103,7 @@ def _repeated(
             node, ordinal = _shown_ordinal(node, ordinal, fresh_name("ordinality", taken))
         columns.append(("ordinality", ordinal))
     source = _source(builder, item, call, node, columns)
-    return Bound(node, QueryScope((*below.scope.sources, source), below.scope.merged))
+    return Bound(node, below.scope.beside(QueryScope.of(source), builder.span(item)))
 
 
 def _shown_ordinal(node: n.Node, ordinal: str, name: str) -> tuple[n.Node, str]:

@@ -168,7 +168,7 @@ def _context(statement: s.Update | s.Delete, reader: Reader) -> BindContext:
 def _scope(statement: s.Update | s.Delete, target: AnalysedObject) -> QueryScope:
     alias = statement.alias or target.object.base_name
     columns = tuple(Column(f.name, f.name, f.type) for f in target.relation.columns)
-    return QueryScope((Source(alias, columns),))
+    return QueryScope.of(Source(alias, columns))
 
 
 def _update(statement: s.Update, target: AnalysedObject, reader: Reader) -> DmlRows:

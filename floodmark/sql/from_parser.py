@@ -37,6 +37,18 @@ _REFUSED = {
 }
 
 
+def _tells_commas(join: exp.Join, relation: exp.Expression) -> bool:
+    """Tell whether it matters that a comma before a relation binds weaker than its JOIN.
+
+    It does where rows to the right are padded, and where columns are found by name; a function
+    may read what stands before the comma.
+    """
+    if join.side in ("RIGHT", "FULL"):
+        return True
+    named = isinstance(relation, exp.Subquery) or isinstance(relation.this, exp.Identifier)
+    return named and bool(join.args.get("using") or join.args.get("method") == "NATURAL")
+
+
 class FromParser(ExpressionParser):
     """Parses the FROM clause."""
 
@@ -52,8 +64,7 @@ class FromParser(ExpressionParser):
             relation_at = self.index
             relation = self.relation()
             inner = self._joins()
-            if any(join.side in ("RIGHT", "FULL") for join in inner):
-                # A comma binds weaker than JOIN, which only outer joins to the right can tell.
+            if any(_tells_commas(join, relation) for join in inner):
                 relation.set("joins", inner)
                 relation = self.node(relation_at, exp.Subquery(this=relation))
                 inner = []

@@ -12,7 +12,7 @@ from floodmark.plan.scope import Column, QueryScope, Source
 from floodmark.sql.parse import parse_expression
 
 _COLUMNS = {"a": INT, "b": INT, "c": INT, "s": VARCHAR, "t": TIMESTAMP, "x": BOOLEAN, "y": BOOLEAN}
-_SCOPE = QueryScope((Source("r", tuple(Column(c, c, type_) for c, type_ in _COLUMNS.items())),))
+_SCOPE = QueryScope.of(Source("r", tuple(Column(c, c, type_) for c, type_ in _COLUMNS.items())))
 
 SAME = [
     "a + b * c", "(a + b) * c", "a - (b - c)", "a - b - c", "a / (b * c)", "-(a + b)", "- 3 + a",
