@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -15,7 +15,7 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import BindContext, Positions, bind_scalar, common_type
-from floodmark.plan.coerce import with_digits
+from floodmark.plan.coerce import coerce, with_digits
 from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
 from floodmark.plan.first_rows import ordered
 from floodmark.plan.grouping import select_rows
@@ -91,7 +91,7 @@ class Builder:
             case exp.SetOperation():
                 return inner._ordered(inner._set_operation(query), query)
             case exp.Values():
-                return inner._values(query)
+                return inner.values(query)
             case ChangelogOf():
                 raise self.refuse(
                     "E0336",
@@ -176,7 +176,8 @@ class Builder:
         left, right = (_cast_all(*s, names, types) for s in zip(nodes, fields, strict=True))
         return left, right
 
-    def _values(self, query: exp.Values) -> n.Node:
+    def values(self, query: exp.Values, assigned: tuple[SqlType, ...] = ()) -> n.Node:
+        """Return rows of values; `assigned` are the types of the columns that each is cast to."""
         rows = [
             tuple(bind_scalar(e, QueryScope(), self.context) for e in _row(item))
             for item in query.expressions
@@ -188,6 +189,8 @@ class Builder:
                 span=self.span(query),
                 hint="write the same number of values in each row",
             )
+        if len(rows[0]) <= len(assigned):
+            return self._typed(query, rows, assigned[: len(rows[0])])
         types = []
         rows = list(zip(*(with_digits(c) for c in zip(*rows, strict=True)), strict=True))
         for i, column in enumerate(zip(*rows, strict=True)):
@@ -200,10 +203,15 @@ class Builder:
                     hint="cast the values",
                 )
             types.append(VARCHAR if found.kind is Kind.UNKNOWN else found)
+        return self._typed(query, rows, types)
+
+    def _typed(
+        self, query: exp.Values, rows: list[tuple[Expr, ...]], types: Sequence[SqlType]
+    ) -> n.Node:
         ordinal = Field("__ordinal", BIGINT, nullable=False)
         schema = (*(Field(f"column{i + 1}", t) for i, t in enumerate(types)), ordinal)
         typed = tuple(
-            (*(cast_to(e, t) for e, t in zip(row, types, strict=True)), Literal(BIGINT, i))
+            (*(_assigned(e, t) for e, t in zip(row, types, strict=True)), Literal(BIGINT, i))
             for i, row in enumerate(rows)
         )
         return n.Values(typed, schema, span=self.span(query))
@@ -216,14 +224,18 @@ def build_query(
     *,
     views: Mapping[str, n.Node] | None = None,
     functions: Mapping[str, UserFunction] | None = None,
+    assigned: tuple[SqlType, ...] = (),
 ) -> n.Node:
     """Return the logical plan of a query over the relations of a catalog.
 
     `views` are the plans of plain views, put in the place of their names, `functions` those that
-    users made. The visible columns come first, in order; hidden ones (`__…`) may follow. Raises
-    `BindError` and `NotSupported` with the place in the text.
+    users made, `assigned` the types of the columns that take rows of VALUES, each for itself. The
+    visible columns come first, in order; hidden ones (`__…`) may follow. Raises `BindError` and
+    `NotSupported` with the place in the text.
     """
     builder = Builder(relations, source, views=views or {}, functions=functions or {})
+    if isinstance(query, exp.Values):
+        return builder.values(query, assigned)
     return builder.query(query)
 
 
@@ -234,6 +246,12 @@ def cast_to(expr: Expr, type_: SqlType) -> Expr:
     if isinstance(expr, Literal) and expr.value is None:
         return Literal(type_, None, span=expr.span)
     return Cast(type_, expr, span=expr.span)
+
+
+def _assigned(expr: Expr, type_: SqlType) -> Expr:
+    """Return the value of a row; a bare text that is none of the type is an error of its place."""
+    bare = isinstance(expr, Literal) and expr.type.kind is Kind.UNKNOWN
+    return coerce(expr, type_) if bare else cast_to(expr, type_)
 
 
 def _cast_all(node: n.Node, fields: list[Field], names: list[str], types: list[SqlType]) -> n.Node:

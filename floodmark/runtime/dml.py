@@ -105,13 +105,15 @@ def _columns(target: AnalysedObject) -> tuple[ColumnInfo, ...]:
 
 
 def _insert(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.Node:
-    query = reader.plan_with_hidden(statement.query, statement.span)
-    shown = [f for f in query.schema if not is_hidden(f.name)]
-    writable = [c.name for c in _columns(target) if c.generated is None]
-    names = list(statement.columns) or writable[: len(shown)]
+    writable = {c.name: c.type for c in _columns(target) if c.generated is None}
     for name, span in zip(statement.columns, statement.column_spans, strict=True):
         if name not in writable:
             raise unknown_column(name, writable, span)
+    taking = list(statement.columns) or list(writable)
+    types = tuple(writable[name] for name in taking)
+    query = reader.plan_with_hidden(statement.query, statement.span, types)
+    shown = [f for f in query.schema if not is_hidden(f.name)]
+    names = list(statement.columns) or taking[: len(shown)]
     if len(names) != len(shown):
         raise BindError(
             "E0233",

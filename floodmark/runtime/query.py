@@ -15,7 +15,7 @@ from floodmark.analysis.ndu.repair import conditions_lifted
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
 from floodmark.analysis.supported import PAIRED, unlisted, unpaired
 from floodmark.catalog.objects import Kind, Relation
-from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema, SqlType
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
@@ -79,10 +79,18 @@ class Reader:
         """Return the logical plan of a query, its hidden columns dropped."""
         return without_hidden(self.plan_with_hidden(query, source))
 
-    def plan_with_hidden(self, query: exp.Expression, source: Span | None) -> n.Node:
-        """Return the logical plan of a query; hidden columns may follow the visible ones."""
+    def plan_with_hidden(
+        self, query: exp.Expression, source: Span | None, assigned: tuple[SqlType, ...] = ()
+    ) -> n.Node:
+        """Return the logical plan of a query; hidden columns may follow the visible ones.
+
+        `assigned` are the types of the columns that take its rows.
+        """
         functions = self.pipeline.functions
-        node = build_query(query, self.relations, source, views=self._views, functions=functions)
+        node = build_query(
+            query, self.relations, source,
+            views=self._views, functions=functions, assigned=assigned,
+        )  # fmt: skip
         for rule in RULES:
             node = rule(node)
         node = conditions_lifted(node)
