@@ -124,7 +124,7 @@ def _check_repeatable(declared: Declared) -> None:
     for column in declared.columns:
         if column.generated is not None and asks_again(column.generated):
             raise BindError(
-                "E0244",
+                "E0245",
                 f'the generated column "{column.name}" calls a function that is not IMMUTABLE',
                 span=column.generated.span,
                 hint="a view can call it, and stores what it gave; or declare it IMMUTABLE",
