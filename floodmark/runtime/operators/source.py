@@ -31,6 +31,7 @@ GOOD, DEAD, LATE, NOTHING, WITHDRAWN = 0, 1, 2, 3, 4
 """Where a row goes: `NOTHING` changes no row, `WITHDRAWN` takes a dead letter back."""
 PLACE = "__place"
 """VARCHAR: the file and line of a row."""
+_WHERE = "nullif(concat_ws(':', __file, CAST(__line AS STRING)), '')"
 _BLOCK_BITS = 47
 _WHY = "__why"
 _FAULTS = (
@@ -53,11 +54,10 @@ def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFra
     frame = _generated(_with_metadata(frame, declared, now), declared, now)
     names = [quoted(c.name) for c in declared.columns]
     row_id = f"shiftleft(CAST(__partition AS BIGINT), {_BLOCK_BITS}) | __offset AS {ROW_ID}"
-    place = f"nullif(concat_ws(':', __file, CAST(__line AS STRING)), '') AS {PLACE}"
     passed = ["__partition", "__offset", *([OPERATION, BEFORE] if declared.is_messages else [])]
     why = f"{_dead(declared)} AS {_WHY}"
-    marked = frame.selectExpr(*names, row_id, stamped(epoch), *passed, place, why)
-    return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, PLACE, _placed())
+    marked = frame.selectExpr(*names, row_id, stamped(epoch), *passed, "__file", "__line", why)
+    return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, f"{_WHERE} AS {PLACE}", _placed())
 
 
 def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
@@ -95,7 +95,7 @@ def _placed() -> str:
     code, expression, row, said = (
         f"'{name}', {_WHY}.{name}" for name in ("code", "expression", "row", "message")
     )
-    fields = f"{code}, {expression}, {row}, 'place', {PLACE}, {said}"
+    fields = f"{code}, {expression}, {row}, 'place', {_WHERE}, {said}"
     struct = f"CAST(named_struct({fields}) AS {ERROR_TYPE})"
     return f"CASE WHEN {_WHY} IS NOT NULL THEN {struct} END AS {ERROR}"
 
