@@ -141,6 +141,12 @@ def _refreshed(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     return (Note("A107", f"{when} reads all rows of its inputs again: refresh = 'full'"),)
 
 
+def _refused(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    """Say of what is only explained why it is not created."""
+    refused = [o.refused for o in pipeline.objects.values() if o.refused is not None]
+    return tuple(Note("A108", f"CREATE refuses it ({r.code}): {r.message}") for r in refused[:1])
+
+
 def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     names = (*found.reads, *found.feeders)
     above = [pipeline[k] for k in names if k in pipeline.objects and k != found.key]
@@ -238,7 +244,7 @@ def _is_on(found: AnalysedObject, option: str) -> bool:
 
 
 _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
-    _late_rows, _refreshed, _upstream, _ingested, _several_writers, _clock_options,
+    _late_rows, _refreshed, _refused, _upstream, _ingested, _several_writers, _clock_options,
     _filtered_changes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[AnalysedPlan], Notes], ...] = (

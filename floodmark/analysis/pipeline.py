@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
@@ -24,7 +24,7 @@ from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
-from floodmark.errors import BindError
+from floodmark.errors import BindError, NotSupported
 from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import ColumnInfo, Declared, check_available, declare_columns
 from floodmark.plan.lookups import LOOKUP, check_external
@@ -43,7 +43,8 @@ class AnalysedObject:
     """An object with everything that running, explaining and reporting it needs.
 
     `plan` is set for views and sinks; its visible columns come first, in order. `declared` is set
-    for sources and tables. `reads` are the objects that its plan scans.
+    for sources and tables. `reads` are the objects that its plan scans. `refused` is why one that
+    holds can be explained only: the engine does not run it yet.
     """
 
     object: CatalogObject
@@ -53,6 +54,7 @@ class AnalysedObject:
     reads: tuple[str, ...] = ()
     feeders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    refused: NotSupported | None = None
 
     @property
     def key(self) -> str:
@@ -140,9 +142,11 @@ def analyse_catalog(
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(catalog.objects.values())
     for declared in _definition_order(catalog):
-        done[declared.key] = _reuse(declared, catalog, known, done) or _analyse(
-            declared, catalog, done, functions, runs
-        )
+        found = _reuse(declared, catalog, known, done)
+        found = found or _analyse(declared, catalog, done, functions)
+        if runs and found.refused is not None:
+            raise found.refused
+        done[declared.key] = found
     ordered = {o.key: done[o.key] for o in catalog.order() if o.key in done}
     return Pipeline(catalog, ordered)
 
@@ -177,33 +181,38 @@ def _analyse(
     catalog: Catalog,
     done: Mapping[str, AnalysedObject],
     functions: Functions,
-    runs: bool,
 ) -> AnalysedObject:
     relations = {o.key: o.relation for o in done.values() if o.kind is not Kind.SINK}
     views = plain_views(done.values())
     match declared.statement:
         case s.CreateSource() | s.CreateTable():
-            return _stored(declared, catalog, functions, runs)
+            return _stored(declared, catalog, functions)
         case s.CreateSink():
-            return _sink(declared, done, relations, views, functions, runs)
+            return _sink(declared, done, relations, views, functions)
         case s.CreateMaterializedView() | s.CreateView():
-            return _view(declared, relations, views, functions, runs)
+            return _view(declared, relations, views, functions)
         case _:
             raise AssertionError(declared.statement)
 
 
-def _stored(
-    declared: CatalogObject, catalog: Catalog, functions: Functions, runs: bool
-) -> AnalysedObject:
+def _refusal(*checks: Callable[[], None]) -> NotSupported | None:
+    """Return what the first check that does not pass raises."""
+    try:
+        for check in checks:
+            check()
+    except NotSupported as refused:
+        return refused
+    return None
+
+
+def _stored(declared: CatalogObject, catalog: Catalog, functions: Functions) -> AnalysedObject:
     columns = declare_columns(declared, functions)
     check_declared(columns)
-    if runs:
-        check_available(declared)
+    refused = _refusal(lambda: check_available(declared))
     check_external(declared, columns)
     feeders = tuple(o.key for o in catalog.feeders(declared.key))
-    return AnalysedObject(
-        declared, _stored_relation(declared, columns), declared=columns, feeders=feeders
-    )
+    relation = _stored_relation(declared, columns)
+    return AnalysedObject(declared, relation, declared=columns, feeders=feeders, refused=refused)
 
 
 def _stored_relation(declared: CatalogObject, columns: Declared) -> Relation:
@@ -248,7 +257,6 @@ def _view(
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
     functions: Functions,
-    runs: bool,
 ) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateMaterializedView | s.CreateView)
@@ -261,19 +269,22 @@ def _view(
         refuse_on_close(statement)
     plan = plan_of(unordered(node), on_close=on_close, statement=statement)
     notes: tuple[str, ...] = ()
-    if refreshes(declared):
+    again = refreshes(declared)
+    if again:
         plan = recomputed(plan)
-        if runs:
-            check_repeatable(plan)
     elif isinstance(statement, s.CreateMaterializedView):
         root = Root(plan[plan.root].stream_key, stores=True)
         resolved = resolve(plan, root, mode_of(declared), statement)
         plan, notes = resolved.plan, resolved.notes
-    if runs:
-        check_supported(plan, refreshes=refreshes(declared))
+    refused = _refusal(
+        lambda: check_repeatable(plan) if again else None,
+        lambda: check_supported(plan, refreshes=again),
+    )
     _check_names(declared, plan)
     relation = _relation_of(declared, plan)
-    return AnalysedObject(declared, relation, plan=plan, reads=_reads(plan), notes=notes)
+    return AnalysedObject(
+        declared, relation, plan=plan, reads=_reads(plan), notes=notes, refused=refused
+    )
 
 
 def _sink(
@@ -282,7 +293,6 @@ def _sink(
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
     functions: Functions,
-    runs: bool,
 ) -> AnalysedObject:
     statement = declared.statement
     assert isinstance(statement, s.CreateSink) and declared.target is not None
@@ -296,12 +306,15 @@ def _sink(
     root = Root(written, stores=False, target=True, tells=tells)
     resolved = resolve(fitted, root, mode_of(declared), statement)
     plan, notes = resolved.plan, resolved.notes
-    if runs:
-        check_supported(plan)
-        if len(target.feeders) > 1 or (target.declared and target.declared.connector):
-            check_sole_writer(plan, statement, target.relation.name)
+    shared = len(target.feeders) > 1 or (target.declared and target.declared.connector)
+    refused = _refusal(
+        lambda: check_supported(plan),
+        lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
+    )
     relation = _relation_of(declared, plan)
-    return AnalysedObject(declared, relation, plan=plan, reads=_reads(plan), notes=notes)
+    return AnalysedObject(
+        declared, relation, plan=plan, reads=_reads(plan), notes=notes, refused=refused
+    )
 
 
 def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:

@@ -27,6 +27,16 @@ def test_every_node_over_every_mode_is_among_them() -> None:
     assert modes == set(product(n.NODE_CLASSES, map(str, ChangelogMode)))
 
 
+EXPLAINED = [case for case in load() if case.sql and not case.runs]
+
+
+@pytest.mark.parametrize("case", EXPLAINED, ids=lambda c: c.name.replace(" ", "_"))
+def test_what_is_explained_says_whether_it_is_refused(case: Case) -> None:
+    refused = re.match(r"error\[(E\d+)\]: (.*)", actual(replace(case, runs=True)))
+    said = refused and (f"A108  CREATE refuses it ({refused[1]}): {refused[2]}", refused[0])
+    assert any(text in case.expect for text in said) if said else "A108" not in case.expect
+
+
 RECOMPUTED = [case for case in load() if re.search(r"\nhelp: .*WITH \(refresh =", case.expect)]
 
 
