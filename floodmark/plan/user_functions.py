@@ -6,12 +6,11 @@ Python function becomes a `UserCall`.
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -22,9 +21,10 @@ from floodmark.catalog.types import SqlType, struct_of
 from floodmark.errors import BindError, FloodmarkError, NotSupported, Span
 from floodmark.plan.bind import BindContext
 from floodmark.plan.calls import choose_overload
-from floodmark.plan.coerce import bind_type, coerce
+from floodmark.plan.coerce import assignable, bind_type, coerce, refuse
 from floodmark.plan.determinism import class_of
 from floodmark.plan.expressions import ColumnRef, Expr, UserCall, walk
+from floodmark.plan.python_functions import check_python
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_expression, parse_statement
 
@@ -38,6 +38,7 @@ _CLASSES = {
     s.Volatility.VOLATILE: Determinism.VOLATILE,
 }
 _LANGUAGES = ("sql", "python")
+_SEVERAL = {FunctionKind.TABLE: "table functions", FunctionKind.AGGREGATE: "aggregates"}
 _NUMBERED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\d+)")
 
 
@@ -92,7 +93,7 @@ def declare(statement: s.Definition) -> UserFunction:
     if language == "sql" and kind is not FunctionKind.SCALAR:
         raise NotSupported(
             "E0386",
-            f"a {kind.value} in SQL is not available",
+            f"LANGUAGE sql is not available for {_SEVERAL[kind]}",
             span=statement.span,
             hint="write it in Python, or as a view",
         )
@@ -124,8 +125,7 @@ def check(function: UserFunction, functions: Functions) -> None:
     A Python function is loaded (E0280, E0281), the expression of an SQL one bound to columns.
     """
     if function.language == "python":
-        _check_aggregate(function, function.callable)
-        _check_count(function, function.callable)
+        check_python(function)
         return
     from floodmark.plan.binder import Binder
     from floodmark.plan.scope import QueryScope
@@ -134,7 +134,10 @@ def check(function: UserFunction, functions: Functions) -> None:
     columns = [ColumnRef(t, n or f"${i}") for i, (n, t) in enumerate(function.parameters, 1)]
     try:
         with _inside(function, function.span):
-            bound = _inlined(Binder(QueryScope(), context), function, columns, _body(function))
+            bound = _bound(Binder(QueryScope(), context), function, columns, _body(function))
+            if not assignable(bound.type, function.result):
+                raise _mismatch(function, bound.type)
+            bound = _returned(function, bound)
     except NotSupported as problem:
         if problem.code != "E0375":
             raise
@@ -151,45 +154,6 @@ def check(function: UserFunction, functions: Functions) -> None:
         )
 
 
-def _check_aggregate(function: UserFunction, found: object) -> None:
-    """Refuse an aggregate that cannot be computed from the values of a group."""
-    if function.kind is not FunctionKind.AGGREGATE:
-        return
-    methods = all(callable(getattr(found, name, None)) for name in ("accumulate", "finish"))
-    if (isinstance(found, type) and not methods) or not function.parameters:
-        what = "has no parameter" if methods else "has no methods accumulate and finish"
-        raise BindError(
-            "E0290",
-            f"the aggregate {function.name} {what}",
-            span=function.span,
-            hint="write a class with accumulate(self, value) and finish(self), or a function that "
-            "takes the list of the values",
-        )
-
-
-def _check_count(function: UserFunction, found: Callable[..., Any]) -> None:
-    """Refuse a Python function that cannot take so many arguments: it would refuse every row."""
-    count = len(function.types)
-    if isinstance(found, type) and function.kind is FunctionKind.AGGREGATE:
-        found, count = inspect.getattr_static(found, "accumulate"), count + 1
-        if not inspect.isfunction(found):
-            return
-    try:
-        signature = inspect.signature(found)
-    except ValueError:
-        # Not every function of C says what it takes.
-        return
-    try:
-        signature.bind(*range(count))
-    except TypeError as problem:
-        raise BindError(
-            "E0297",
-            f"{function.signature} cannot be called with its parameters: {problem}",
-            span=function.span,
-            hint="give the Python function as many parameters as CREATE FUNCTION names",
-        ) from None
-
-
 def bind_user_call(
     binder: Binder, function: UserFunction, node: exp.Expression, arguments: list[exp.Expression]
 ) -> Expr:
@@ -200,7 +164,7 @@ def bind_user_call(
         return user_call(function, exact, span)
     body = binder.context.positions.body(node, lambda: _body(function))
     with _inside(function, span):
-        return replace(_inlined(binder, function, exact, body), span=span)
+        return replace(_returned(function, _bound(binder, function, exact, body)), span=span)
 
 
 def bind_arguments(
@@ -254,10 +218,25 @@ def _inside(function: UserFunction, place: Span | None) -> Iterator[None]:
         raise problem.with_span(place) from None
 
 
-def _inlined(
-    binder: Binder, function: UserFunction, arguments: list[ColumnRef] | list[Expr],
-    body: exp.Expression,
-) -> Expr:  # fmt: skip
+def _returned(function: UserFunction, bound: Expr) -> Expr:
+    try:
+        return coerce(bound, function.result)
+    except BindError:
+        raise _mismatch(function, bound.type) from None
+
+
+def _bound(
+    binder: Binder, function: UserFunction, arguments: Sequence[Expr], body: exp.Expression
+) -> Expr:
+    """Return the expression of a function over its arguments, of the type that it has there."""
+
+    def refused(_: exp.Expression) -> Expr:
+        raise refuse(
+            "a subquery cannot stand in an SQL function",
+            None,
+            "pass its value as an argument",
+        )
+
     named: dict[str, Expr] = {}
     for number, ((name, _), argument) in enumerate(
         zip(function.parameters, arguments, strict=True), 1
@@ -265,15 +244,15 @@ def _inlined(
         named[f"${number}"] = argument
         if name is not None:
             named[name] = argument
-    inside = replace(binder.context, source=None, subquery=None)
-    bound = type(binder)(ArgumentScope(function, named), inside).bind(body)
-    try:
-        return coerce(bound, function.result)
-    except BindError:
-        raise BindError(
-            "E0284",
-            f"the expression of {function.name} is {bound.type}, which cannot become "
-            f"{function.result}",
-            span=function.span,
-            hint="cast it, or change RETURNS",
-        ) from None
+    inside = replace(binder.context, source=None, subquery=refused)
+    return type(binder)(ArgumentScope(function, named), inside).bind(body)
+
+
+def _mismatch(function: UserFunction, given: SqlType) -> BindError:
+    return BindError(
+        "E0284",
+        f"return type mismatch in function {function.name}: its expression is {given}, declared is "
+        f"{function.result}",
+        span=function.span,
+        hint="cast it, or change RETURNS",
+    )

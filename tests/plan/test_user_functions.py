@@ -220,6 +220,12 @@ def test_python_is_what_it_is_declared(word: str, wanted: Determinism) -> None:
         ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS 'f(a)';", "E0269"),
         ("CREATE FUNCTION upper(a int) RETURNS int LANGUAGE sql AS 'a';", "E0283"),
         ("CREATE FUNCTION f(a text) RETURNS date[] LANGUAGE sql AS 'a';", "E0284"),
+        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS $$ a || 'x' $$;", "E0284"),
+        ("CREATE FUNCTION f(a text) RETURNS int[] LANGUAGE sql AS 'ARRAY[a]';", "E0284"),
+        ("CREATE FUNCTION f(a int) RETURNS boolean LANGUAGE sql AS 'a';", "E0284"),
+        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS $$ 'x' $$;", "E0284"),
+        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS '(SELECT 1) + a';", "E0374"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE python AS $$\nasync def f(): 1\n$$;", "E0297"),
         ("CREATE FUNCTION f() RETURNS float IMMUTABLE LANGUAGE sql AS 'random()';", "E0285"),
         ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE rust AS 'a';", "E0386"),
         ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE sql AS 'SELECT k FROM t';", "E0386"),
@@ -232,6 +238,59 @@ def test_what_cannot_be_called_is_refused_when_it_is_created(sql: str, code: str
         for name, function in functions.items():
             check(function, {n: f for n, f in functions.items() if n != name})
     assert refused.value.code == code
+
+
+def test_what_is_stored_without_a_cast_needs_none() -> None:
+    text = "CREATE FUNCTION f(a int) RETURNS {} LANGUAGE sql AS $$ {} $$;"
+    for returns, body in (
+        ("text", "a"), ("smallint", "a * 1.5"), ("date", "now()"), ("int", "'7'"), ("int", "NULL"),
+        ("text[]", "ARRAY[a]"), ("time", "now()"), ("numeric(5, 2)", "a / 3.0"),
+    ):  # fmt: skip
+        check(user_function(text.format(returns, body)), {})
+
+
+@pytest.mark.parametrize(
+    ("init", "accumulate", "finish", "message"),
+    [
+        ("self, x", "self, v", "self", "the class f cannot be called with its parameters"),
+        ("self", "self", "self", "f.accumulate cannot be called with its parameters"),
+        ("self", "self, v", "self, x", "f.finish cannot be called with its parameters"),
+        ("self", "self, v", "self", None),
+    ],
+)
+def test_the_class_of_an_aggregate_is_looked_at(
+    init: str, accumulate: str, finish: str, message: str | None
+) -> None:
+    made = user_function(
+        f"""CREATE AGGREGATE f(int) RETURNS int LANGUAGE python AS $$
+class f:
+    def __init__({init}): pass
+    def accumulate({accumulate}): pass
+    def finish({finish}): pass
+$$;"""
+    )
+    if message is None:
+        check(made, {})
+        return
+    with pytest.raises(UserError, match=message) as refused:
+        check(made, {})
+    assert refused.value.code == "E0297" and "CREATE FUNCTION" not in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        (
+            'CREATE FUNCTION "My Fn"(int) RETURNS int LANGUAGE python AS $$\ndef f(): 1\n$$;',
+            "module",
+        ),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS '(SELECT 1)';", "pass its value"),
+    ],
+)
+def test_a_remedy_fits(sql: str, said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        check(user_function(sql), {})
+    assert said in str(refused.value.hint)
 
 
 def test_what_takes_only_literals_may_come_as_a_parameter() -> None:

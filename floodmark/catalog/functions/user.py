@@ -228,7 +228,9 @@ def _from_text(function: UserFunction) -> Callable[..., Any]:
             "E0281",
             f"the Python text does not define {function.name}",
             span=function.span,
-            hint=f"write def {function.name}(…): … in it",
+            hint=f"write def {function.name}(…): … in it"
+            if function.name.isidentifier()
+            else "write AS 'module.function': no Python function has such a name",
         )
     return found  # type: ignore[no-any-return]
 
