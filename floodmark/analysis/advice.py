@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from floodmark.analysis import strategy
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.labels import labels_of
@@ -102,12 +103,16 @@ def _one_group(plan: AnalysedPlan) -> Notes:
     return tuple(
         Note("A104", f"{plan[node].identifier} treats all rows as one group: {what}")
         for node in plan.nodes
-        if (what := _without_group(node)) is not None
+        if (what := _without_group(node, plan)) is not None
     )
 
 
-def _without_group(node: n.Node) -> str | None:
+def _without_group(node: n.Node, plan: AnalysedPlan) -> str | None:
     match node:
+        case n.Aggregate(group=()):
+            how = strategy.derive(node, (plan[node.input].mode,))
+            again = how.computed is strategy.Computed.SCOPE
+            return "an aggregate without GROUP BY that is not added to" if again else None
         case n.OverWindow(partition=()):
             return "OVER without PARTITION BY"
         case n.Session(partition=()):

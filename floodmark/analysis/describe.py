@@ -280,7 +280,7 @@ def _kept_in(
     closes = isinstance(node, n.CloseAggregate)
     how = "exact delta"
     if column is not None:
-        how = aggregate_strategy(calls[column], mode, closes=closes).text
+        how = aggregate_strategy(calls[column], mode, group=node.group, closes=closes).text
     cleaned = "" if table.cleaned_by is None else "cleaned by watermark"
     return (place.state_text(table, node), *((cleaned,) if cleaned else ()), how)
 

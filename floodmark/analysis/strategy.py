@@ -82,25 +82,40 @@ def counts_values(call: AggCall) -> bool:
     return len(call.args) == 1 and call.args[0].type.is_orderable
 
 
-def aggregate_strategy(call: AggCall, mode: ChangelogMode, *, closes: bool = False) -> Strategy:
+def aggregate_strategy(
+    call: AggCall, mode: ChangelogMode, *, group: tuple[str, ...] = (), closes: bool = False
+) -> Strategy:
     """Return how one aggregate is kept over input of a changelog mode.
 
-    `closes` tells that it emits on window close.
+    `group` are its group columns; `closes` tells that it emits on window close.
     """
-    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    why = _no_delta(call, mode, closes=closes)
+    if why is not None:
+        return Strategy(Computed.SCOPE, _recomputed("groups", group, why), group)
     if counts_values(call) and not closes:
         return _VALUES
-    if call.distinct and not entry.ignores_distinct:
-        return _groups(f"{call.function} with DISTINCT is not a sum")
-    if call.order_by and not entry.ordered_set:
-        return _groups(f"{call.function} with ORDER BY is not a sum")
+    entry = aggregate_for(call.function, (arg.type for arg in call.args))
     if entry.is_sum(arg.type for arg in call.args):
         return _DELTA
+    return Strategy(Computed.DELTA, "exact delta because the input is append-only")
+
+
+def _no_delta(call: AggCall, mode: ChangelogMode, *, closes: bool) -> str | None:
+    """Return why an aggregate's group is read again, None where it is not."""
+    if counts_values(call) and not closes:
+        return None
+    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    if call.distinct and not entry.ignores_distinct:
+        return f"{call.function} with DISTINCT is not a sum"
+    if call.order_by and not entry.ordered_set:
+        return f"{call.function} with ORDER BY is not a sum"
+    if entry.is_sum(arg.type for arg in call.args):
+        return None
     if entry.extremum is None:
-        return _groups(f"{call.function} is not a sum")
-    if mode is ChangelogMode.APPEND_ONLY:
-        return Strategy(Computed.DELTA, "exact delta because the input is append-only")
-    return _groups(f"{call.function} is over a retracting input")
+        return f"{call.function} is not a sum"
+    return (
+        None if mode is ChangelogMode.APPEND_ONLY else f"{call.function} is over a retracting input"
+    )
 
 
 def derive(node: n.Node, modes: Modes) -> Strategy:
@@ -144,10 +159,6 @@ def _over(node: n.OverWindow) -> str:
     return f"touched ranges recomputed because frames end so many {unit} from their row"
 
 
-def _groups(why: str) -> Strategy:
-    return Strategy(Computed.SCOPE, f"touched groups recomputed because {why}")
-
-
 def _recomputed(what: str, columns: tuple[str, ...], why: str) -> str:
     scope = f"touched {what} recomputed" if columns else "everything recomputed"
     return f"{scope} because {why}"
@@ -155,11 +166,9 @@ def _recomputed(what: str, columns: tuple[str, ...], why: str) -> str:
 
 def _aggregate(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> Strategy:
     closes = isinstance(node, n.CloseAggregate)
-    each = [aggregate_strategy(call, mode, closes=closes) for _, call in node.aggregates]
-    scoped = [s for s in each if s.computed is Computed.SCOPE]
-    if not scoped:
-        return _DELTA
-    return Strategy(Computed.SCOPE, scoped[0].text, node.group)
+    calls = [call for _, call in node.aggregates]
+    each = (aggregate_strategy(c, mode, group=node.group, closes=closes) for c in calls)
+    return next((s for s in each if s.computed is Computed.SCOPE), _DELTA)
 
 
 def _join(node: n.Join) -> Strategy:
@@ -182,8 +191,10 @@ def _join(node: n.Join) -> Strategy:
 
 
 def _kept(side: str, keys: list[str], why: str) -> Strategy:
-    recomputed = _recomputed("keys", tuple(keys), why)
-    return Strategy(Computed.SCOPE, f"exact delta of the {side} side; {recomputed}", tuple(keys))
+    text = f"touched keys recomputed because {why}"
+    if not keys:
+        text = f"all its rows recomputed when the other one changes because {why}"
+    return Strategy(Computed.SCOPE, f"exact delta of the {side} side; {text}", tuple(keys))
 
 
 def keeps_first(node: n.TopN, mode: ChangelogMode) -> bool:

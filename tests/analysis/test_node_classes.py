@@ -57,5 +57,11 @@ def test_explained_strategy_is_the_one_that_runs(
     accumulators = pytest.importorskip("floodmark.runtime.operators.accumulators")
     call = AggCall(name, (ColumnRef(INT, "v"),), BIGINT, distinct=distinct)
     runs = accumulators.strategy_of(call, mode)
-    scoped = aggregate_strategy(call, mode).text.startswith("touched groups recomputed")
+    scoped = aggregate_strategy(call, mode, group=("g",)).text.startswith("touched groups")
     assert scoped == (runs is accumulators.Strategy.SCOPE)
+
+
+def test_without_groups_everything_is_recomputed() -> None:
+    call = AggCall("max", (ColumnRef(INT, "v"),), INT)
+    how = aggregate_strategy(call, ChangelogMode.RETRACT)
+    assert how.text == "everything recomputed because max is over a retracting input"
