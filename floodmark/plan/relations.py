@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from floodmark.catalog.promotion import common_type
 from floodmark.catalog.references import table_name
-from floodmark.catalog.types import BOOLEAN
+from floodmark.catalog.types import BOOLEAN, Kind, SqlType
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
@@ -34,6 +34,9 @@ _KINDS = {
     "RIGHT": n.JoinKind.RIGHT,
     "FULL": n.JoinKind.FULL,
 }
+
+_TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+_DAY = 86_400_000_000
 
 
 def build_from(builder: Builder, select: exp.Expression) -> Bound | None:
@@ -129,16 +132,16 @@ def _named(builder: Builder, node: n.Node, item: exp.Expression, default: str) -
 def _window_table(builder: Builder, item: WindowTable) -> Bound:
     inner = _relation(builder, item.this)
     time = bind_scalar(item.args["time"], inner.scope, builder.context)
-    if not isinstance(time, ColumnRef) or not (time.type.is_timestamp or _is_date(time)):
+    if not isinstance(time, ColumnRef) or time.type.kind not in _TIMES:
         raise BindError(
             "E0210",
-            f"{item.args['kind'].upper()} needs a timestamp column of its relation",
+            f"{item.args['kind'].upper()} needs a timestamp or date column of its relation",
             span=builder.span(item.args["time"]),
             hint="name the column, e.g. TUMBLE(orders, event_time, INTERVAL '1' HOUR)",
         )
     taken = set(inner.node.names)
     start, end = fresh_name("window_start", taken), fresh_name("window_end", taken)
-    node = _window_node(builder, item, inner, time.name, start, end)
+    node = _window_node(builder, item, inner, time, start, end)
     old = inner.scope.sources[0]
     alias = item.args.get("alias")
     shown = (
@@ -151,47 +154,49 @@ def _window_table(builder: Builder, item: WindowTable) -> Bound:
     return Bound(node, QueryScope.of(Source(name, (*shown, *hidden))))
 
 
-def _is_date(expr: Expr) -> bool:
-    return expr.type.kind.value == "date"
-
-
 def _window_node(
-    builder: Builder, item: WindowTable, inner: Bound, time: str, start: str, end: str
+    builder: Builder, item: WindowTable, inner: Bound, time: ColumnRef, start: str, end: str
 ) -> n.Node:
     span = builder.span(item)
-    zero = (0, 0, 0)
-    offset = item.args.get("offset")
-    shift = bind_interval(offset, builder.context) if offset is not None else zero
     match item.args["kind"]:
         case "tumble":
-            size = bind_interval(item.args["size"], builder.context)
-            _check_size(builder, item, size)
-            return n.Tumble(inner.node, time, size, shift, start=start, end=end, span=span)
+            size, shift = (_length(builder, item, name, time.type) for name in ("size", "offset"))
+            return n.Tumble(inner.node, time.name, size, shift, start=start, end=end, span=span)
         case "hop":
-            slide = bind_interval(item.args["slide"], builder.context)
-            size = bind_interval(item.args["size"], builder.context)
-            _check_size(builder, item, size)
-            _check_size(builder, item, slide)
-            return n.Hop(inner.node, time, slide, size, shift, start=start, end=end, span=span)
+            slide, size, shift = (
+                _length(builder, item, name, time.type) for name in ("slide", "size", "offset")
+            )
+            return n.Hop(inner.node, time.name, slide, size, shift, start=start, end=end, span=span)
         case _:
-            gap = bind_interval(item.args["gap"], builder.context)
-            _check_size(builder, item, gap)
+            gap = _length(builder, item, "gap", time.type)
             node, names = inner.node, list[str]()
             for key in item.expressions:
                 node, name = with_column(node, bind_scalar(key, inner.scope, builder.context))
                 names.append(name)
-            return n.Session(node, time, gap, tuple(names), start=start, end=end, span=span)
+            return n.Session(node, time.name, gap, tuple(names), start=start, end=end, span=span)
 
 
-def _check_size(builder: Builder, item: WindowTable, size: n.Interval) -> None:
-    months, days, micros = size
-    if months or days * 86_400_000_000 + micros <= 0:
+def _length(builder: Builder, item: WindowTable, name: str, time: SqlType) -> n.Interval:
+    """Return a length of a window, or the offset of all, 0 where none is given."""
+    given = item.args.get(name)
+    if given is None:
+        return 0, 0, 0
+    months, days, micros = bind_interval(given, builder.context)
+    if months or (name != "offset" and days * _DAY + micros <= 0):
         raise BindError(
             "E0211",
             "a window needs a fixed, positive length: days or less",
-            span=builder.span(item.args.get("size") or item),
+            span=builder.span(given),
             hint="a calendar month is GROUP BY date_trunc('month', ts)",
         )
+    if time.kind is Kind.DATE and micros % _DAY:
+        raise BindError(
+            "E0211",
+            "a window of dates needs a length of whole days",
+            span=builder.span(given),
+            hint="make times of the dates in a subquery: SELECT *, d::timestamp AS ts",
+        )
+    return months, days, micros
 
 
 def disjoint(left: Bound, right: Bound) -> Bound:

@@ -100,3 +100,26 @@ def test_a_rank_takes_its_ties_and_a_number_stays_where_it_is_read() -> None:
     assert top_of("r <= 2", "dense_rank()") is None
     twice = top_of("r <= 2 AND r <> a")
     assert twice is not None and twice.number is not None
+
+
+@pytest.mark.parametrize(
+    ("window", "code"),
+    [
+        ("TUMBLE(d, at, INTERVAL '6 hours')", "E0211"),
+        ("TUMBLE(d, at, INTERVAL '1 day', INTERVAL '6 hours')", "E0211"),
+        ("HOP(d, at, INTERVAL '6 hours', INTERVAL '1 day')", "E0211"),
+        ("SESSION(d, at, INTERVAL '36 hours')", "E0211"),
+        ("TUMBLE(t, at, INTERVAL '1 hour', INTERVAL '1 month')", "E0211"),
+        ("TUMBLE(t, at, INTERVAL '0 hours')", "E0211"),
+        ("TUMBLE(t, k, INTERVAL '1 hour')", "E0210"),
+        ("HOP(d, at, INTERVAL '24 hours', INTERVAL '1 week', INTERVAL '-1 day')", None),
+    ],
+)
+def test_lengths_of_windows_of_time(window: str, code: str | None) -> None:
+    tables = f"{TABLES} CREATE TABLE d (k INT PRIMARY KEY, at DATE);"
+    try:
+        compile_sql(f"{tables} CREATE MATERIALIZED VIEW v AS SELECT * FROM {window}")
+    except FloodmarkError as error:
+        assert error.code == code
+    else:
+        assert code is None
