@@ -256,9 +256,11 @@ def _over_groups(binder: Binder) -> Binder:
 def window_parts(
     node: exp.Window, named: Mapping[str, exp.Window], span: Span | None
 ) -> dict[str, exp.Expression | list[exp.Expression]]:
-    """Return the clauses of a window, those of the one that it names included."""
-    clauses = ("partition_by", "order", "spec")
-    own = {k: v for k, v in node.args.items() if k in clauses and v}
+    """Return the clauses of a window, those of the one that it names included.
+
+    Raises E0275 for an unknown name, E0279 for a clause that would override what the name says.
+    """
+    own = _clauses(node)
     base = node.args.get("alias")
     if base is None:
         return own
@@ -270,4 +272,21 @@ def window_parts(
             span=span,
             hint="define it with WINDOW name AS (…), before what uses it",
         )
-    return {**{k: v for k, v in known.args.items() if k in clauses and v}, **own}
+    found = _clauses(known)
+    in_parentheses = "partition_by" in node.args
+    if "partition_by" in own or ("order" in own and "order" in found):
+        clause = "PARTITION BY" if "partition_by" in own else "ORDER BY"
+        raise overridden(f'{clause} cannot override what window "{base.name}" says', span)
+    if in_parentheses and "spec" in found:
+        raise overridden(f'window "{base.name}" has a frame: it cannot be added to', span)
+    return {**found, **own}
+
+
+def overridden(message: str, span: Span | None) -> BindError:
+    """Return the error of a window that is defined against another one."""
+    hint = "OVER name takes a window as it is; OVER (name ORDER BY … ROWS …) adds what it lacks"
+    return BindError("E0279", message, span=span, hint=hint)
+
+
+def _clauses(node: exp.Window) -> dict[str, exp.Expression | list[exp.Expression]]:
+    return {k: v for k, v in node.args.items() if k in ("partition_by", "order", "spec") and v}

@@ -11,7 +11,7 @@ from floodmark.errors import Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import WindowCollector, WindowSite
 from floodmark.plan.expressions import Case, ColumnRef, Expr, Literal, columns_of
-from floodmark.plan.grouped_calls import window_parts
+from floodmark.plan.grouped_calls import overridden, window_parts
 from floodmark.plan.scope import fresh_name
 
 Sites = Sequence[tuple[str, WindowSite]]
@@ -23,6 +23,8 @@ def collector_of(
     """Return a collector that knows the query's WINDOW clause."""
     named: dict[str, exp.Window] = {}
     for window in query.args.get("windows") or ():
+        if window.name in named:
+            raise overridden(f'window "{window.name}" is already defined', span(window))
         parts = window_parts(window, named, span(window))
         named[window.name] = exp.Window(this=window.this, **parts)
     return WindowCollector(named=named)

@@ -123,3 +123,31 @@ def test_lengths_of_windows_of_time(window: str, code: str | None) -> None:
         assert error.code == code
     else:
         assert code is None
+
+
+_NAMED = (
+    "WINDOW w AS (PARTITION BY g ORDER BY a), p AS (PARTITION BY g), "
+    "f AS (p ORDER BY a ROWS 1 PRECEDING)"
+)
+
+
+@pytest.mark.parametrize(
+    ("window", "code"),
+    [
+        ("OVER w", None),
+        ("OVER f", None),
+        ("OVER (w)", None),
+        ("OVER (p ORDER BY a)", None),
+        ("OVER (w ROWS 1 PRECEDING)", None),
+        ("OVER (w PARTITION BY k)", "E0279"),
+        ("OVER (w ORDER BY k)", "E0279"),
+        ("OVER (f)", "E0279"),
+        ("OVER (f ROWS 2 PRECEDING)", "E0279"),
+        ("OVER w WINDOW w AS (), w AS ()", "E0279"),
+        ("OVER z WINDOW z AS (f)", "E0279"),
+    ],
+)
+def test_a_window_adds_to_the_one_that_it_names(window: str, code: str | None) -> None:
+    call, _, clause = f"sum(a) {window}".partition(" WINDOW ")
+    named = f"{_NAMED}, {clause}" if clause else _NAMED
+    assert refusal(f"SELECT k, {call} AS n FROM t {named}") == code
