@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from floodmark.catalog.types import Kind
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
 _EXACT_UP_TO = 100_000
+# Statistics say nothing of these, and Arrow gives values of them that cannot be in a set.
+_NESTED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
 
 def touched_files(
@@ -16,26 +19,29 @@ def touched_files(
 ) -> tuple[DataFile, ...]:
     """Return the files of a table that can hold a changed key.
 
-    Up to 100,000 changes their keys are read and compared exactly, beyond it as ranges.
+    Up to 100,000 changes their keys are read and compared exactly, beyond it as ranges. Key
+    columns of nested types exclude no file.
     """
-    if not handle.files or not key:
+    nested = {f.name for f in handle.schema if f.type.kind in _NESTED}
+    columns = [column for column in key if column not in nested]
+    if not handle.files or not columns:
         return handle.files
     if sum(file.rows for file in written) > _EXACT_UP_TO:
-        return prune(handle, None, _ranges(written, key))
+        return prune(handle, None, _ranges(written, columns))
     from pyarrow import parquet as pq
 
-    parts = [pq.read_table(path, columns=list(key)) for path in paths]
-    rows = list({row for part in parts for row in _rows(part, key)})
-    keys = {column: [row[i] for row in rows] for i, column in enumerate(key)}
+    parts = [pq.read_table(path, columns=columns) for path in paths]
+    rows = list({row for part in parts for row in _rows(part, columns)})
+    keys = {column: [row[i] for row in rows] for i, column in enumerate(columns)}
     return prune(handle, keys, None)
 
 
-def _rows(part: Any, key: tuple[str, ...]) -> list[tuple[Any, ...]]:
+def _rows(part: Any, key: Sequence[str]) -> list[tuple[Any, ...]]:
     columns = [part.column(name).to_pylist() for name in key]
     return list(zip(*columns, strict=True))
 
 
-def _ranges(written: Sequence[DataFile], key: tuple[str, ...]) -> dict[str, tuple[Any, Any]]:
+def _ranges(written: Sequence[DataFile], key: Sequence[str]) -> dict[str, tuple[Any, Any]]:
     """Return the range of each key column that statistics bound and that is never NULL."""
     out: dict[str, tuple[Any, Any]] = {}
     for column in key:
