@@ -7,17 +7,19 @@ changes `-old, +new`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.strategy import distinct_arguments
 from floodmark.catalog.functions.model import RowErrorCode
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import INT, Field
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import distinct_values
 from floodmark.runtime.operators.project import raised
-from floodmark.runtime.operators.rows import Rows, error_column, error_struct
+from floodmark.runtime.operators.rows import Rows, error_column, error_of
 from floodmark.runtime.operators.shared_state import bound_columns
 from floodmark.runtime.operators.transitions import (
     NEW,
@@ -155,25 +157,28 @@ def _pair(failing: bool) -> str:
     )
 
 
-def _overflow(parts: list[acc.Kept], prefix: str) -> str | None:
-    """Return the condition under which a side's row is refused; None where it cannot be."""
-    found = [f"({p.overflow.replace('{p}', prefix)})" for p in parts if p.overflow is not None]
-    return " OR ".join(found) or None
+def _overflows(parts: list[acc.Kept], prefix: str) -> dict[str, str]:
+    """Return, by aggregate that can be out of range, the condition under which a side's is."""
+    return {
+        p.name: f"({p.overflow.replace('{p}', prefix)})" for p in parts if p.overflow is not None
+    }
 
 
 def refused(node: Grouping, parts: list[acc.Kept], prefix: str) -> str | None:
     """Return the text of a side's dead letter, NULL where its row is not refused."""
-    overflow = _overflow(parts, prefix)
-    if overflow is None:
-        return None
-    return _letter(node, next(p.name for p in parts if p.overflow is not None), overflow)
+    beyond = _overflows(parts, prefix)
+    return _letter(node, beyond) if beyond else None
 
 
-def _letter(node: Grouping, column: str, overflow: str) -> str:
-    """Return the text of the dead letter of a group where a column is out of range."""
+def _letter(node: Grouping, beyond: Mapping[str, str]) -> str:
+    """Return the text of the dead letter of a group where an aggregate is out of range.
+
+    It names the first that is.
+    """
     code = str(RowErrorCode.NUMBER_OUT_OF_RANGE.value)
-    letter = error_struct(code, label(node, column), list(node.group))
-    return f"CASE WHEN {overflow} THEN {letter} END"
+    whens = (f"WHEN {test} THEN {quote(label(node, name))}" for name, test in beyond.items())
+    letter = error_of(code, f"CASE {' '.join(whens)} END", list(node.group))
+    return f"CASE WHEN {' OR '.join(beyond.values())} THEN {letter} END"
 
 
 def _state_struct(carried: tuple[str, ...], prefix: str) -> str:
@@ -188,9 +193,9 @@ def _output(node: Grouping, parts: list[acc.Kept], prefix: str, *, always: bool)
         value = part.finish.replace("{p}", prefix)
         fields.append(f"CAST({value} AS {spark_type(call.type)}) AS {quoted(name)}")
     row = f"struct({', '.join(fields)})"
-    overflow = _overflow(parts, prefix)
+    overflow = " OR ".join(_overflows(parts, prefix).values())
     there = [] if always else [f"{quoted(prefix + acc.ROWS)} IS NOT NULL"]
-    there += [] if overflow is None else [f"NOT coalesce({overflow}, FALSE)"]
+    there += [f"NOT coalesce({overflow}, FALSE)"] if overflow else []
     return f"CASE WHEN {' AND '.join(there)} THEN {row} END" if there else row
 
 
@@ -227,6 +232,8 @@ def computed(node: Grouping, frame: DataFrame, now: int) -> Rows:
         f"CAST({quoted(name)} AS {spark_type(call.type)}) AS {quoted(name)}"
         for name, call in node.aggregates
     ]
-    beyond = [f"({quoted(name)} IS NULL AND __n{i} > 0)" for i, (name, _) in enumerate(limited)]
-    error = [f"{_letter(node, limited[0][0], ' OR '.join(beyond))} AS {ERROR}"] if beyond else []
+    beyond = {
+        name: f"({quoted(name)} IS NULL AND __n{i} > 0)" for i, (name, _) in enumerate(limited)
+    }
+    error = [f"{_letter(node, beyond)} AS {ERROR}"] if beyond else []
     return Rows(grouped.selectExpr(*map(quoted, node.group), *casts, *error), failing=bool(beyond))
