@@ -23,7 +23,13 @@ from floodmark.catalog.functions import Determinism
 from floodmark.plan import nodes as n
 from floodmark.plan.can_fail import can_fail
 from floodmark.plan.conjunctions import all_of, conjunction, conjuncts
-from floodmark.plan.determinism import asks_again, class_of, is_deterministic, is_volatile
+from floodmark.plan.determinism import (
+    asks_again,
+    class_of,
+    is_deterministic,
+    is_volatile,
+    reads_now,
+)
 from floodmark.plan.expressions import (
     AggCall,
     Call,
@@ -93,10 +99,13 @@ class _Repair:
         asks = any(asks_again(e) for e in expressions_of(rebuilt))
         if isinstance(rebuilt, n.LookupJoin):
             return _lookup(rebuilt, stored=asks or not self.plan[node.inputs[0]].append_only)
-        if not (self.everywhere or below or asks):
-            return rebuilt
         updating = any(not self.plan[child].append_only for child in node.inputs)
         wanted = is_volatile if self.everywhere or below else asks_again
+        stored = asks or (updating and wanted is is_volatile)
+        if isinstance(rebuilt, n.Aggregate | n.CloseAggregate):
+            return _aggregate(rebuilt, is_volatile if updating else _varies, stored=stored)
+        if not (self.everywhere or below or asks):
+            return rebuilt
         match rebuilt:
             case n.Project() if updating or asks:
                 return _project(rebuilt, wanted if updating else asks_again)
@@ -104,10 +113,8 @@ class _Repair:
                 return _filter(rebuilt, wanted if updating else asks_again)
             case n.Join():
                 return self._join(node, rebuilt, wanted, asks=asks)
-            case n.Aggregate() | n.CloseAggregate():
-                return _aggregate(rebuilt, wanted, stored=updating or asks)
             case n.OverWindow():
-                return _over(rebuilt, wanted, stored=updating or asks)
+                return _over(rebuilt, wanted if updating else _varies, stored=stored)
             case n.ProjectSet() if updating or asks:
                 return _project_set(rebuilt, wanted if updating else asks_again)
             case _:
@@ -225,13 +232,25 @@ def _aggregate(
     return replace(node, input=below.node(stored=stored), aggregates=calls)
 
 
+def _varies(expr: Expr) -> bool:
+    """Tell whether the value depends on more than the row."""
+    return not is_deterministic(expr)
+
+
 def _call(call: AggCall, below: _Pulled) -> AggCall:
     return replace(
         call,
         args=tuple(below.volatile(a) for a in call.args),
-        filter=None if call.filter is None else below.volatile(call.filter),
+        filter=_condition(call.filter, below),
         order_by=tuple((below.volatile(e), d, f) for e, d, f in call.order_by),
     )
+
+
+def _condition(filter_: Expr | None, below: _Pulled) -> Expr | None:
+    """Return the condition of FILTER; like that of WHERE, one with the time goes on with it."""
+    if filter_ is None or (reads_now(filter_) and not is_volatile(filter_)):
+        return filter_
+    return below.volatile(filter_)
 
 
 def _over(node: n.OverWindow, wanted: Wanted, *, stored: bool) -> n.Node:
@@ -242,7 +261,7 @@ def _over(node: n.OverWindow, wanted: Wanted, *, stored: bool) -> n.Node:
             replace(
                 call,
                 args=tuple(below.volatile(a) for a in call.args),
-                filter=None if call.filter is None else below.volatile(call.filter),
+                filter=_condition(call.filter, below),
             ),
         )
         for name, call in node.calls
