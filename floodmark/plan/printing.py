@@ -57,13 +57,15 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_$]*|\?column\?")
 
 
 def shown(column: str) -> str:
-    """Return a column's name as people read it: a hidden one without `__`.
+    """Return a column's name as people read it: a hidden one with one `_`, one's own in quotes.
 
-    >>> shown("__row_id"), shown("price"), shown("Odd name")
-    ('_row_id', 'price', '"Odd name"')
+    >>> shown("__row_id"), shown("_row_id"), shown("price"), shown("Odd name")
+    ('_row_id', '"_row_id"', 'price', '"Odd name"')
     """
-    name = column[1:] if column.startswith(HIDDEN_PREFIX) else column
-    return name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+    hidden = column.startswith(HIDDEN_PREFIX)
+    name = column[1:] if hidden else column
+    plain = _PLAIN_NAME.fullmatch(name) and (hidden or not name.startswith("_"))
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def interval_words(interval: tuple[int, int, int]) -> str:

@@ -10,8 +10,8 @@ from floodmark.analysis.explain import explain_object
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark
 from floodmark.catalog.objects import Kind
-from floodmark.changelog import is_hidden
 from floodmark.errors import FloodmarkError
+from floodmark.plan.printing import shown
 from floodmark.report.graph import anchor
 
 SAMPLE_ROWS = 5
@@ -46,7 +46,7 @@ def _properties(connection: Floodmark, found: AnalysedObject) -> str:
     marks = {} if record is None else record.watermarks
     pairs = [
         ("columns", ", ".join(f"{c.name} {c.type}" for c in relation.visible)),
-        ("stream key", ", ".join(_shown(c) for c in relation.stream_key) or "one row"),
+        ("stream key", ", ".join(shown(c) for c in relation.stream_key) or "one row"),
         ("reads", ", ".join((*found.reads, *found.feeders))),
         ("watermarks", ", ".join(f"{c} {v}" for c, v in marks.items())),
         ("last epoch", str(record.position) if record is not None else ""),
@@ -55,10 +55,6 @@ def _properties(connection: Floodmark, found: AnalysedObject) -> str:
     ]
     items = (f"<dt>{k}</dt><dd>{escape(v)}</dd>" for k, v in pairs if v)
     return f"<dl>{''.join(items)}</dl>"
-
-
-def _shown(column: str) -> str:
-    return column.removeprefix("_") if is_hidden(column) else column
 
 
 def _sample(connection: Floodmark, found: AnalysedObject) -> str:
