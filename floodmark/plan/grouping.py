@@ -206,7 +206,7 @@ class Selection:
         keys = self._group_keys(items)
         read = _reads(collector) | {c for key, _ in keys for c in columns_of(key)}
         node = self.subqueries.beside(node, only=read)
-        columns: list[tuple[str, Expr]] = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema]
+        columns = list(node.identity)
         replaced: dict[Expr, ColumnRef] = {}
         taken = set(node.names) | {name for name, _ in collector.calls}
         names: list[str] = []
