@@ -100,8 +100,8 @@ GROUPS = (
     Planted(
         "the sum of no values is 0",
         "catalog/functions/sums.py",
-        'f"CASE WHEN {{nonnull}} > 0 THEN {total} END"',
-        'f"{total}"',
+        'f"CASE WHEN {{nonnull}} > 0 THEN {_total(types[0])} END"',
+        "_total(types[0])",
         on_spark("aggregate_nulls_are_skipped"),
     ),
     Planted(
