@@ -132,6 +132,12 @@ class WindowSite:
     order: tuple[tuple[Expr, bool, bool], ...]
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Return all that the call and its window read."""
+        condition = () if self.call.filter is None else (self.call.filter,)
+        return (*self.call.args, *condition, *self.partition, *(e for e, _, _ in self.order))
+
 
 OVER_COLUMN = "__over"
 """What the columns of window calls are called, followed by a number."""

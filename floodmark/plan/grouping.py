@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from floodmark.plan.expressions import (
 from floodmark.plan.first_rows import distinct_on, limited
 from floodmark.plan.outputs import Item, Side, checked_name, position_of, said
 from floodmark.plan.scope import Bound, QueryScope, fresh_name
-from floodmark.plan.set_calls import SET_COLUMN, SetCall, SetCollector, in_step
+from floodmark.plan.set_calls import SET_COLUMN, SetCollector, in_step
 from floodmark.plan.subqueries import Subqueries
 from floodmark.plan.table_functions import ONE_ROW
 from floodmark.plan.windowed import collector_of, rewritten, windowed
@@ -74,37 +74,31 @@ class Selection:
         windows = collector_of(self.query, self.builder.span)
         items = self._items(collector, sets, windows)
         having = self.query.args.get("having")
-        condition = (
-            None
-            if having is None
-            else boolean(self.builder, having.this, self.bound.scope, "HAVING", collector)
-        )
+        condition: Expr | None = None
+        if having is not None:
+            condition = boolean(self.builder, having.this, self.bound.scope, "HAVING", collector)
         order = self._order_items(items, collector, windows)
         on = self._distinct_on(items, collector, windows)
         node, sites = self.bound.node, windows.sites
         grouped = self.query.args.get("group") is not None or collector.calls or having is not None
         if grouped:
-            node, replaced = self._aggregate(node, collector, items)
+            read = _above(items, order, on, sets) + self.subqueries.reads()
+            read += [e for _, site in sites for e in site.expressions]
+            read += [] if condition is None else [condition]
+            node, replaced = self._aggregate(node, collector, items, read)
             over = partial(self._over_groups, replaced=replaced, node=node)
             node = self.subqueries.beside(node, over)
-            items = [Item(i.name, self._over_groups(i.expr, replaced, node)) for i in items]
-            order = [(self._over_groups(e, replaced, node), d, f) for e, d, f in order]
-            on = [self._over_groups(e, replaced, node) for e in on]
+            over = partial(self._over_groups, replaced=replaced, node=node)
+            items = [Item(i.name, over(i.expr)) for i in items]
+            order = [(over(e), d, f) for e, d, f in order]
+            on = [over(e) for e in on]
             if condition is not None:
-                condition = self._over_groups(condition, replaced, node)
-                node = n.Filter(node, condition, span=self.builder.span(having))
-            calls = [(c, self._set_over_groups(call, replaced, node)) for c, call in sets.calls]
-            sets = SetCollector(calls)
-            sites = rewritten(sites, partial(self._over_groups, replaced=replaced, node=node))
+                node = n.Filter(node, over(condition), span=self.builder.span(having))
+            sets = SetCollector([(c, replace(s, call=over(s.call))) for c, s in sets.calls])
+            sites = rewritten(sites, over)
         else:
             node = self.subqueries.beside(node)
-        above = [
-            *(i.expr for i in items),
-            *(e for e, _, _ in order),
-            *on,
-            *(c.call for _, c in sets.calls),
-        ]
-        node = windowed(node, sites, above)
+        node = windowed(node, sites, _above(items, order, on, sets))
         return self._finish(_repeated(node, sets), items, order, on)
 
     def _items(
@@ -200,10 +194,18 @@ class Selection:
         )
 
     def _aggregate(
-        self, node: n.Node, collector: AggregateCollector, items: list[Item]
+        self,
+        node: n.Node,
+        collector: AggregateCollector,
+        items: list[Item],
+        above: Sequence[Expr],
     ) -> tuple[n.Node, Mapping[Expr, ColumnRef]]:
         """Return the aggregate, and what stands for each group expression above it."""
         keys = self._group_keys(items)
+        grouped = {key.name for key, _ in keys if isinstance(key, ColumnRef)}
+        stray = {name for e in above for name in columns_of(e)} - grouped
+        settled = [c for c in self.bound.scope.settled_by(grouped) if c.plan_name in stray]
+        keys += [(ColumnRef(c.type, c.plan_name), c.name) for c in settled]
         read = _reads(collector) | {c for key, _ in keys for c in columns_of(key)}
         node = self.subqueries.beside(node, only=read)
         columns = list(node.identity)
@@ -222,8 +224,8 @@ class Selection:
             if name not in names:
                 names.append(name)
         needed = set(names) | _reads(collector)
-        kept = tuple((c, e) for c, e in columns if c in needed) or columns[:1]
-        below = n.Project(node, tuple(kept)) if _computes(kept, node) else node
+        kept = [(c, e) for c, e in columns if c in needed] or columns[:1]
+        below = n.Project(node, tuple(kept)) if _computes(kept) else node
         return self._aggregate_node(below, tuple(names), collector), replaced
 
     def _aggregate_node(
@@ -285,11 +287,6 @@ class Selection:
             )
         return out
 
-    def _set_over_groups(
-        self, call: SetCall, replaced: Mapping[Expr, ColumnRef], node: n.Node
-    ) -> SetCall:
-        return replace(call, call=self._over_groups(call.call, replaced, node))
-
     def _finish(
         self,
         node: n.Node,
@@ -327,6 +324,13 @@ class Selection:
             return distinct_on(node, on, keys, span)
         names = tuple(f.name for f in node.schema if not is_hidden(f.name))
         return n.Aggregate(node, names, (), span=span)
+
+
+def _above(
+    items: list[Item], order: list[tuple[Expr, bool, bool]], on: list[Expr], sets: SetCollector
+) -> list[Expr]:
+    calls = (call.call for _, call in sets.calls)
+    return [*(i.expr for i in items), *(e for e, _, _ in order), *on, *calls]
 
 
 def _column(columns: list[tuple[str, Expr]], expr: Expr, prefix: str) -> str:
@@ -386,8 +390,7 @@ def _reads(collector: AggregateCollector) -> set[str]:
     return {name for call in calls for e in call.children for name in columns_of(e)}
 
 
-def _computes(columns: object, node: n.Node) -> bool:
-    assert isinstance(columns, tuple | list)
+def _computes(columns: Sequence[tuple[str, Expr]]) -> bool:
     return any(not isinstance(e, ColumnRef) for _, e in columns)
 
 

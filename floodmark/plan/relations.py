@@ -102,7 +102,9 @@ def _table(builder: Builder, item: exp.Table, *, looked_up: bool = False) -> Bou
         external=relation.external,
         span=builder.span(item),
     )
-    return _named(builder, scan, item, relation.name.rpartition(".")[2])
+    # What is looked up once does not change with what its key has later.
+    key = () if looked_up else relation.primary_key
+    return _named(builder, scan, item, relation.name.rpartition(".")[2], key)
 
 
 def _subquery(builder: Builder, item: exp.Subquery) -> Bound:
@@ -111,7 +113,13 @@ def _subquery(builder: Builder, item: exp.Subquery) -> Bound:
     return _named(builder, builder.query(item), item, "")
 
 
-def _named(builder: Builder, node: n.Node, item: exp.Expression, default: str) -> Bound:
+def _named(
+    builder: Builder,
+    node: n.Node,
+    item: exp.Expression,
+    default: str,
+    key: tuple[str, ...] = (),
+) -> Bound:
     """Put a relation in scope under its alias and column aliases."""
     alias = item.args.get("alias")
     name = (alias.name if alias is not None else "") or default
@@ -126,7 +134,7 @@ def _named(builder: Builder, node: n.Node, item: exp.Expression, default: str) -
         )
     names = dict(zip((f.name for f in shown), renames, strict=False))
     columns = tuple(Column(names.get(f.name, f.name), f.name, f.type) for f in node.schema)
-    return Bound(node, QueryScope.of(Source(name, columns)))
+    return Bound(node, QueryScope.of(Source(name, columns, key=key)))
 
 
 def _window_table(builder: Builder, item: WindowTable) -> Bound:

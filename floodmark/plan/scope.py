@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from floodmark.catalog.types import SqlType
@@ -33,12 +33,14 @@ class Column:
 class Source:
     """One relation of FROM: its alias and its columns, hidden ones included.
 
-    `value` names the one column for which the alias of a function stands, too.
+    `value` names the one column for which the alias of a function stands, too; `key` are the plan
+    names of a table's primary key, which settles its other columns.
     """
 
     alias: str
     columns: tuple[Column, ...]
     value: str | None = None
+    key: tuple[str, ...] = ()
 
     @property
     def visible(self) -> tuple[Column, ...]:
@@ -47,7 +49,9 @@ class Source:
 
     def renamed(self, names: Mapping[str, str]) -> Source:
         """Return the source with other plan names."""
-        return Source(self.alias, tuple(c.renamed(names) for c in self.columns), self.value)
+        columns = tuple(c.renamed(names) for c in self.columns)
+        key = tuple(names.get(name, name) for name in self.key)
+        return Source(self.alias, columns, self.value, key)
 
 
 OUTER = "__outer:"
@@ -153,6 +157,11 @@ class QueryScope:
         """Return what `*` or `t.*` stands for, in order."""
         return tuple(c for c in self._reached(table, span) if not is_hidden(c.name))
 
+    def settled_by(self, plan_names: Collection[str]) -> tuple[Column, ...]:
+        """Return the columns of the relations whose primary key is among the columns."""
+        keyed = (s for s in self.sources if s.key and {*s.key} <= {*plan_names})
+        return tuple(c for source in keyed for c in source.columns)
+
     def _reached(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
         if table is None:
             return self.columns
@@ -192,7 +201,8 @@ def unknown_column(name: str, known: Iterable[str], span: Span | None) -> BindEr
     """Return the error for a column that is not in scope, with the nearest names."""
     names = list(dict.fromkeys(known))
     near = difflib.get_close_matches(name, names, n=3)
-    hint = "did you mean " + ", ".join(near) + "?" if near else "it has " + ", ".join(names[:12])
+    has = "it has " + ", ".join(names[:12]) if names else "nothing here has columns: add FROM"
+    hint = "did you mean " + ", ".join(near) + "?" if near else has
     return BindError("E0206", f'column "{name}" does not exist', span=span, hint=hint)
 
 

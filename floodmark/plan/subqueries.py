@@ -111,6 +111,10 @@ class Subqueries:
             node = joined(node, attached.right, attached.kind, conditions, self.builder, None)
         return node
 
+    def reads(self) -> list[Expr]:
+        """Return what joins the subqueries, over the columns of FROM and their own."""
+        return [outward(c, _same) for attached in self.found for c in attached.conditions]
+
     def name(self) -> str:
         """Return a name that no other subquery's column has."""
         return f"{SUBQUERY_COLUMN}{next(self.builder.numbers)}"
