@@ -92,7 +92,8 @@ def checked_call(name: str, function: Function, arguments: list[Expr], span: Spa
     try:
         type_ = function.result_type(operands)
         # Forms refuse what they cannot print; better now than when the query runs.
-        function.print_value(operands)
+        if not function.is_null(operands):
+            function.print_value(operands)
     except UserError as problem:
         raise problem.with_span(span) from None
     return Call(type_, name, tuple(arguments), span=span)

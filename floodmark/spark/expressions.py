@@ -189,6 +189,8 @@ def _call(expr: Call, parts: Sequence[Compiled]) -> Compiled:
     function = lookup(expr)
     operands = operands_of(expr.args, parts)
     inherited = smallest([p.error for p in parts])
+    if function.is_null(operands):
+        return Compiled(f"CAST(NULL AS {spark_type(expr.type)})", inherited)
     value = bound(operands, function.print_value)
     error = None
     if function.print_error(operands, value) is not None:

@@ -66,6 +66,9 @@ regexp_matches(s, '[a-z]')
 regexp_matches(s, '([a-z])(.)', 'g')
 regexp_matches(s, '[A-Z]+', 'gi')
 regexp_matches(t, 'no such')
+regexp_matches(s, '(l)|(x*)|(o)', 'g')
+regexp_matches(t, '(x)?()', 'g')
+regexp_matches('', '(x)?()', 'g')
 """.strip().splitlines()
 
 

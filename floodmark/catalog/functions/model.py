@@ -186,6 +186,10 @@ class Function(Overload):
     error: ErrorForm | None = None
     ingestion_stable: bool = True
 
+    def is_null(self, operands: Operands) -> bool:
+        """Tell whether an argument is a literal NULL, so that the value is; forms do not see it."""
+        return self.strict and any(o.is_constant and o.constant is None for o in operands)
+
     def print_value(self, operands: Operands) -> str:
         """Return the Spark text of the value: NULL where the row is refused, never raising."""
         if callable(self.spark):

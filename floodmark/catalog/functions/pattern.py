@@ -14,7 +14,7 @@ from floodmark.catalog.functions.model import (
     null_means,
 )
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import BOOLEAN, VARCHAR, Kind, list_of
+from floodmark.catalog.types import BOOLEAN, VARCHAR, Kind
 from floodmark.errors import BindError, NotSupported
 
 _S = Kind.VARCHAR
@@ -90,20 +90,6 @@ def _print_match(prefix: str) -> Callable[[Operands], str]:
         return f"({o[0]} RLIKE {pattern})"
 
     return spark
-
-
-def _regex_groups(s: str, pattern: str) -> tuple[str | None, ...] | None:
-    found = re.search(pattern, s)
-    return None if found is None else found.groups() or (found[0],)
-
-
-def _print_groups(o: Operands) -> str:
-    check_regex(o[1])
-    groups = re.compile(o[1].constant or "").groups
-    items = [
-        f"regexp_extract({o[0]}, {o[1]}, {i})" for i in (range(1, groups + 1) if groups else [0])
-    ]
-    return f"CASE WHEN {o[0]} RLIKE {o[1]} THEN array({', '.join(items)}) END"
 
 
 def _print_replace(o: Operands) -> str:
@@ -184,9 +170,6 @@ def patterns() -> list[Function]:
             _print_match("(?i)"),
             lambda s, p: re.search(p, s, re.IGNORECASE) is not None,
             constant=fixed,
-        ),
-        Function(
-            "regexp_match", (_S, _S), list_of(VARCHAR), _print_groups, _regex_groups, constant=fixed
         ),
         Function(
             "regexp_replace",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from floodmark.catalog.functions.model import Function, Operand, Operands
 from floodmark.catalog.functions.pattern import check_regex
 from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.functions.regex_groups import every_match, first_group, first_match
 from floodmark.catalog.types import BOOLEAN, INT, VARCHAR, Kind, list_of
 from floodmark.errors import NotSupported
 
@@ -35,6 +36,17 @@ def _search(s: str, pattern: str, flags: str = "") -> re.Match[str] | None:
     return re.search(_with_flags(pattern, flags), s)
 
 
+def _every(regex: str, s: str) -> Iterator[re.Match[str]]:
+    """Yield the matches one after another, from a character further on after an empty one.
+
+    Python's own would also begin where an empty one was.
+    """
+    compiled, at = re.compile(regex), 0
+    while at <= len(s) and (found := compiled.search(s, at)) is not None:
+        yield found
+        at = found.end() + (found.end() == found.start())
+
+
 def _substring(s: str, pattern: str) -> str | None:
     found = re.search(pattern, s)
     if found is None:
@@ -43,42 +55,31 @@ def _substring(s: str, pattern: str) -> str | None:
 
 
 def _print_substring(o: Operands) -> str:
-    regex = _regex(o)
-    group = 1 if re.compile(regex).groups else 0
-    found = f"regexp_extract({o[0]}, {quote(regex)}, {group})"
-    return f"CASE WHEN {o[0]} RLIKE {quote(regex)} THEN {found} END"
+    return first_group(o[0].sql, _regex(o))
 
 
-def _groups(s: str, pattern: str, flags: str) -> tuple[str | None, ...] | None:
+def _groups(s: str, pattern: str, flags: str = "") -> tuple[str | None, ...] | None:
     found = _search(s, pattern, flags)
     return None if found is None else found.groups() or (found[0],)
 
 
 def _print_groups(o: Operands) -> str:
-    regex = _regex(o)
-    count = re.compile(regex).groups
-    places = range(1, count + 1) if count else [0]
-    items = ", ".join(f"regexp_extract({o[0]}, {quote(regex)}, {i})" for i in places)
-    return f"CASE WHEN {o[0]} RLIKE {quote(regex)} THEN array({items}) END"
+    return first_match(o[0].sql, _regex(o))
 
 
 def python_every_match(s: str, pattern: str, flags: str = "") -> tuple[Any, ...]:
     """Return the groups of the first match, with the flag g of every match."""
-    found = re.finditer(_with_flags(pattern, flags), s)
+    found = _every(_with_flags(pattern, flags), s)
     every = tuple(match.groups() or (match[0],) for match in found)
     return every if "g" in flags else every[:1]
 
 
 def print_every_match(o: Operands) -> str:
     """Return the Spark text of the groups of the first match, with the flag g of every match."""
-    regex = _regex(o)
-    count = re.compile(regex).groups
-    places = range(1, count + 1) if count else [0]
-    every = [f"regexp_extract_all({o[0]}, {quote(regex)}, {i})" for i in places]
-    items = ", ".join(f"get({found}, __i)" for found in every)
-    size = f"size({every[0]})"
+    matches, groups = every_match(o[0].sql, _regex(o))
+    size = f"size({matches})"
     wanted = size if len(o) > 2 and "g" in str(o[2].constant) else f"least({size}, 1)"
-    return f"slice(transform(sequence(0, {size}), __i -> array({items})), 1, {wanted})"
+    return f"slice(transform(sequence(0, {size}), __i -> {groups}), 1, {wanted})"
 
 
 def _split(s: str, pattern: str) -> tuple[str, ...]:
@@ -126,13 +127,11 @@ def similar_regex(pattern: str, escape: str = "\\") -> str:
 
 
 def _print_similar(o: Operands) -> str:
-    if o[1].constant is None:
-        return "CAST(NULL AS BOOLEAN)"
     escape = str(o[2].constant) if len(o) == 3 else "\\"
-    regex = f"(?s)^(?:{similar_regex(o[1].constant, escape)})$"
+    regex = f"(?s)^(?:{similar_regex(str(o[1].constant), escape)})$"
     check_regex(Operand("", VARCHAR, regex))
     # `$` also stands before a last line break.
-    end = f"(?s)^(?:{similar_regex(o[1].constant, escape)})\\z"
+    end = f"(?s)^(?:{similar_regex(str(o[1].constant), escape)})\\z"
     return f"({o[0]} RLIKE {quote(end)})"
 
 
@@ -159,16 +158,15 @@ def regexes() -> list[Function]:
         Function("regexp_like", three, BOOLEAN, test, matches, constant=flags),
         Function(
             "regexp_count", two, INT, _print_count,
-            lambda s, p: sum(1 for _ in re.finditer(p, s)), constant=pattern,
+            lambda s, p: sum(1 for _ in _every(p, s)), constant=pattern,
         ),
         Function(
             "regexp_substr", two, VARCHAR, lambda o: _print_whole(o),
             lambda s, p: None if (m := re.search(p, s)) is None else m[0], constant=pattern,
         ),
         Function("substring", two, VARCHAR, _print_substring, _substring, constant=pattern),
-        Function(
-            "regexp_match", three, list_of(VARCHAR), _print_groups, _groups, constant=flags
-        ),
+        Function("regexp_match", two, list_of(VARCHAR), _print_groups, _groups, constant=pattern),
+        Function("regexp_match", three, list_of(VARCHAR), _print_groups, _groups, constant=flags),
         Function(
             "regexp_split_to_array", two, list_of(VARCHAR), _print_split, _split,
             constant=pattern,
