@@ -41,6 +41,7 @@ _CREATED = re.compile(
     r"\bCREATE\s+(?:MATERIALIZED\s+VIEW|VIEW|TABLE|SOURCE|SINK)\s+(\w+)", re.IGNORECASE
 )
 _TABLE = re.compile(r"CREATE\s+TABLE\s+(\w+)[^;]*", re.IGNORECASE)
+_SINK = re.compile(r"CREATE\s+SINK\s+\w+\s+INTO\s+(\w+)", re.IGNORECASE)
 _WORD = re.compile(r"'(?:[^']|'')*'|\w+")
 
 
@@ -82,7 +83,8 @@ def case_of(program: Program, written: Program, prefix: str, root: Path, *, use_
     """Return a case; a table that is only inserted into has a connector, unless `use_dml`.
 
     `program` is `written` or has other epochs. DML refuses a NULL in a NOT NULL column; a
-    connector puts it aside, so tables of which dead letters are expected always have one.
+    connector puts it aside, so tables of which dead letters are expected always have one; so have
+    those that sinks write, because statements come after every sink.
     """
     labels = {label for epoch in written.epochs for label in epoch.expected}
     changed = {
@@ -94,7 +96,8 @@ def case_of(program: Program, written: Program, prefix: str, root: Path, *, use_
     }
     chosen = input_names(written.sql) - changed
     if use_dml:
-        chosen = frozenset(name for name in chosen if f"dead {name}" in labels)
+        sunk = set(_SINK.findall(written.sql))
+        chosen = frozenset(name for name in chosen if f"dead {name}" in labels or name in sunk)
     return Case(program, prefix, root / prefix, frozenset(chosen))
 
 

@@ -183,6 +183,8 @@ class _Gathering:
         frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
         if frame is None:
             return None
+        if not (rows.inserts or rows.consolidated):
+            frame = materialize.cancelled(frame, root.schema, sink.relation.stream_key)
         frame = self._with_origin(frame, sink)
         operations = merge.sink_operations(frame, self.columns, self._tie(sink), ordinal)
         operations = self._completed(operations)
