@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from floodmark.catalog.functions import Determinism
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.types import TIMESTAMPTZ, Field, Schema, SqlType
+from floodmark.catalog.types import INTERVAL, TIMESTAMPTZ, Field, Schema, SqlType
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.bind import BindContext, bind_scalar, bind_type
 from floodmark.plan.build import cast_to
@@ -114,9 +114,23 @@ def declare_columns(
     )
     if declared.is_messages:
         _check_key(declared, st.name.span if st.format is None else st.format.span)
+    _check_key_types(declared, st.name.span)
     if declared.connector is not None:
         _check_repeatable(declared)
     return declared
+
+
+def _check_key_types(declared: Declared, span: Span | None) -> None:
+    """Refuse a key of intervals: several are equal that are not the same."""
+    types = {c.name: c.type for c in declared.columns}
+    for column in declared.primary_key:
+        if types[column] == INTERVAL:
+            raise BindError(
+                "E0246",
+                f'the key column "{column}" is of type interval',
+                span=span,
+                hint="take another key, or the interval's length: extract(epoch FROM …) as BIGINT",
+            )
 
 
 def _check_repeatable(declared: Declared) -> None:

@@ -219,6 +219,12 @@ def _justify_days(value: Interval) -> Interval:
     return fit((months, days, value[2]))
 
 
+def _interval_key(value: Interval) -> Interval:
+    """Return the one form of all intervals that equal it: a month has 30 days, a day 24 hours."""
+    days, micros = _carried(value[0] * 30 + value[1], value[2], DAY_MICROS)
+    return fit((0, days, micros))
+
+
 def _print_carried(high: str, low: str, size: int) -> tuple[str, str]:
     top, rest = f"({high} + {low} DIV {size})", f"({low} % {size})"
     up = f"CASE WHEN {top} > 0 AND {rest} < 0 THEN -1 WHEN {top} < 0 AND {rest} > 0 THEN 1 ELSE 0 END"  # noqa: E501
@@ -236,8 +242,14 @@ def _justifiers() -> list[Function]:
         )
         return print_interval(f"{o[0]} IS NOT NULL", months, left, f"{o[0]}.micros")
 
+    def key(o: Operands) -> str:
+        whole = f"(CAST({o[0]}.months AS BIGINT) * 30 + {o[0]}.days)"
+        days, micros = _print_carried(whole, f"{o[0]}.micros", DAY_MICROS)
+        return print_interval(f"{o[0]} IS NOT NULL", "0", days, micros)
+
     one = (Kind.INTERVAL,)
     return [
+        Function("interval_key", one, INTERVAL, key, _interval_key, error=_RANGE),
         Function("justify_hours", one, INTERVAL, hours, _justify_hours, error=_RANGE),
         Function("justify_days", one, INTERVAL, days, _justify_days, error=_RANGE),
     ]

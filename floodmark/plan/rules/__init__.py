@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from floodmark.plan.nodes import Node
 from floodmark.plan.rules.first_rows import first_rows, unordered_below
+from floodmark.plan.rules.interval_keys import interval_keys
 from floodmark.plan.rules.lookup_keys import lookup_keys
 from floodmark.plan.rules.order_joins import order_joins
 from floodmark.plan.rules.push_filters import push_all_filters, push_filters
@@ -15,5 +16,5 @@ Rule = Callable[[Node], Node]
 
 RULES: tuple[Rule, ...] = (
     drop_unread, push_filters, order_joins, lookup_keys, first_rows, push_all_filters,
-    unordered_below,
+    unordered_below, interval_keys,
 )  # fmt: skip
