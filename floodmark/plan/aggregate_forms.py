@@ -70,7 +70,12 @@ def _fractions(name: str, expr: Expr, span: Span | None) -> Literal:
     several = expr.type.kind is Kind.LIST
     found = coerce(literal_array(expr), list_of(DOUBLE) if several else DOUBLE)
     if not isinstance(found, Literal):
-        raise NotSupported("E0375", f"the fraction of {name} must be a literal", span=expr.span)
+        raise NotSupported(
+            "E0375",
+            f"the fraction of {name} must be a literal",
+            span=expr.span,
+            hint="such as 0.5, or ARRAY[0.5, 0.9]",
+        )
     values: tuple[Any, ...] = found.value if several and found.value is not None else (found.value,)
     if not all(value is not None and 0 <= value <= 1 for value in values):
         raise BindError(

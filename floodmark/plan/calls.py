@@ -180,6 +180,7 @@ def check_constants(name: str, positions: frozenset[int], args: Sequence[Expr]) 
                 "E0375",
                 f"argument {position + 1} of {name} must be a literal",
                 span=args[position].span,
+                hint="write the value out; where it depends on the row, CASE with a call for each",
             )
 
 

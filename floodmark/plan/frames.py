@@ -37,7 +37,9 @@ def bind_frame(binder: Binder, spec: object, order: tuple[SqlType, ...]) -> Fram
     if unit == "SESSION":
         raise refuse("SESSION frames are not available", span)
     if unit == "GROUPS" and not order:
-        raise _wrong("GROUPS needs an ORDER BY in the window", span)
+        raise _wrong(
+            "GROUPS needs an ORDER BY in the window that tells rows apart: no constant", span
+        )
     sides = [(spec.args.get(name), spec.args.get(f"{name}_side")) for name in ("start", "end")]
     start, end = (_bound(binder, unit, value, side, order, span) for value, side in sides)
     _check_order(start, end, span)
@@ -61,7 +63,11 @@ def _check_months(start: str, end: str, span: Span | None) -> None:
     amounts = [bound.partition(" ")[0].split("/") for bound in (start, end) if "/" in bound]
     months = any(amount[0] != "0" for amount in amounts)
     if months and any(amount[1:] != ["0", "0"] for amount in amounts):
-        raise refuse("RANGE with months and days in one frame is not available", span)
+        raise refuse(
+            "RANGE with months and days in one frame is not available",
+            span,
+            "measure in months alone, or in days and less: '30 days'",
+        )
 
 
 def _wrong(message: str, span: Span | None) -> BindError:

@@ -89,8 +89,8 @@ class Subqueries:
             "E0327",
             "a subquery cannot stand here",
             node,
-            hint="IN, EXISTS and a single value can, such as (SELECT max(y) FROM t) for ALL; "
-            "in WHERE rows before IN",
+            hint="IN, EXISTS and a single value can, such as (SELECT max(y) FROM t) for > ALL and "
+            "min(y) for > ANY",
         )
 
     def beside(
@@ -226,7 +226,12 @@ class Subqueries:
     def _is_in(self, node: exp.In) -> Expr:
         """TRUE for a row that is equal; NULL where one may be; FALSE otherwise."""
         if isinstance(node.this.unnest(), exp.Tuple):
-            raise self._misplaced(node)
+            raise self.builder.refuse(
+                "E0327",
+                "rows before IN are a condition of their own, in WHERE",
+                node,
+                hint="write it beside AND, or EXISTS (SELECT 1 FROM u WHERE u.a = a AND u.b = b)",
+            )
         related = rows_of(self.builder, node.args["query"], self.scope)
         value = one_value(self.builder, related.values, node)
         asked = bind_scalar(node.this, self.scope, self.builder.context)

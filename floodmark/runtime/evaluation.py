@@ -282,7 +282,7 @@ class Evaluation:
         return [left, right]
 
     def _union(self, node: n.UnionAll, frames: list[DataFrame | None]) -> DataFrame | None:
-
+        """Return the changes of all inputs; None where none changed."""
         if all(frame is None for frame in frames):
             return None
         rows = [None if f is None else Rows(weighted(f)) for f in frames]

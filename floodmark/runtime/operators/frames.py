@@ -72,8 +72,9 @@ def _is_empty(start: str, end: str) -> bool:
 def _comparable(amount: str) -> tuple[float, ...]:
     if "/" not in amount:
         return (float(amount),)
+    # A frame has months or days, not both.
     months, days, micros = map(int, amount.split("/"))
-    return (months * 30 * _DAY + days * _DAY + micros,)
+    return months, days * _DAY + micros
 
 
 def _with_amount(bound: str, literal: str) -> str:

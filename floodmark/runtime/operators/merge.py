@@ -109,5 +109,4 @@ def pairs(
 
 
 def _struct(columns: Schema) -> str:
-
     return "struct<" + ",".join(f"{quoted(f.name)}:{spark_type(f.type)}" for f in columns) + ">"

@@ -103,7 +103,7 @@ def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Kept]:
 def ties_of(node: Grouping) -> Schema:
     """Return the columns that order the rows of a group: of the stream key what the group leaves.
 
-    None where no aggregate depends on an order.
+    None of them where no aggregate depends on an order.
     """
     if not any(acc.aggregate_of(call).order_sensitive for _, call in node.aggregates):
         return ()
