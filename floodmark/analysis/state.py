@@ -40,7 +40,7 @@ class StateTable:
 _CLEANING = {
     "accumulators": "the group's end",
     "distinct values": "the value's end",
-    "input arrangement": "the row's end",
+    "input arrangement": "merges, after the row's end",
     "stored values": "the row's end",
     "looked-up rows": "the row's end",
     "first rows": "rows that come before",
