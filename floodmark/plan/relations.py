@@ -108,9 +108,18 @@ def _table(builder: Builder, item: exp.Table, *, looked_up: bool = False) -> Bou
 
 
 def _subquery(builder: Builder, item: exp.Subquery) -> Bound:
-    if isinstance(item.this, (exp.Table, WindowTable)) or item.this.args.get("is_join_tree"):
+    if _holds_relations(item):
         return build_relation(builder, item.this)
     return _named(builder, builder.query(item), item, "")
+
+
+def _holds_relations(item: exp.Subquery) -> bool:
+    """Tell whether parentheses in FROM hold relations, as `(a JOIN b ON …)`, and not a query."""
+    inner = item.this
+    if isinstance(inner, exp.Subquery):
+        named = inner.args.get("alias") or inner.args.get("joins")
+        return bool(named) or _holds_relations(inner)
+    return not isinstance(inner, (exp.Select, exp.SetOperation, exp.Values))
 
 
 def _named(
