@@ -348,16 +348,6 @@ class Scheduler:
         changes = deployment.changes_between(self.at_version(previous).pipeline, after)
         return frozenset(c.key for c in changes if c.action != "drop")
 
-    def begun_after(self, epoch: int) -> dict[str, int]:
-        """Return, by object, the last epoch after the given one in which it began anew."""
-        out: dict[str, int] = {}
-        for version in reversed(self.catalogs.versions()):
-            if version.epoch <= epoch:
-                break
-            for key in self.created_at(version.epoch, version.version):
-                out.setdefault(key, version.epoch)
-        return out
-
     def _clear(self, created: Iterable[str], pipeline: Pipeline, epoch: int) -> None:
         """Remove what an earlier object of the same name left; not what this epoch has written."""
         for key in created:

@@ -168,7 +168,14 @@ class _Again:
 
     @cached_property
     def _begun(self) -> dict[str, int]:
-        return self.scheduler.begun_after(self.epoch)
+        """By object, the last epoch after this one in which it began anew."""
+        out: dict[str, int] = {}
+        for version in reversed(self.scheduler.catalogs.versions()):
+            if version.epoch <= self.epoch:
+                break
+            for key in self.scheduler.created_at(version.epoch, version.version):
+                out.setdefault(key, version.epoch)
+        return out
 
     def replayed(self, found: AnalysedObject) -> Replayed:
         """Do an object's work once more and compare."""
