@@ -46,7 +46,7 @@ def derive(node: n.Node, inputs: tuple[ChangelogMode, ...]) -> ChangelogMode:
             # A row that passed at one epoch's time need not pass at the next one's.
             return _RETRACT
         case n.TemporalFilter():
-            return inputs[0] if node.upper is None else _RETRACT
+            return _RETRACT if node.uppers else inputs[0]
         case _:
             return ChangelogMode.worst(*inputs)
 

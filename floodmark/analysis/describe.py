@@ -95,6 +95,8 @@ def describe(node: n.Node, place: Place) -> Description:
             by = [f"by {_columns(node.partition, names)}"] if node.partition else []
             head = ", ".join([shown(node.time), f"gap {interval_words(node.gap)}", *by])
             return Description("Session", head, _recomputed(node, place))
+        case n.TemporalFilter():
+            return _temporal(node, names, place)
         case _:
             return _row_local(node, names)
 
@@ -112,14 +114,21 @@ def _row_local(node: n.Node, names: Mapping[str, str]) -> Description:
             made = ", ".join(map(shown, node.outputs))
             word = "ProjectSet outer" if node.outer else "ProjectSet"
             return _fitted(word, f"{made}: {to_text(node.call, names)}")
-        case n.TemporalFilter():
-            lower = "" if node.lower is None else f"{to_text(node.lower, names)} <= "
-            upper = "" if node.upper is None else f" < {to_text(node.upper, names)}"
-            return _fitted("TemporalFilter", f"{lower}now(){upper}")
         case n.SortBuffer():
             return Description("SortBuffer", f"by {names.get(node.column, shown(node.column))}")
         case _:
             raise AssertionError(node)
+
+
+def _temporal(node: n.TemporalFilter, names: Mapping[str, str], place: Place) -> Description:
+    head = _fitted("TemporalFilter", to_text(node.condition, names))
+    lines = [(f"from: {to_text(bound, names)}",) for bound in node.lowers]
+    lines += [(f"before: {to_text(bound, names)}",) for bound in node.uppers]
+    kept: list[tuple[str, ...]] = []
+    if place.owner is not None:
+        how = derive(node, _modes(node, place)).text
+        kept = [(f"due: {place.state_text(t)}", t.role, how) for t in place.plan[node].state]
+    return Description(head.operator, head.arguments, (*head.details, *lines, *kept))
 
 
 def is_plain(node: n.Node, labels: Labels) -> bool:

@@ -24,7 +24,7 @@ def expressions_of(node: n.Node) -> tuple[Expr, ...]:
         case n.ProjectSet():
             return (node.call,)
         case n.TemporalFilter():
-            return tuple(e for e in (node.lower, node.upper) if e is not None)
+            return (node.condition, *node.bounds)
         case n.Values():
             return tuple(e for row in node.rows for e in row)
         case _:

@@ -47,6 +47,7 @@ _CLEANING = {
     "an epoch's rows": "the next epoch",
     "an epoch's fetched rows": "the next epoch",
     "rows": "the watermark",
+    "changes to come": "their time",
 }
 
 
@@ -96,8 +97,19 @@ def derive(
             return _arrangements(node, identifier, [node.group])
         case n.OverWindow() | n.Session():
             return _arrangements(node, identifier, [node.partition])
+        case n.TemporalFilter():
+            return (StateTable(due_name(identifier), "changes to come", (DUE_AT,)),)
         case _:
             return ()
+
+
+DUE_AT = "__due_at"
+"""BIGINT, microseconds since 1970: the time from which on a row is, or is not, there."""
+
+
+def due_name(identifier: str) -> str:
+    """Return the name of the table with the changes that a temporal filter has still to make."""
+    return f"{identifier}_due"
 
 
 COUNTED = "__counted"

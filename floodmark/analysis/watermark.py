@@ -91,7 +91,8 @@ def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
         case n.Filter() if reads_now(node.predicate):
             return Watermarks()
         case n.TemporalFilter():
-            return inputs[0] if node.upper is None else Watermarks()
+            # Rows come, or go, when their time has come, wherever the watermark is by then.
+            return Watermarks()
         case _:
             return inputs[0]
 

@@ -237,23 +237,19 @@ def _spread(node: n.ProjectSet, element: Any) -> tuple[Any, ...]:
 
 
 def temporal_filter(node: n.TemporalFilter, rows: Iterable[Row], moment: Moment) -> list[Row]:
-    """Return the rows with `lower <= now < upper`; a NULL bound never lets a row in."""
+    """Return the rows for which the condition is TRUE now.
+
+    What its bounds refuse is put aside, whatever the time.
+    """
     out: list[Row] = []
     for row in rows:
-        bounds = [moment.value(b, row) for b in (node.lower, node.upper) if b is not None]
-        codes = [error for _, error in bounds if error is not None]
+        codes = [error for _, error in (moment.value(b, row) for b in node.bounds) if error]
         if codes:
             moment.bury(node, min(codes), row)
-        elif all(value is not None for value, _ in bounds) and _valid(node, bounds, moment):
+            continue
+        if moment.value(node.condition, row)[0] is True:
             out.append(row)
     return out
-
-
-def _valid(node: n.TemporalFilter, bounds: list[tuple[Any, int | None]], moment: Moment) -> bool:
-    times = [value for value, _ in bounds]
-    now = moment.now if times and times[0].tzinfo else moment.now.replace(tzinfo=None)
-    above = node.lower is None or times[0] <= now
-    return above and (node.upper is None or now < times[-1])
 
 
 def closes(node: n.Node, column: str, moment: Moment) -> Callable[[Row], bool]:

@@ -120,8 +120,6 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
             return _among(inputs[0], (node.window,))
         case n.SortBuffer():
             return _among(inputs[0], (node.column,))
-        case n.TemporalFilter() if node.upper is None:
-            return inputs[0]
         case _:
             return {}
 

@@ -6,13 +6,25 @@ from contextlib import suppress
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.keep_keys import keep_keys
-from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP, VARCHAR, Field, list_of
+from floodmark.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    INT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    Field,
+    list_of,
+)
 from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal, Now
+from floodmark.plan.expressions import AggCall, Call, Cast, ColumnRef, Literal, Now
 
 _K, _V, _TS = ColumnRef(VARCHAR, "k"), ColumnRef(INT, "v"), ColumnRef(TIMESTAMP, "ts")
+_TIME = Cast(TIMESTAMPTZ, _TS)
+_BEGUN = Call(BOOLEAN, "<=", (_TIME, Now(TIMESTAMPTZ)))
+_COMING = Call(BOOLEAN, ">", (_TIME, Now(TIMESTAMPTZ)))
 _QUARTER = (0, 0, 900_000_000)
 _HOUR, _ZERO = (0, 0, 3_600_000_000), (0, 0, 0)
 _CALLS = (
@@ -85,8 +97,8 @@ def _nodes(mode: ChangelogMode) -> dict[str, n.Node]:
         "OverWindow": n.OverWindow(t, ("k",), (n.SortKey("ts"),), windows),
         "SetOperation": n.SetOperation(plain, plain, n.SetKind.EXCEPT, all=True),
         "ProjectSet": n.ProjectSet(lists, series, ("value",), "__ordinal"),
-        "TemporalFilter": n.TemporalFilter(t, _TS, None),
-        "TemporalFilter with an end": n.TemporalFilter(t, None, _TS),
+        "TemporalFilter": n.TemporalFilter(t, _BEGUN, (_TIME,), ()),
+        "TemporalFilter with an end": n.TemporalFilter(t, _COMING, (), (_TIME,)),
         "MaterializeProject": n.MaterializeProject(t, (("k", _K), ("twice", doubled)), ("twice",)),
         "SortBuffer": n.SortBuffer(t, "ts"),
         "CloseAggregate": n.CloseAggregate(t, ("ts", "k"), _CALLS, "ts"),

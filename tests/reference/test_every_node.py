@@ -9,7 +9,7 @@ import pytest
 from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMPTZ, Field, list_of
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal
+from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal, Now
 from floodmark.reference.interpreter import evaluate
 
 NOW = datetime(2024, 1, 1, 10, tzinfo=UTC)
@@ -37,7 +37,7 @@ SAMPLES: tuple[n.Node, ...] = (
     n.OverWindow(T, (), (n.SortKey("k"),), (("n", n.WindowCall("rank", (), BIGINT)),)),
     n.SetOperation(T, U, n.SetKind.INTERSECT, False),
     n.ProjectSet(T, Call(list_of(INT), "unnest", (XS,)), ("x",), "__n"),
-    n.TemporalFilter(T, TS, None),
+    n.TemporalFilter(T, Call(BOOLEAN, "<=", (TS, Now(TIMESTAMPTZ))), (TS,), ()),
     n.MaterializeProject(T, (("k", K),), ()),
     n.SortBuffer(T, "ts"),
     n.CloseAggregate(T, ("ts",), COUNT, "ts"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from floodmark.catalog.types import (
     BIGINT,
+    BOOLEAN,
     INT,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -17,7 +18,7 @@ from floodmark.catalog.types import (
 )
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal
+from floodmark.plan.expressions import AggCall, BoolOp, Call, ColumnRef, Literal, Now
 from floodmark.reference.interpreter import evaluate
 from floodmark.reference.moment import Closing, DeadLetter
 from floodmark.reference.rows import Row
@@ -183,7 +184,10 @@ def test_generate_series_includes_both_ends() -> None:
 
 def test_temporal_filter_includes_lower_and_excludes_upper() -> None:
     lower, upper = ColumnRef(TIMESTAMPTZ, "lo"), ColumnRef(TIMESTAMPTZ, "hi")
-    node = n.TemporalFilter(scan(k=INT, lo=TIMESTAMPTZ, hi=TIMESTAMPTZ), lower, upper)
+    now = Now(TIMESTAMPTZ)
+    during = (Call(BOOLEAN, "<=", (lower, now)), Call(BOOLEAN, "<", (now, upper)))
+    below = scan(k=INT, lo=TIMESTAMPTZ, hi=TIMESTAMPTZ)
+    node = n.TemporalFilter(below, BoolOp(BOOLEAN, "and", during), (lower,), (upper,))
     later = NOW.replace(hour=11)
     rows = rows_of("k lo hi", (1, NOW, later), (2, later, later), (3, NOW, None), (4, NOW, NOW))
     assert column(evaluate(node, {"t": rows}, NOW), "k") == [1]

@@ -69,8 +69,7 @@ def calc_of(node: n.Node) -> Calc:
             case n.Filter():
                 conditions.append(_over(step.predicate, columns))
             case n.TemporalFilter():
-                bounds = (b for b in (step.lower, step.upper) if b is not None)
-                conditions += [_over(bound, columns) for bound in bounds]
+                conditions += [_over(bound, columns) for bound in step.bounds]
     return Calc(below, columns, tuple(conditions), tuple(run))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from floodmark.catalog.types import BIGINT, Field, Schema
+from floodmark.catalog.types import BIGINT, Field, Kind, Schema
 from floodmark.plan.expressions import ColumnRef, Expr, columns_of
 from floodmark.plan.nodes.base import Unary, check_reads, check_unique
 
@@ -76,16 +76,27 @@ class Filter(Unary):
 
 @dataclass(frozen=True, slots=True)
 class TemporalFilter(Unary):
-    """Keeps a row while the epoch's time is in its validity period `[lower, upper)`."""
+    """Keeps a row while `condition`, which reads the epoch's time, is TRUE.
 
-    lower: Expr | None
-    upper: Expr | None
+    That is from the largest of `lowers` on, and before the smallest of `uppers`: TIMESTAMPTZ over
+    the row, at least one. Where one of them is NULL the row never comes.
+    """
+
+    condition: Expr
+    lowers: tuple[Expr, ...]
+    uppers: tuple[Expr, ...]
 
     def __post_init__(self) -> None:
-        for bound in (self.lower, self.upper):
-            if bound is not None:
-                assert bound.type.is_timestamp, bound.type
-                check_reads(self, columns_of(bound), self.input.schema)
+        check_reads(self, columns_of(self.condition), self.input.schema)
+        for bound in self.bounds:
+            assert bound.type.kind is Kind.TIMESTAMPTZ, bound.type
+            check_reads(self, columns_of(bound), self.input.schema)
+        assert self.bounds
+
+    @property
+    def bounds(self) -> tuple[Expr, ...]:
+        """Return all bounds, the lower ones first."""
+        return (*self.lowers, *self.uppers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,91 @@
+"""Makes temporal filters of conditions that compare rows with `now()`.
+
+In a view they say when a row comes and when it goes: an epoch then looks at the rows whose time has
+come, not at all of them. Conditions without `now()` stay a filter below, and are asked first. A
+condition of an inner join is lifted above it, one of the side that an outer join pads is put below
+on that side. What has no period stays as it is, and is refused where a view needs it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from floodmark.plan import nodes as n
+from floodmark.plan.conjunctions import all_of, conjunction, conjuncts
+from floodmark.plan.determinism import reads_now
+from floodmark.plan.expressions import Expr, columns_of
+from floodmark.plan.temporal import NoPeriodError, period_of
+
+
+def temporal_filters(node: n.Node) -> n.Node:
+    """Return the plan with temporal filters where conditions have a period."""
+    node = node.with_inputs([temporal_filters(child) for child in node.inputs])
+    match node:
+        case n.Filter() if reads_now(node.predicate):
+            return _filter(node)
+        case n.Join() if node.residual is not None and reads_now(node.residual):
+            return _join(node, node.residual)
+        case _:
+            return node
+
+
+def plain_filters(node: n.Node) -> n.Node:
+    """Return the plan with its temporal filters as conditions, for a time that stands still."""
+    node = node.with_inputs([plain_filters(child) for child in node.inputs])
+    if isinstance(node, n.TemporalFilter):
+        return n.Filter(node.input, node.condition, span=node.span)
+    return node
+
+
+def _filter(node: n.Filter) -> n.Node:
+    with suppress(NoPeriodError):
+        period = period_of(node.predicate)
+        plain = all_of(period.plain)
+        below = node.input if plain is None else n.Filter(node.input, plain, span=node.span)
+        timed = conjunction([p for p in conjuncts(node.predicate) if reads_now(p)])
+        if not period.lowers and not period.uppers:
+            return below
+        return n.TemporalFilter(
+            below, timed, tuple(period.lowers), tuple(period.uppers), span=node.span
+        )
+    return node
+
+
+def _join(node: n.Join, residual: Expr) -> n.Node:
+    left, right = frozenset(node.left.names), frozenset(node.right.names)
+    kept: list[Expr] = []
+    above: list[Expr] = []
+    to_left: list[Expr] = []
+    to_right: list[Expr] = []
+    for part in conjuncts(residual):
+        read = columns_of(part)
+        if not reads_now(part):
+            kept.append(part)
+        elif node.kind is n.JoinKind.INNER:
+            above.append(part)
+        elif node.kind in _RIGHT_ONLY and read <= right:
+            to_right.append(part)
+        elif node.kind is n.JoinKind.RIGHT and read <= left:
+            to_left.append(part)
+        elif node.kind is n.JoinKind.SEMI and read <= left:
+            above.append(part)
+        else:
+            kept.append(part)
+    joined = replace(
+        node,
+        left=_below(node.left, to_left, node),
+        right=_below(node.right, to_right, node),
+        residual=all_of(kept),
+    )
+    return _below(joined, above, node)
+
+
+_RIGHT_ONLY = (n.JoinKind.LEFT, n.JoinKind.SEMI, n.JoinKind.ANTI)
+"""Joins in which a condition on the right row alone says which right rows there are."""
+
+
+def _below(node: n.Node, parts: list[Expr], join: n.Join) -> n.Node:
+    if not parts:
+        return node
+    return _filter(n.Filter(node, conjunction(parts), span=join.span))
