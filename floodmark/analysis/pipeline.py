@@ -10,6 +10,7 @@ from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.emit_on_close import emit_on_close
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.ndu import Root, mode_of, resolve
+from floodmark.analysis.periods import check_periods
 from floodmark.analysis.refresh import (
     check_repeatable,
     recomputed,
@@ -31,6 +32,7 @@ from floodmark.plan.lookups import LOOKUP, check_external
 from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.first_rows import unordered
+from floodmark.plan.rules.temporal_filters import plain_filters, temporal_filters
 from floodmark.plan.user_functions import Functions, functions_of
 from floodmark.sql import statements as s
 
@@ -267,7 +269,10 @@ def _view(
     on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close
     if on_close and refreshes(declared):
         refuse_on_close(statement)
-    plan = plan_of(unordered(node), on_close=on_close, statement=statement)
+    kept = not refreshes(declared)
+    plan = plan_of(unordered(node), on_close=on_close, statement=statement, kept=kept)
+    if runs and kept:
+        check_periods(plan, statement)
     notes: tuple[str, ...] = ()
     again = refreshes(declared)
     if again:
@@ -300,6 +305,8 @@ def _sink(
     target = done[declared.target]
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
+    if runs:
+        check_periods(source, statement)
     fitted = fit_to_target(source, statement, target.relation, target.declared)
     written = _written_key(fitted, target.relation)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
@@ -325,10 +332,17 @@ def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
     return tuple(name for name in names if not is_hidden(name))
 
 
-def plan_of(node: Node, *, on_close: bool, statement: s.Statement) -> AnalysedPlan:
-    """Return the rewritten, keyed and analysed plan of a query's nodes."""
+def plan_of(
+    node: Node, *, on_close: bool, statement: s.Statement, kept: bool = True
+) -> AnalysedPlan:
+    """Return the rewritten, keyed and analysed plan of a query's nodes.
+
+    `kept` tells that its rows are kept as time passes, not computed for a time that stands still.
+    """
+    node = plain_filters(node)
     for rule in RULES:
         node = rule(node)
+    node = temporal_filters(node) if kept else node
     plan = analyse(keep_keys(node))
     if on_close:
         plan = analyse(keep_keys(emit_on_close(plan, statement)))

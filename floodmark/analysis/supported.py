@@ -97,6 +97,8 @@ def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
             loose = [e for e in loose if not (once or _is_replayed(e))]
         case n.Filter() | n.ProjectSet():
             loose = [e for e in loose if reads_now(e) or not (once or _is_replayed(e))]
+        case n.TemporalFilter():
+            return None
         case _:
             pass
     return f"{to_text(loose[0])} is {determinism(loose[0]).value} and" if loose else None
@@ -113,7 +115,7 @@ def _reason(node: n.Node) -> str | None:
             return None
         case n.MaterializeProject() | n.ProjectSet() | n.SetOperation():
             return None
-        case n.Tumble() | n.Hop() | n.Session():
+        case n.Tumble() | n.Hop() | n.Session() | n.TemporalFilter():
             return None
         case n.Aggregate() | n.CloseAggregate():
             return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from floodmark.api import Floodmark
     from floodmark.runtime.query import Reader
 
-_WITH_TIME = (n.TemporalFilter, n.CloseAggregate, n.SortBuffer, n.LookupJoin)
+_WITH_TIME = (n.CloseAggregate, n.SortBuffer, n.LookupJoin)
 _SIDE = "__side"
 
 
@@ -42,14 +42,17 @@ class Difference:
 def compares(found: AnalysedObject) -> bool:
     """Tell whether the rows follow from the inputs at the cut alone.
 
-    What waits for a watermark, depends on now or is evaluated once does not; what is recomputed in
-    each epoch does, now included.
+    What waits for a watermark, was given the time once or is evaluated once does not; what is
+    recomputed in each epoch does, now included, and so does a temporal filter.
     """
     if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.emits_on_close:
         return False
     nodes = found.plan.nodes
     again = found.refreshes or all(
-        is_deterministic(e) for node in nodes for e in expressions_of(node)
+        is_deterministic(e)
+        for node in nodes
+        if not isinstance(node, n.TemporalFilter)
+        for e in expressions_of(node)
     )
     return again and not any(isinstance(node, _WITH_TIME) for node in nodes)
 

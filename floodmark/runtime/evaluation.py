@@ -28,6 +28,7 @@ from floodmark.runtime.operators import (
     over,
     session,
     set_operation,
+    temporal_filter,
     top_n,
     transitions,
     union_all,
@@ -67,6 +68,9 @@ class Inputs(Protocol):
     @property
     def few(self) -> bool:
         """Tell whether the epoch changes few rows of what the plan reads."""
+
+    def fall_due(self, rows: int) -> None:
+        """Count rows, at most so many, that change because of the time."""
 
     def changes(self, scan: n.Scan) -> Rows | None:
         """Return what the epoch changed in an object."""
@@ -112,6 +116,9 @@ class Stages(Protocol):
     def stored_values(self, name: str, schema: Schema) -> StoredValues:
         """Return the table in which an operator stores what it evaluates once."""
 
+    def due_changes(self, name: str, schema: Schema) -> temporal_filter.DueChanges:
+        """Return the changes that a temporal filter has still to make."""
+
     def fetched(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
         """Return what an operator fetches of a table that is kept elsewhere."""
 
@@ -140,7 +147,10 @@ class Evaluation:
         register(inputs.spark, (e for node in plan.nodes for e in expressions_of(node)))
 
     def root(self) -> Rows | None:
-        """Return the changes of the plan's root."""
+        """Return the changes of the plan's root; what is due is made in every case."""
+        for node in self.plan.nodes:
+            if isinstance(node, n.TemporalFilter):
+                self.delta(node)
         return self.delta(self.plan.root)
 
     def delta(self, node: n.Node) -> Rows | None:
@@ -179,6 +189,8 @@ class Evaluation:
                 return over.delta(node, self)
             case n.TopN():
                 return top_n.delta(node, self)
+            case n.TemporalFilter():
+                return temporal_filter.delta(node, self)
             case n.LookupJoin():
                 return lookup_join.delta(node, self)
             case _:

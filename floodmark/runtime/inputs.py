@@ -73,6 +73,7 @@ class EpochInputs:
         self._now = now
         self._before = before
         self._after = after
+        self._due_rows = 0
 
     @property
     def _merges(self) -> bool:
@@ -86,7 +87,11 @@ class EpochInputs:
             return False
         before, after = self._before.records, self._after.records
         rows = sum(r.rows_out for k, r in after.items() if r is not before.get(k))
-        return not self.fills and rows <= FEW
+        return not self.fills and rows + self._due_rows <= FEW
+
+    def fall_due(self, rows: int) -> None:
+        """Count rows, at most so many, that change because of the time."""
+        self._due_rows += rows
 
     def changed(self, object_: str) -> bool:
         """Tell whether the epoch changed an object's rows."""

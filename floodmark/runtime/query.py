@@ -23,6 +23,7 @@ from floodmark.plan.build import build_query
 from floodmark.plan.expressions import ColumnRef
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
+from floodmark.plan.rules.temporal_filters import plain_filters
 from floodmark.runtime import layout
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
@@ -91,6 +92,7 @@ class Reader:
             query, self.relations, source,
             views=self._views, functions=functions, assigned=assigned,
         )  # fmt: skip
+        node = plain_filters(node)
         for rule in RULES:
             node = rule(node)
         node = conditions_lifted(node)

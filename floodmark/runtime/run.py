@@ -211,6 +211,9 @@ class Run:
             return True
         if found.refreshes and found.plan is not None and follows_time(found.plan):
             return True
+        record = work.before.records.get(found.key)
+        if record is not None and record.due is not None and record.due <= work.now:
+            return True
         done = self.progress.done
         changed = {k for k, r in done.items() if r.touched and (r.rows_out or k in work.created)}
         if needs_of(found, self.pipeline) & changed or self.created & set(found.feeders):

@@ -24,6 +24,7 @@ from floodmark.runtime.backfill.workers import Workers
 from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.deployment import EMPTY, Deployed
+from floodmark.runtime.due import due, portion
 from floodmark.runtime.offers import Offers
 from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
@@ -47,6 +48,7 @@ class Clock(Protocol):
 
 
 Progressed = Callable[[int, ObjectRecord], None]
+Select = Collection[str] | None
 
 
 class Scheduler:
@@ -161,7 +163,7 @@ class Scheduler:
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
         if deployed.version > in_force or (select is None and can_go_on(self)):
             return True
-        return bool(self._offered(chosen, limit=1))
+        return bool(due(self, self.clock.now(), chosen) or self._offered(chosen, limit=1))
 
     def epochs(
         self,
@@ -177,6 +179,8 @@ class Scheduler:
         selection completes it.
         """
         chosen = None if select is None else self._stored(select)
+        # What falls due later is for the next run: else time would pass, and this one never end.
+        until = now or self.clock.now()
         done = 0
         with Workers(self) as workers:
             while max_epochs is None or done < max_epochs:
@@ -185,7 +189,7 @@ class Scheduler:
                 with self.lease.held("an epoch", self.wait):
                     failpoints.reach("lease_taken")
                     begun = self._begun()
-                    told = self._next(now, chosen) if begun is None else self._run(begun, chosen)
+                    told = self._run(begun, chosen) if begun else self._next(now, until, chosen)
                 if told is None and workers.wait():
                     continue
                 if told is None:
@@ -202,12 +206,17 @@ class Scheduler:
         chosen = {o.key if o.object.target is None else o.object.target for o in found}
         return frozenset(o.key for o in pipeline.stored if o.key in chosen)
 
-    def _next(self, now: datetime | None, select: Collection[str] | None) -> EpochSummary | None:
+    def _next(self, now: datetime | None, until: datetime, select: Select) -> EpochSummary | None:
         deployed = self.deployed()
-        offers = self._offered(select)
         head = self.log.head()
+        changing = due(self, until, select)
+        moment = portion(self, changing, until)
+        if moment is not None:
+            return self._run(self._open(head.sealed + 1, deployed.version, moment), select)
+        offers = self._offered(select)
         if not offers:
-            if select is not None or not backfills(self, head.sealed + 1, deployed.version, ()):
+            joins = select is None and backfills(self, head.sealed + 1, deployed.version, ())
+            if not joins and not changing:
                 return None
         elif select is not None and not offers.keys() & select:
             epoch, moment = head.sealed + 1, now or self.clock.now()

@@ -112,7 +112,8 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
             views=views,
             functions=pipeline.functions,
         )
-        return explain_plan(plan_of(node, on_close=False, statement=statement), pipeline)
+        once = plan_of(node, on_close=False, statement=statement, kept=False)
+        return explain_plan(once, pipeline)
     if isinstance(statement, s.Definition) and kind_of(statement) not in (
         Kind.INDEX,
         Kind.FUNCTION,

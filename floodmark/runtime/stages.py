@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
@@ -15,6 +17,7 @@ from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD, WITHDRAWN
 from floodmark.runtime.state.arranged import ArrangedRows
+from floodmark.runtime.state.due import DueFiles
 from floodmark.runtime.state.fetched import FetchedRows, Pin
 from floodmark.runtime.state.groups import AggregateFiles
 from floodmark.runtime.state.own import OwnGroups, OwnRows
@@ -27,11 +30,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 @dataclass
 class ObjectStages:
     """The state tables of one object in one epoch; `versions` is what they end at.
 
-    `pin` settles at which version a table elsewhere is asked.
+    `dues` are the times of the first changes that operators have still to make. `pin` settles at
+    which version a table elsewhere is asked.
 
     `owner` is the object (or the sink that feeds it) whose plan runs; `home` is the object whose
     record and application id the tables belong to.
@@ -46,6 +53,7 @@ class ObjectStages:
     versions: dict[str, int] = field(default_factory=dict)
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     withdrawn: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
+    dues: list[int] = field(default_factory=list)
 
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""
@@ -107,6 +115,19 @@ class ObjectStages:
     def stored_values(self, name: str, schema: Schema) -> ValuesFiles:
         """Return the table in which an operator stores what it evaluates once."""
         return ValuesFiles(self, layout.state_table(self.owner, name), schema)
+
+    def due_changes(self, name: str, schema: Schema) -> DueFiles:
+        """Return the changes that a temporal filter has still to make."""
+        return DueFiles(self, layout.state_table(self.owner, name), schema)
+
+    def fall_due(self, times: Sequence[int]) -> None:
+        """Remember times, in microseconds, at which an operator has something to change."""
+        self.dues.extend(times)
+
+    @property
+    def due(self) -> datetime | None:
+        """Return the first time at which an operator has something to change."""
+        return EPOCH_START + timedelta(microseconds=min(self.dues)) if self.dues else None
 
     def fetched(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
         """Return what an operator fetches of a table that is kept elsewhere."""

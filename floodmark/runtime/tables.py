@@ -130,10 +130,16 @@ class Writer:
         version = self.tables.store.version_at(table, self.app, self.epoch)
         return None if version is None else self.tables.at(table, version)
 
-    def write(self, table: str, frame: DataFrame) -> tuple[DataFile, ...]:
-        """Write a frame into the table's attempt folder: one Spark job, nothing committed."""
+    def write(self, table: str, frame: DataFrame, rows_per_file: int = 0) -> tuple[DataFile, ...]:
+        """Write a frame into the table's attempt folder: one Spark job, nothing committed.
+
+        A file has at most `rows_per_file` rows, any number where that is 0.
+        """
         folder = self.tables.store.stage(table, self.epoch, self.attempt)
-        frame.write.mode("append").parquet(folder)
+        writer = frame.write.mode("append")
+        if rows_per_file:
+            writer = writer.option("maxRecordsPerFile", rows_per_file)
+        writer.parquet(folder)
         return self.tables.store.staged(table, self.epoch, self.attempt)
 
     def write_routed(self, table: str, frame: DataFrame) -> dict[int, tuple[DataFile, ...]]:

@@ -63,8 +63,8 @@ class ObjectRecord:
     Of what a source by key took in, `ignored_rows` changed nothing: a later operation of the epoch
     took its place, the row is so already, there is none to delete. `before_differs` counts keys of
     which the first message delivered another old row than the stored one. `asked` has the versions
-    of Delta tables outside of the warehouse in which the epoch looked something up. A view that is
-    `backfilling` has no rows in the cut; its position is the epoch that created it.
+    of Delta tables elsewhere that were looked up in. A view that is `backfilling` has no rows in
+    the cut; its position is the epoch that created it. At `due` rows change without any input.
     """
 
     object: str
@@ -81,6 +81,7 @@ class ObjectRecord:
     before_differs: int = 0
     asked: Mapping[str, int] = field(default_factory=dict)
     backfilling: bool = False
+    due: datetime | None = None
 
     @property
     def watermark(self) -> Scalar:
@@ -253,8 +254,7 @@ class EpochLog:
 
     def positions(self) -> Mapping[str, Mapping[int, int]]:
         """Return, per source and partition, the end offset of what is taken in so far."""
-        last = self._last()
-        return self.opened(last).positions if last else {}
+        return self.opened(last).positions if (last := self._last()) else {}
 
     def record(
         self,

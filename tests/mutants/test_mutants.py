@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 from imported import SAYS
-from planted import PLANTED, Planted
+from planted import PLANTED as OTHERS
+from planted import Planted
+from temporal import TEMPORAL
 
 from floodmark.spark.session import Sessions
 
+PLANTED = (*OTHERS, *TEMPORAL)
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FAILED, PASSED = 1, 0

@@ -98,6 +98,7 @@ class _Gathering:
             asked=self.task.asked(),
             ignored_rows=taken_in - counts.get("applied", 0) - dead if by_connector_alone else 0,
             before_differs=counts.get("differs", 0),
+            due=self.stages.due,
         )
 
     def _rows_in(self) -> int:

@@ -33,5 +33,6 @@ def advance(task: Task) -> ObjectRecord:
         rows_out=out,
         dead_rows=stages.dead_rows,
         asked=task.asked(),
+        due=stages.due,
         watermarks={w: marks[w] for w, _ in found.relation.watermarks if w in marks},
     )

@@ -17,6 +17,7 @@ from floodmark.runtime.operators import (
     project_set,
     session,
     set_operation,
+    temporal_filter,
     top_n,
     tumble,
     union_all,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 BATCH = (
     n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.Hop, n.Session, n.UnionAll, n.Join,
     n.LookupJoin, n.Aggregate, n.CloseAggregate, n.TopN, n.OverWindow, n.SetOperation, n.ProjectSet,
+    n.TemporalFilter,
 )  # fmt: skip
 """The nodes that have a batch form."""
 
@@ -83,6 +85,8 @@ def batch(
             return project.batch(node, frames[0], now, strict=strict)
         case n.Filter():
             return filter.batch(node, frames[0], now, strict=strict)
+        case n.TemporalFilter():
+            return temporal_filter.batch(node, frames[0], now)
         case n.ProjectSet():
             return project_set.batch(node, frames[0], now, strict=strict)
         case n.Tumble():
