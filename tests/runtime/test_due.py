@@ -1,0 +1,96 @@
+"""Which objects the time alone changes, and how far it goes in one epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from program_reference import compile_sql
+
+from floodmark.analysis.state import DUE_AT
+from floodmark.runtime import due as module
+from floodmark.runtime.cut import Cut
+from floodmark.runtime.due import due, portion
+from floodmark.runtime.inputs import micros_of
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.table import DataFile
+
+PIPELINE = compile_sql("""
+CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMP);
+CREATE MATERIALIZED VIEW v AS SELECT k, ts FROM t WHERE now() < ts;
+CREATE MATERIALIZED VIEW w AS SELECT k FROM v WHERE ts < now();
+CREATE TABLE kept (k INT PRIMARY KEY);
+CREATE SINK into_kept INTO kept AS SELECT k FROM t WHERE now() < ts
+""")
+START = datetime(2024, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+def _at(minutes: int) -> datetime:
+    return START + timedelta(minutes=minutes)
+
+
+def _scheduler(
+    dues: Mapping[str, datetime | None],
+    suspended: tuple[str, ...] = (),
+    files: Mapping[str, list[DataFile]] | None = None,
+    backfilling: tuple[str, ...] = (),
+) -> Any:
+    """Return what asks a scheduler for no more than records and state tables."""
+    found = files or {}
+    records = {
+        key: ObjectRecord(key, dict.fromkeys(found, 1), due=at, backfilling=key in backfilling)
+        for key, at in dues.items()
+    }
+    return SimpleNamespace(
+        cut=lambda: Cut(1, records),
+        deployed=lambda: SimpleNamespace(pipeline=PIPELINE),
+        log=SimpleNamespace(suspended=lambda: dict.fromkeys(suspended)),
+        store=SimpleNamespace(open=lambda table, version: SimpleNamespace(files=found[table])),
+    )
+
+
+def _file(first: int, rows: int) -> DataFile:
+    return DataFile("f", 1, rows, {DUE_AT: micros_of(_at(first))})
+
+
+def test_an_object_is_due_at_its_time_and_not_before() -> None:
+    scheduler = _scheduler({"t": None, "v": _at(5), "w": _at(6)})
+    assert due(scheduler, _at(5) - MICROSECOND, None) == set()
+    assert due(scheduler, _at(5), None) == {"v"}
+    assert due(scheduler, _at(9), None) == {"v", "w"}
+
+
+def test_of_a_selection_only_what_it_needs_is_due() -> None:
+    scheduler = _scheduler({"v": _at(5), "w": _at(5), "kept": _at(5)})
+    assert due(scheduler, _at(5), {"v"}) == {"v"}
+    assert due(scheduler, _at(5), {"w"}) == {"v", "w"}
+    assert due(scheduler, _at(5), {"t"}) == set()
+
+
+def test_what_cannot_advance_opens_no_epoch() -> None:
+    dues = {"v": _at(5), "w": _at(5), "kept": _at(5)}
+    assert due(_scheduler(dues, suspended=("v",)), _at(9), None) == {"kept"}
+    assert due(_scheduler(dues, backfilling=("v",)), _at(9), None) == {"kept"}
+
+
+def test_time_goes_in_portions_of_whole_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_DUE_ROWS", 10)
+    table, other = "_state/public/v/r1_due", "_state/public/into_kept__sink/r1_due"
+    files = {table: [_file(1, 4), _file(8, 4), _file(3, 4)], other: [_file(2, 4)]}
+    scheduler = _scheduler({"v": _at(1), "kept": _at(2)}, files=files)
+    assert portion(scheduler, {"v", "kept"}, _at(9)) == _at(3) - MICROSECOND
+    assert portion(scheduler, {"v"}, _at(9)) == _at(8) - MICROSECOND
+    assert portion(scheduler, {"v"}, _at(7)) is None
+    assert portion(scheduler, {"kept"}, _at(9)) is None
+
+
+def test_a_large_file_alone_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_DUE_ROWS", 10)
+    files = {"_state/public/v/r1_due": [_file(1, 50), _file(4, 50)]}
+    scheduler = _scheduler({"v": _at(1)}, files=files)
+    assert portion(scheduler, {"v"}, _at(3)) is None
+    assert portion(scheduler, {"v"}, _at(9)) == _at(4) - MICROSECOND
