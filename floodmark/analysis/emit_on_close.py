@@ -27,7 +27,8 @@ def emit_on_close(plan: AnalysedPlan, statement: s.Statement) -> n.Node:
             "E0310",
             CANNOT,
             span=span,
-            hint="define a watermark column in the source, and keep it in the result",
+            hint=_timed_hint(plan)
+            or "define a watermark column in the source, and keep it in the result",
         )
     raise NotSupported(
         "E0311",
@@ -65,7 +66,7 @@ def window_of(node: n.Aggregate, plan: AnalysedPlan) -> str:
             "E0312",
             "Emit-On-Window-Close mode requires a watermark column in GROUP BY.",
             span=node.span,
-            hint=_group_hint(sorted(carried)),
+            hint=_timed_hint(plan) or _group_hint(sorted(carried)),
         )
     if len({carried[c] for c in columns}) > 1:
         raise NotSupported(
@@ -76,6 +77,13 @@ def window_of(node: n.Aggregate, plan: AnalysedPlan) -> str:
             hint="group by one of " + ", ".join(columns),
         )
     return columns[0]
+
+
+def _timed_hint(plan: AnalysedPlan) -> str | None:
+    """Return what to do where a temporal filter lets no watermark pass."""
+    if not any(isinstance(node, n.TemporalFilter) for node in plan.nodes):
+        return None
+    return "a condition on now() passes no watermark on: ask it in a view that reads this one"
 
 
 def _group_hint(columns: list[str]) -> str:

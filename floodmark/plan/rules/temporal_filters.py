@@ -1,9 +1,10 @@
 """Makes temporal filters of conditions that compare rows with `now()`.
 
 In a view they say when a row comes and when it goes: an epoch then looks at the rows whose time has
-come, not at all of them. Conditions without `now()` stay a filter below, and are asked first. A
-condition of an inner join is lifted above it, one of the side that an outer join pads is put below
-on that side. What has no period stays as it is, and is refused where a view needs it.
+come, not at all of them. Conditions without `now()` are a filter below, and are asked first, those
+of a query around it, too, where they cannot fail. A condition of an inner join is lifted above it,
+one of the side that an outer join pads is put below on that side. What has no period stays as it
+is, and is refused where a view needs it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from floodmark.plan import nodes as n
-from floodmark.plan.conjunctions import all_of, conjunction, conjuncts
+from floodmark.plan.conjunctions import all_of, conjunction, conjuncts, is_movable
 from floodmark.plan.determinism import reads_now
 from floodmark.plan.expressions import Expr, columns_of
 from floodmark.plan.temporal import NoPeriodError, period_of
@@ -24,6 +25,8 @@ def temporal_filters(node: n.Node) -> n.Node:
     match node:
         case n.Filter() if reads_now(node.predicate):
             return _filter(node)
+        case n.Filter(input=n.TemporalFilter() as timed) if is_movable(node.predicate):
+            return replace(timed, input=replace(node, input=timed.input))
         case n.Join() if node.residual is not None and reads_now(node.residual):
             return _join(node, node.residual)
         case _:
