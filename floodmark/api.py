@@ -390,9 +390,9 @@ class Floodmark:
         found = self.find(name)
         return sizes_of(found, self.store, self.status().get(found.object.target or found.key))
 
-    def has_new(self, select: Collection[str] | None = None) -> bool:
+    def has_new(self, select: Collection[str] | None = None, now: datetime | None = None) -> bool:
         """Tell whether a run, of a selection or of all, would do anything; needs no Spark."""
-        return self.scheduler.has_new(self._keys(select))
+        return self.scheduler.has_new(self._keys(select), now)
 
     def _keys(self, select: Collection[str] | None) -> list[str] | None:
         return None if select is None else [self.find(name).key for name in select]

@@ -131,7 +131,7 @@ def advance(
     select: Sequence[str] | None = None,
 ) -> int:
     """Run epochs until nothing is new, print them, and return how many there were."""
-    if not connection.has_new(select):
+    if not connection.has_new(select, now):
         return 0
     started = time.monotonic()
     done = rows = 0

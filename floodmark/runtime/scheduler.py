@@ -149,11 +149,12 @@ class Scheduler:
             return self._open(head.sealed + 1, latest.version, self.clock.now())
         return None
 
-    def has_new(self, select: Collection[str] | None = None) -> bool:
+    def has_new(self, select: Select = None, now: datetime | None = None) -> bool:
         """Tell whether there is an open epoch or new input; needs no Spark and no lease.
 
-        A backfill that can go on is input. With `select`, keys of objects, it is not, and a source
-        that they do not need may be out of reach.
+        What is due at `now`, the clock's time by default, is input, and so is a backfill that can
+        go on. With `select`, keys of objects, backfills are not, nor is what they do not need, and
+        a source that they do not need may be out of reach.
         """
         head = self.log.head()
         if head.open is not None:
@@ -163,7 +164,8 @@ class Scheduler:
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
         if deployed.version > in_force or (select is None and can_go_on(self)):
             return True
-        return bool(due(self, self.clock.now(), chosen) or self._offered(chosen, limit=1))
+        until = now or self.clock.now()
+        return bool(due(self, until, chosen) or self._offered(chosen, limit=1))
 
     def epochs(
         self,

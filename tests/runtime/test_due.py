@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from program_reference import compile_sql
 
+import floodmark
 from floodmark.analysis.state import DUE_AT
 from floodmark.runtime import due as module
 from floodmark.runtime.cut import Cut
+from floodmark.runtime.deployment import statements_of
 from floodmark.runtime.due import due, portion
 from floodmark.runtime.inputs import micros_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
+from floodmark.testing import FixedClock
 
 PIPELINE = compile_sql("""
 CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMP);
@@ -55,6 +59,17 @@ def _scheduler(
 
 def _file(first: int, rows: int) -> DataFile:
     return DataFile("f", 1, rows, {DUE_AT: micros_of(_at(first))})
+
+
+def test_a_run_at_a_time_is_asked_about_that_time(tmp_path: Path) -> None:
+    with floodmark.connect(tmp_path / "warehouse", clock=FixedClock(START)) as fm:
+        scheduler = fm.scheduler
+        scheduler.catalogs.append(1, statements_of(PIPELINE.catalog), START)
+        scheduler.log.open(1, START, 1, START)
+        scheduler.log.seal(1, [ObjectRecord("v", {}, due=_at(5))], START)
+        assert not fm.has_new()
+        assert [fm.has_new(now=_at(m)) for m in (4, 5)] == [False, True]
+        assert [fm.has_new(["t"], _at(5)), fm.has_new(["w"], _at(5))] == [False, True]
 
 
 def test_an_object_is_due_at_its_time_and_not_before() -> None:
