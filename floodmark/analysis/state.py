@@ -103,8 +103,10 @@ def derive(
             return ()
 
 
-DUE_AT = "__due_at"
-"""BIGINT, microseconds since 1970: the time from which on a row is, or is not, there."""
+DUE_AT = "floodmark__due_at"
+"""BIGINT, microseconds since 1970: the time from which on a row is, or is not, there.
+
+No hidden column has this name: `__due_at` may be a key of that name that a projection drops."""
 
 
 def due_name(identifier: str) -> str:

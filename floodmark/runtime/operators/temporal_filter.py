@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from floodmark.runtime.evaluation import Evaluation
 
-_FROM, _BEFORE, _NOW = "__from", "__before", "__now"
+_FROM, _BEFORE, _NOW = "floodmark__from", "floodmark__before", "floodmark__now"
+_CHANGE = "floodmark__change"
 _EVER = 2**63 - 1
 _LAST = (datetime.max - datetime(1970, 1, 1)) // timedelta(microseconds=1)
 """Microseconds since 1970 of a time that no epoch has."""
@@ -117,10 +118,10 @@ def _later(node: n.TemporalFilter, bounded: DataFrame, *, fails: bool) -> DataFr
     """Return what the changes change after now, with its time."""
     names = [quoted(c) for c in node.names]
     times = (
-        f"inline(array(struct({_FROM} AS {DUE_AT}, {WEIGHT} AS __w), "
-        f"struct({_BEFORE} AS {DUE_AT}, -{WEIGHT} AS __w)))"
+        f"inline(array(struct({_FROM} AS {DUE_AT}, {WEIGHT} AS {_CHANGE}), "
+        f"struct({_BEFORE} AS {DUE_AT}, -{WEIGHT} AS {_CHANGE})))"
     )
     sound = f"{ERROR} IS NULL AND " if fails else ""
     rows = bounded.where(f"{sound}{_FROM} < {_BEFORE}").selectExpr(*names, _NOW, times)
     later = rows.where(f"{_NOW} < {DUE_AT} AND {DUE_AT} < {_LAST}L")
-    return later.selectExpr(DUE_AT, *names, f"CAST(__w AS INT) AS {WEIGHT}")
+    return later.selectExpr(DUE_AT, *names, f"CAST({_CHANGE} AS INT) AS {WEIGHT}")
