@@ -21,6 +21,7 @@ from deltalake import DeltaTable
 from floodmark.api import Floodmark, connect
 from floodmark.runtime.failpoints import VARIABLE
 from floodmark.spark.session import Sessions
+from floodmark.testing import FixedClock
 
 NOW = datetime(2013, 2, 1, tzinfo=UTC)
 START = datetime(2013, 1, 1)
@@ -85,17 +86,6 @@ def readings(first: int, count: int) -> list[Reading]:
     ]
 
 
-class FixedClock:
-    """A clock that shows what it is told."""
-
-    def __init__(self, now: datetime = NOW) -> None:
-        self.time = now
-
-    def now(self) -> datetime:
-        """Return the time."""
-        return self.time
-
-
 @dataclass(frozen=True)
 class Site:
     """Where a test's things lie: `landing`, `pipelines` and any number of warehouses."""
@@ -122,7 +112,7 @@ class Site:
         return connect(
             self.root / name,
             self.pipelines,
-            clock=FixedClock(),
+            clock=FixedClock(NOW),
             sessions=lambda: self.sessions,
             **options,
         )

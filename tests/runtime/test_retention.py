@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from warehouses import GROUPED, NAMES, READINGS, FixedClock, Site, put, readings, visible
+from warehouses import GROUPED, NAMES, NOW, READINGS, Site, put, readings, visible
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import DataError, UserError
 from floodmark.runtime import maintenance
+from floodmark.testing import FixedClock
 
 pytestmark = pytest.mark.spark
 WEEK = timedelta(days=8)
@@ -52,7 +53,7 @@ def test_what_is_old_expires_and_what_is_kept_reads_the_same(site: Site) -> None
         assert _epochs_in(root, "_late/public/s") == set(early)
         assert not maintenance.is_due(fm)
         written = _files(root)
-        clock.time += WEEK
+        clock.set(clock.now() + WEEK)
         assert maintenance.is_due(fm)
         young = [_epoch(site, fm, 2), _epoch(site, fm, 3)]
         expected = {e: _rows(fm, "SELECT * FROM st", e) for e in young}
@@ -70,7 +71,7 @@ def test_what_is_old_expires_and_what_is_kept_reads_the_same(site: Site) -> None
             fm.changes("st", early[0])
         with pytest.raises(DataError, match=rf"E0412(.|\n)*{young[0]} to {young[1]} are kept"):
             fm.sql("SELECT * FROM st", at_epoch=early[1])
-        clock.time += WEEK
+        clock.set(clock.now() + WEEK)
         last = _epoch(site, fm, 4)
         maintenance.maintain(fm)
         assert fm.scheduler.kept.read().oldest == last
@@ -92,7 +93,7 @@ def test_what_a_suspended_view_has_not_seen_stays(site: Site) -> None:
         fm.execute("INSERT INTO d VALUES ('b', 'Beta')")
         fm.execute("UPDATE d SET name = 'Gamma' WHERE k = 'a'")
         assert "n" in fm.scheduler.log.suspended()
-        clock.time += WEEK
+        clock.set(clock.now() + WEEK)
         _epoch(site, fm, 0)
         assert maintenance.maintain(fm).oldest_epoch == seen
         DeltaTable(str(table)).restore(before)
@@ -123,7 +124,7 @@ def test_dead_letters_that_were_taken_back_and_states_of_old_definitions_go(site
         maintenance.maintain(fm)
         assert [p.name for p in states.iterdir()] == ["r1_values0"]
         assert DeltaTable(str(letters)).to_pyarrow_table().num_rows == 3
-        clock.time += WEEK
+        clock.set(clock.now() + WEEK)
         fm.execute("INSERT INTO t VALUES (4, 1)")
         maintenance.maintain(fm)
         assert not [*states.iterdir()]
@@ -138,22 +139,22 @@ def test_an_object_created_anew_keeps_its_young_versions(site: Site) -> None:
     clock = FixedClock(datetime.now(UTC))
     with _connect(site, clock) as fm:
         old = [_epoch(site, fm, number) for number in (0, 1)]
-        clock.time += timedelta(days=1)
+        clock.set(clock.now() + timedelta(days=1))
         site.define(READINGS, GROUPED.replace("max(v)", "min(v)"))
         fm.apply(site.pipelines)
         begun = fm.scheduler.log.head().sealed
         _epoch(site, fm, 2)
-        clock.time += timedelta(days=6, hours=1)
+        clock.set(clock.now() + timedelta(days=6, hours=1))
         expected = {e: _rows(fm, "SELECT * FROM st", e) for e in (begun, begun + 1)}
         assert maintenance.maintain(fm).oldest_epoch == begun > old[-1]
-        clock.time -= timedelta(days=3)
+        clock.set(clock.now() - timedelta(days=3))
         assert maintenance.maintain(fm).oldest_epoch == begun
         assert {e: _rows(fm, "SELECT * FROM st", e) for e in expected} == expected
 
 
 def test_the_pipeline_files_say_how_long(site: Site) -> None:
     site.define("SET retention = '36 hours';", READINGS)
-    with _connect(site, FixedClock()) as fm:
+    with _connect(site, FixedClock(NOW)) as fm:
         assert fm.retention == timedelta(hours=36)
         with pytest.raises(UserError, match="E0369"):
             fm.execute("SET retention = 'long'")
