@@ -269,12 +269,9 @@ def _view(
     on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close
     if on_close and refreshes(declared):
         refuse_on_close(statement)
-    kept = not refreshes(declared)
-    plan = plan_of(unordered(node), on_close=on_close, statement=statement, kept=kept)
-    if runs and kept:
-        check_periods(plan, statement)
-    notes: tuple[str, ...] = ()
     again = refreshes(declared)
+    asked = plan = plan_of(unordered(node), on_close=on_close, statement=statement, kept=not again)
+    notes: tuple[str, ...] = ()
     if again:
         plan = recomputed(plan)
     elif isinstance(statement, s.CreateMaterializedView):
@@ -282,7 +279,7 @@ def _view(
         resolved = resolve(plan, root, mode_of(declared), statement)
         plan, notes = resolved.plan, resolved.notes
     refused = _refusal(
-        lambda: check_repeatable(plan) if again else None,
+        lambda: check_repeatable(plan) if again else check_periods(asked, statement),
         lambda: check_supported(plan, refreshes=again),
     )
     _check_names(declared, plan)
@@ -305,8 +302,6 @@ def _sink(
     target = done[declared.target]
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
-    if runs:
-        check_periods(source, statement)
     fitted = fit_to_target(source, statement, target.relation, target.declared)
     written = _written_key(fitted, target.relation)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
@@ -315,6 +310,7 @@ def _sink(
     plan, notes = resolved.plan, resolved.notes
     shared = len(target.feeders) > 1 or (target.declared and target.declared.connector)
     refused = _refusal(
+        lambda: check_periods(source, statement),
         lambda: check_supported(plan),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
