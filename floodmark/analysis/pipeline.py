@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.emit_on_close import emit_on_close
 from floodmark.analysis.keep_keys import keep_keys
-from floodmark.analysis.ndu import Root, mode_of, resolve
+from floodmark.analysis.ndu import Resolved, Root, mode_of, resolve
 from floodmark.analysis.periods import check_periods
 from floodmark.analysis.refresh import (
     check_repeatable,
@@ -25,7 +26,7 @@ from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
-from floodmark.errors import BindError, NotSupported
+from floodmark.errors import BindError, FloodmarkError, NotSupported
 from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import ColumnInfo, Declared, check_available, declare_columns
 from floodmark.plan.lookups import LOOKUP, check_external
@@ -254,6 +255,18 @@ def plain_views(objects: Iterable[AnalysedObject]) -> dict[str, Node]:
     return {o.key: o.plan.root for o in objects if o.kind is Kind.VIEW and o.plan is not None}
 
 
+def _resolved(
+    plan: AnalysedPlan, root: Root, declared: CatalogObject, timed: NotSupported | None
+) -> Resolved:
+    """Return the plan without non-deterministic updates; `timed` says more than its own refusal."""
+    try:
+        return resolve(plan, root, mode_of(declared), declared.statement)
+    except FloodmarkError:
+        if timed is not None:
+            raise timed from None
+        raise
+
+
 def _view(
     declared: CatalogObject,
     relations: Mapping[str, Relation],
@@ -270,16 +283,17 @@ def _view(
     if on_close and refreshes(declared):
         refuse_on_close(statement)
     again = refreshes(declared)
-    asked = plan = plan_of(unordered(node), on_close=on_close, statement=statement, kept=not again)
+    plan = plan_of(unordered(node), on_close=on_close, statement=statement, kept=not again)
+    timed = None if again else _refusal(partial(check_periods, plan, statement))
     notes: tuple[str, ...] = ()
     if again:
         plan = recomputed(plan)
     elif isinstance(statement, s.CreateMaterializedView):
         root = Root(plan[plan.root].stream_key, stores=True)
-        resolved = resolve(plan, root, mode_of(declared), statement)
+        resolved = _resolved(plan, root, declared, timed)
         plan, notes = resolved.plan, resolved.notes
-    refused = _refusal(
-        lambda: check_repeatable(plan) if again else check_periods(asked, statement),
+    refused = timed or _refusal(
+        lambda: check_repeatable(plan) if again else None,
         lambda: check_supported(plan, refreshes=again),
     )
     _check_names(declared, plan)
@@ -306,11 +320,11 @@ def _sink(
     written = _written_key(fitted, target.relation)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
     root = Root(written, stores=False, target=True, tells=tells)
-    resolved = resolve(fitted, root, mode_of(declared), statement)
+    timed = _refusal(partial(check_periods, source, statement))
+    resolved = _resolved(fitted, root, declared, timed)
     plan, notes = resolved.plan, resolved.notes
     shared = len(target.feeders) > 1 or (target.declared and target.declared.connector)
-    refused = _refusal(
-        lambda: check_periods(source, statement),
+    refused = timed or _refusal(
         lambda: check_supported(plan),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
