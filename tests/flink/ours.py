@@ -33,8 +33,8 @@ DIFFERENT = {
     "lookup and a filter on what was found": _STORED,
     "three joined, volatile in the middle": "Flink keeps the key `a.id` through a join by `b.id`, "
     "which equals it by the join below; here equal columns stand for each other in one join only",
-    "filter by the time, other key": "for Flink the condition gives what it gave when the row came; "
-    "here its rows come and go with the time, and what is taken back is what is there",
+    "filter by the time, other key": "Flink would give what the condition says now of a row that "
+    "came before; here rows come and go with the time, and what is taken back is what is there",
 }
 """Where the two differ, and why."""
 
