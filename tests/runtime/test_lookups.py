@@ -252,7 +252,7 @@ def test_what_is_looked_up_first_and_rows_that_are_gone_look_nothing_up(
         fm.execute("INSERT INTO s1 VALUES (1, 'a')")
         fm.execute("INSERT INTO s2 VALUES (1, 'b')")
         fm.execute("INSERT INTO e VALUES (1, 1)")
-        with pytest.raises(UserError, match="looked rows of e up"):
+        with pytest.raises(UserError, match="looked rows of e, s1 up"):
             fm.execute("INSERT INTO s2 VALUES (1, 'z')")
         fm.execute("DELETE FROM e")
         assert "_layers/public/e" in [t.table for t in fm.sizes("e")]
