@@ -19,7 +19,7 @@ from floodmark.plan.coerce import coerce, with_digits
 from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
 from floodmark.plan.first_rows import ordered
 from floodmark.plan.grouping import select_rows
-from floodmark.plan.outputs import Side
+from floodmark.plan.outputs import ColumnTypes
 from floodmark.plan.relations import build_from
 from floodmark.plan.scope import OuterScope, QueryScope
 from floodmark.sql.nodes import ChangelogOf
@@ -31,7 +31,7 @@ class Builder:
     """Builds the plan of one statement; `ctes` are the WITH names in reach.
 
     `outer` are the columns around a subquery, `subquery` binds one that stands in an expression,
-    `side` is of the set operation that the query is a side of, `numbers` name what subqueries give.
+    `given` says what the query's columns get their types from, `numbers` name what subqueries give.
     """
 
     relations: Mapping[str, Relation]
@@ -42,7 +42,7 @@ class Builder:
     positions: Positions = field(default_factory=Positions)
     outer: OuterScope | None = None
     subquery: Callable[[exp.Expression], Expr] | None = None
-    side: Side | None = None
+    given: ColumnTypes | None = None
     numbers: Iterator[int] = field(default_factory=count)
 
     @property
@@ -84,14 +84,14 @@ class Builder:
         inner = replace(self.with_ctes(query), subquery=None)
         match query:
             case exp.Subquery():
-                return inner._ordered(inner.query(query.this), query)
+                return ordered(inner, inner.query(query.this), query)
             case exp.Select():
-                inner.side = None
-                return select_rows(inner, query, build_from(inner, query), self.side)
+                inner.given = None
+                return select_rows(inner, query, build_from(inner, query), self.given)
             case exp.SetOperation():
-                return inner._ordered(inner._set_operation(query), query)
+                return ordered(inner, inner._set_operation(query), query)
             case exp.Values():
-                return inner.values(query)
+                return inner._values(query)
             case ChangelogOf():
                 raise self.refuse(
                     "E0336",
@@ -120,10 +120,6 @@ class Builder:
             ctes[cte.alias] = cte
         return replace(self, ctes=ctes)
 
-    def _ordered(self, node: n.Node, query: exp.Expression) -> n.Node:
-        """Apply ORDER BY, LIMIT and OFFSET that stand around a query."""
-        return ordered(self, node, query)
-
     def _set_operation(self, query: exp.SetOperation) -> n.Node:
         left, right = self._sides(query)
         everything = not query.args.get("distinct", True)
@@ -142,8 +138,8 @@ class Builder:
         A side whose bare texts and NULLs take their types from the other one is built once more.
         """
         queries = (query.this, query.expression)
-        sides = [Side(), Side()]
-        nodes = [replace(self, side=s).query(q) for s, q in zip(sides, queries, strict=True)]
+        sides = [ColumnTypes(), ColumnTypes()]
+        nodes = [replace(self, given=s).query(q) for s, q in zip(sides, queries, strict=True)]
         fields = [[f for f in node.schema if not is_hidden(f.name)] for node in nodes]
         if len(fields[0]) != len(fields[1]):
             raise BindError(
@@ -171,13 +167,14 @@ class Builder:
         names = [f.name for f in fields[0]]
         for i, side in enumerate(sides):
             if any(types[column] != VARCHAR for column in side.untyped):
-                nodes[i] = replace(self, side=Side(tuple(types))).query(queries[i])
+                nodes[i] = replace(self, given=ColumnTypes(tuple(types))).query(queries[i])
                 fields[i] = [f for f in nodes[i].schema if not is_hidden(f.name)]
         left, right = (_cast_all(*s, names, types) for s in zip(nodes, fields, strict=True))
         return left, right
 
-    def values(self, query: exp.Values, assigned: tuple[SqlType, ...] = ()) -> n.Node:
-        """Return rows of values; `assigned` are the types of the columns that each is cast to."""
+    def _values(self, query: exp.Values) -> n.Node:
+        """Return rows of values, each cast for itself where the types of the columns are known."""
+        given = self.given or ColumnTypes()
         rows = [
             tuple(bind_scalar(e, QueryScope(), self.context) for e in _row(item))
             for item in query.expressions
@@ -189,8 +186,8 @@ class Builder:
                 span=self.span(query),
                 hint="write the same number of values in each row",
             )
-        if len(rows[0]) <= len(assigned):
-            return self._typed(query, rows, assigned[: len(rows[0])])
+        if len(rows[0]) <= len(given.types):
+            return self._typed(query, rows, given.types[: len(rows[0])])
         types = []
         rows = list(zip(*(with_digits(c) for c in zip(*rows, strict=True)), strict=True))
         for i, column in enumerate(zip(*rows, strict=True)):
@@ -202,7 +199,9 @@ class Builder:
                     span=self.span(query),
                     hint="cast the values",
                 )
-            types.append(VARCHAR if found.kind is Kind.UNKNOWN else found)
+            if all(isinstance(e, Literal) and e.type.kind is Kind.UNKNOWN for e in column):
+                given.untyped[i] = column[0]
+            types.append(found)
         return self._typed(query, rows, types)
 
     def _typed(
@@ -224,18 +223,18 @@ def build_query(
     *,
     views: Mapping[str, n.Node] | None = None,
     functions: Mapping[str, UserFunction] | None = None,
-    assigned: tuple[SqlType, ...] = (),
+    given: tuple[SqlType, ...] = (),
 ) -> n.Node:
     """Return the logical plan of a query over the relations of a catalog.
 
     `views` are the plans of plain views, put in the place of their names, `functions` those that
-    users made, `assigned` the types of the columns that take rows of VALUES, each for itself. The
-    visible columns come first, in order; hidden ones (`__…`) may follow. Raises `BindError` and
-    `NotSupported` with the place in the text.
+    users made, `given` the types of the columns that take the rows: of bare texts and NULLs, and of
+    each of VALUES for itself. The visible columns come first, in order; hidden ones (`__…`) may
+    follow. Raises `BindError` and `NotSupported` with the place in the text.
     """
-    builder = Builder(relations, source, views=views or {}, functions=functions or {})
-    if isinstance(query, exp.Values):
-        return builder.values(query, assigned)
+    builder = Builder(
+        relations, source, views=views or {}, functions=functions or {}, given=ColumnTypes(given)
+    )
     return builder.query(query)
 
 

@@ -27,7 +27,7 @@ from floodmark.plan.expressions import (
     walk,
 )
 from floodmark.plan.first_rows import distinct_on, limited
-from floodmark.plan.outputs import Item, Side, checked_name, position_of, said
+from floodmark.plan.outputs import ColumnTypes, Item, checked_name, position_of, said
 from floodmark.plan.scope import Bound, QueryScope, fresh_name
 from floodmark.plan.set_calls import SET_COLUMN, SetCollector, in_step
 from floodmark.plan.subqueries import Subqueries
@@ -42,7 +42,7 @@ _GROUPING_SETS = {exp.GroupingSets: "GROUPING SETS", exp.Rollup: "ROLLUP", exp.C
 
 
 def select_rows(
-    builder: Builder, query: exp.Select, bound: Bound | None, side: Side | None = None
+    builder: Builder, query: exp.Select, bound: Bound | None, given: ColumnTypes | None = None
 ) -> n.Node:
     """Return the plan of a SELECT over its FROM."""
     bound = bound or Bound(ONE_ROW, QueryScope())
@@ -50,7 +50,7 @@ def select_rows(
     where = query.args.get("where")
     if where is not None:
         bound, _ = filtered(builder, bound, where)
-    return Selection(builder, query, bound, side or Side()).plan()
+    return Selection(builder, query, bound, given or ColumnTypes()).plan()
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Selection:
     builder: Builder
     query: exp.Select
     bound: Bound
-    side: Side
+    given: ColumnTypes
 
     def __post_init__(self) -> None:
         self.subqueries = Subqueries(self.builder, self.bound.scope)
@@ -109,7 +109,7 @@ class Selection:
         for e in self.query.expressions:
             for name, expr in self._expand(e, collector, sets, windows):
                 if expr.type.kind is Kind.UNKNOWN and isinstance(expr, Literal):
-                    expr = self.side.typed(len(out), expr)
+                    expr = self.given.typed(len(out), expr)
                 out.append(Item(fresh_name(name, taken), expr))
         return out
 

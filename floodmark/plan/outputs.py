@@ -23,20 +23,20 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A side of a set operation, whose columns the other side may give their types.
+class ColumnTypes:
+    """What the columns of a query get their types from, where they are bare texts and NULLs.
 
-    `types` are the types of the columns, none as long as they are not known; `untyped` gathers,
-    by position, the texts and NULLs that have none of their own.
+    That is the other side of a set operation, or the table that takes the rows. `types` are empty
+    as long as they are not known; `untyped` gathers, by position, the texts and NULLs.
     """
 
     types: tuple[SqlType, ...] = ()
     untyped: dict[int, Literal] = field(default_factory=dict)
 
     def typed(self, position: int, value: Literal) -> Expr:
-        """Return a bare text or NULL in its type: VARCHAR unless the other side says otherwise."""
+        """Return a bare text or NULL in its type: VARCHAR where nothing else is known."""
         self.untyped[position] = value
-        return coerce(value, self.types[position] if self.types else VARCHAR)
+        return coerce(value, self.types[position] if position < len(self.types) else VARCHAR)
 
 
 def position_of(e: exp.Expression) -> int | None:

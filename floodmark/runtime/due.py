@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from floodmark.catalog.functions.intervals import datetime_of, micros_of
 from floodmark.plan import nodes as n
 from floodmark.runtime import layout
 from floodmark.runtime.catch_up import blocked
-from floodmark.runtime.inputs import micros_of
 from floodmark.runtime.run import upstream_of
-from floodmark.runtime.stages import EPOCH_START
 from floodmark.runtime.state.due import first_of
 from floodmark.storage.table import DataFile
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 MAX_DUE_ROWS = 1_000_000
 """So many rows, or a file of them, come and go in one epoch: after a long stop there are several
 epochs, and each takes the time that it could have had."""
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def due(scheduler: Scheduler, until: datetime, select: Collection[str] | None) -> set[str]:
@@ -47,7 +45,7 @@ def portion(scheduler: Scheduler, objects: Collection[str], until: datetime) -> 
     for file in files:
         rows += file.rows
         if rows > MAX_DUE_ROWS and first_of(file) > first_of(files[0]):
-            return EPOCH_START + timedelta(microseconds=first_of(file)) - _MICROSECOND
+            return datetime_of(first_of(file) - 1, zoned=True)
     return None
 
 

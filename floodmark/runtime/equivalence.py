@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import Field
 from floodmark.catalog.types import Kind as TypeKind
 from floodmark.plan import nodes as n
 from floodmark.plan.determinism import is_deterministic
-from floodmark.runtime.inputs import micros_of
 from floodmark.runtime.operators import dispatch
 from floodmark.spark.types import quoted
 from floodmark.spark.user_functions import register

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.types import Schema
 from floodmark.changelog import KIND, WEIGHT
 from floodmark.connectors.lookup import Lookup
@@ -28,8 +29,6 @@ from floodmark.storage.table import DataFile, Handle
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _WEIGHT_OF_KIND = f"CASE WHEN {KIND} IN ('+I', '+U') THEN 1 ELSE -1 END AS {WEIGHT}"
 
 
@@ -191,13 +190,3 @@ class EpochInputs:
     def _handle(self, cut: Cut, object_: str, table: str) -> Handle | None:
         version = self._version(cut, object_, table)
         return None if version is None else self.tables.at(table, version)
-
-
-def micros_of(moment: datetime) -> int:
-    """Return microseconds since 1970 UTC of an aware datetime.
-
-    >>> from datetime import UTC
-    >>> micros_of(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
-    1000000
-    """
-    return (moment - _EPOCH_START) // _MICROSECOND

@@ -14,6 +14,7 @@ from floodmark.analysis.keep_keys import keep_keys
 from floodmark.analysis.ndu.repair import conditions_lifted
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
 from floodmark.analysis.supported import PAIRED, unlisted, unpaired
+from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema, SqlType
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
@@ -27,7 +28,6 @@ from floodmark.plan.rules.temporal_filters import plain_filters
 from floodmark.runtime import layout
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.inputs import micros_of
 from floodmark.runtime.operators import dispatch, lookup_join
 from floodmark.runtime.operators.accumulators import aggregate_of
 from floodmark.runtime.state.fetched import as_columns, keys_of, lookup_of
@@ -81,16 +81,16 @@ class Reader:
         return without_hidden(self.plan_with_hidden(query, source))
 
     def plan_with_hidden(
-        self, query: exp.Expression, source: Span | None, assigned: tuple[SqlType, ...] = ()
+        self, query: exp.Expression, source: Span | None, given: tuple[SqlType, ...] = ()
     ) -> n.Node:
         """Return the logical plan of a query; hidden columns may follow the visible ones.
 
-        `assigned` are the types of the columns that take its rows.
+        `given` are the types of the columns that take its rows.
         """
         functions = self.pipeline.functions
         node = build_query(
             query, self.relations, source,
-            views=self._views, functions=functions, assigned=assigned,
+            views=self._views, functions=functions, given=given,
         )  # fmt: skip
         node = plain_filters(node)
         for rule in RULES:

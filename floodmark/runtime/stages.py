@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.functions.intervals import datetime_of
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.connectors.lookup import Lookup
@@ -28,9 +29,6 @@ from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -127,7 +125,7 @@ class ObjectStages:
     @property
     def due(self) -> datetime | None:
         """Return the first time at which an operator has something to change."""
-        return EPOCH_START + timedelta(microseconds=min(self.dues)) if self.dues else None
+        return datetime_of(min(self.dues), zoned=True) if self.dues else None
 
     def fetched(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
         """Return what an operator fetches of a table that is kept elsewhere."""

@@ -68,6 +68,8 @@ def test_one_text_is_one_value(query: str) -> None:
         ("SELECT k FROM t INTERSECT SELECT '7'", "integer"),
         ("SELECT 0.1 UNION SELECT '12.55'", "numeric(4,2)"),
         ("SELECT NULL UNION SELECT NULL", "character varying"),
+        ("SELECT d FROM t UNION VALUES ('2024-01-01'), (NULL)", "date"),
+        ("VALUES (NULL, 'x') UNION ALL SELECT v, s FROM t", "integer character varying"),
         ("SELECT * FROM (VALUES ('0.55'), (0.1)) q (x)", "numeric(2,2)"),
         ("SELECT CASE WHEN v > 1 THEN '12.555' ELSE 0.1 END FROM t", "numeric(5,3)"),
         ("SELECT ARRAY[]::int[]", "integer[]"),

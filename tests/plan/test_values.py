@@ -22,7 +22,7 @@ NOW = datetime(2024, 1, 1, tzinfo=UTC)
 def rows_of(text: str, *types: SqlType) -> list[tuple[Any, ...]]:
     statement = parse_statement(text)
     assert isinstance(statement, Select)
-    node = build_query(statement.query, {}, statement.span, assigned=types)
+    node = build_query(statement.query, {}, statement.span, given=types)
     return [tuple(row.values())[:-1] for row in evaluate(node, {}, NOW)]
 
 

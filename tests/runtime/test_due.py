@@ -13,11 +13,11 @@ from program_reference import compile_sql
 
 import floodmark
 from floodmark.analysis.state import DUE_AT
+from floodmark.catalog.functions.intervals import micros_of
 from floodmark.runtime import due as module
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.deployment import statements_of
 from floodmark.runtime.due import due, portion
-from floodmark.runtime.inputs import micros_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.testing import FixedClock

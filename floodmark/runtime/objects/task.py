@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import INT, Field
 from floodmark.changelog import ERROR, KIND, WEIGHT
@@ -21,7 +22,7 @@ from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.inputs import EpochInputs, Origin, micros_of
+from floodmark.runtime.inputs import EpochInputs, Origin
 from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.rows import Rows, stamped
