@@ -25,9 +25,9 @@ from floodmark.plan.expressions import (
     columns_of,
     transform,
 )
+from floodmark.plan.joins import with_column
 from floodmark.plan.nullability import never_null
 from floodmark.plan.related_rows import Related, any_of, is_outer, joined, outward, rows_of, typed
-from floodmark.plan.relations import with_column
 from floodmark.plan.scope import OUTER, Bound, OuterScope, QueryScope
 from floodmark.plan.subqueries import Subqueries
 

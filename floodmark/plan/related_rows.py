@@ -25,7 +25,8 @@ from floodmark.plan.expressions import (
     columns_of,
     transform,
 )
-from floodmark.plan.relations import build_from, join_on
+from floodmark.plan.joins import join_on
+from floodmark.plan.relations import build_from
 from floodmark.plan.scope import OUTER, Bound, Correlated, OuterScope, QueryScope
 from floodmark.plan.table_functions import ONE_ROW
 

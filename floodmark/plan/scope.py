@@ -142,10 +142,14 @@ class QueryScope:
         columns = self._reached(table, span)
         found = [c for c in columns if c.name == wanted]
         if len(found) > 1:
-            places = ", ".join(f"{s.alias}.{wanted}" for s in self.sources if _has(s, wanted))
-            raise BindError(
-                "E0207", f'column "{column}" is ambiguous', span=span, hint=f"write one of {places}"
+            aliases = [s.alias for s in self.sources if _has(s, wanted)]
+            places = ", ".join(f"{alias}.{wanted}" for alias in aliases)
+            hint = (
+                f"write one of {places}"
+                if len(aliases) > 1
+                else f"give its columns other names: AS {aliases[0]}(…)"
             )
+            raise BindError("E0207", f'column "{column}" is ambiguous', span=span, hint=hint)
         if table is None and not found:
             named = [s for s in self.sources if s.alias == column and s.value is not None]
             found = [c for s in named for c in s.columns if c.name == s.value]

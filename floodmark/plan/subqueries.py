@@ -27,6 +27,7 @@ from floodmark.plan.expressions import (
     columns_of,
     transform,
 )
+from floodmark.plan.joins import with_column
 from floodmark.plan.related_rows import (
     SHAPES,
     Related,
@@ -43,7 +44,6 @@ from floodmark.plan.related_rows import (
     rows_of,
     values_of,
 )
-from floodmark.plan.relations import with_column
 from floodmark.plan.scope import OUTER, Correlated, OuterScope, QueryScope
 
 if TYPE_CHECKING:

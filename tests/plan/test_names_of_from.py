@@ -40,6 +40,10 @@ def columns_of(query: str) -> str:
         ("u NATURAL FULL JOIN w", "id k y z"),
         ("u, w NATURAL JOIN t", "id k y id_1 k_1 z x"),
         ("u JOIN t USING (k), unnest(ARRAY[1]) AS x2", "k id y id_1 x x2"),
+        ("(u JOIN t USING (k)) AS j", "k id y id_1 x"),
+        ("(u JOIN t USING (k)) AS j(a, b, c, d)", "a b c d x"),
+        ("(u JOIN t ON u.k = t.x) AS j(a, b, c, d) JOIN w ON w.id = j.d", "a b c d k x id k_1 z"),
+        ("(u JOIN t USING (k)) AS j JOIN u USING (y)", "y k id id_1 x id_2 k_1"),
     ],
 )
 def test_star(tables: str, columns: str) -> None:
@@ -59,6 +63,10 @@ def test_star(tables: str, columns: str) -> None:
         ("SELECT 1 FROM t JOIN (u JOIN t ON true) ON true", "E0238"),
         ("SELECT 1 FROM t, unnest(ARRAY[1]) AS t", "E0238"),
         ("SELECT * FROM t JOIN (SELECT 'a'::text AS x) AS s USING (x)", "E0212"),
+        ("SELECT * FROM t JOIN u USING (k, k)", "E0212"),
+        ("SELECT j.id FROM (t JOIN u USING (k)) AS j", "E0207"),
+        ("SELECT t.x FROM (t JOIN u USING (k)) AS j", "E0208"),
+        ("SELECT * FROM (t JOIN u USING (k)) AS j(a, b, c, d, e, f)", "E0209"),
     ],
 )
 def test_refused(query: str, code: str) -> None:

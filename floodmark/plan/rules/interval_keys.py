@@ -12,8 +12,8 @@ from dataclasses import replace
 from floodmark.catalog.types import INTERVAL
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall, Call, ColumnRef, Expr
+from floodmark.plan.joins import with_column
 from floodmark.plan.nodes import SortKey
-from floodmark.plan.relations import with_column
 
 
 def interval_keys(node: n.Node) -> n.Node:

@@ -14,7 +14,7 @@ from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
 from floodmark.plan.conjunctions import conjuncts
 from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal
-from floodmark.plan.relations import with_column
+from floodmark.plan.joins import with_column
 
 
 def lookup_keys(node: n.Node) -> n.Node:
