@@ -10,7 +10,7 @@ from floodmark.catalog.types import UNKNOWN, Field, Kind
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.build import cast_to
+from floodmark.plan.assignment import cast_to
 from floodmark.plan.definitions import ColumnInfo, Declared
 from floodmark.plan.expressions import ColumnRef, Expr, Literal
 from floodmark.plan.lookups import check_written

@@ -14,9 +14,10 @@ from floodmark.catalog.types import BIGINT, VARCHAR, Field, Kind, SqlType
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
+from floodmark.plan.assignment import assigned, cast_to
 from floodmark.plan.bind import BindContext, Positions, bind_scalar, common_type
-from floodmark.plan.coerce import coerce, with_digits
-from floodmark.plan.expressions import Cast, ColumnRef, Expr, Literal
+from floodmark.plan.coerce import with_digits
+from floodmark.plan.expressions import ColumnRef, Expr, Literal
 from floodmark.plan.first_rows import ordered
 from floodmark.plan.grouping import select_rows
 from floodmark.plan.outputs import ColumnTypes
@@ -209,11 +210,15 @@ class Builder:
     ) -> n.Node:
         ordinal = Field("__ordinal", BIGINT, nullable=False)
         schema = (*(Field(f"column{i + 1}", t) for i, t in enumerate(types)), ordinal)
+        span = self.span(query)
         typed = tuple(
-            (*(_assigned(e, t) for e, t in zip(row, types, strict=True)), Literal(BIGINT, i))
+            (
+                *(assigned(e, t, span=span) for e, t in zip(row, types, strict=True)),
+                Literal(BIGINT, i),
+            )
             for i, row in enumerate(rows)
         )
-        return n.Values(typed, schema, span=self.span(query))
+        return n.Values(typed, schema, span=span)
 
 
 def build_query(
@@ -236,21 +241,6 @@ def build_query(
         relations, source, views=views or {}, functions=functions or {}, given=ColumnTypes(given)
     )
     return builder.query(query)
-
-
-def cast_to(expr: Expr, type_: SqlType) -> Expr:
-    """Return the expression as a value of the type."""
-    if expr.type == type_:
-        return expr
-    if isinstance(expr, Literal) and expr.value is None:
-        return Literal(type_, None, span=expr.span)
-    return Cast(type_, expr, span=expr.span)
-
-
-def _assigned(expr: Expr, type_: SqlType) -> Expr:
-    """Return the value of a row; a bare text that is none of the type is an error of its place."""
-    bare = isinstance(expr, Literal) and expr.type.kind is Kind.UNKNOWN
-    return coerce(expr, type_) if bare else cast_to(expr, type_)
 
 
 def _cast_all(node: n.Node, fields: list[Field], names: list[str], types: list[SqlType]) -> n.Node:

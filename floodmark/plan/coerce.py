@@ -169,16 +169,6 @@ def castable(source: SqlType, target: SqlType) -> bool:
     return (a in _NUMBERS and b in _NUMBERS) or (a in _TIMES and b in _TIMES) or (a, b) in pairs
 
 
-def assignable(source: SqlType, target: SqlType) -> bool:
-    """Tell whether a value is stored as another type without a cast being written."""
-    a, b = source.kind, target.kind
-    if a is Kind.LIST and b is Kind.LIST:
-        assert source.element is not None and target.element is not None
-        return assignable(source.element, target.element)
-    explicit = a is Kind.VARCHAR or a is Kind.JSONB or {a, b} == {Kind.BOOLEAN, Kind.INT}
-    return castable(source, target) and (a is b or b is Kind.VARCHAR or not explicit)
-
-
 def coerce(expr: Expr, target: SqlType) -> Expr:
     """Return the expression brought to a type; literals are converted at once.
 

@@ -10,8 +10,8 @@ from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject
 from floodmark.catalog.types import INTERVAL, TIMESTAMPTZ, Field, Schema, SqlType
 from floodmark.errors import BindError, NotSupported, Span
+from floodmark.plan.assignment import assigned
 from floodmark.plan.bind import BindContext, bind_scalar, bind_type
-from floodmark.plan.build import cast_to
 from floodmark.plan.determinism import asks_again, class_of
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
@@ -317,11 +317,13 @@ def _column(
     generated = default = None
     if column.generated is not None:
         generated = bind_scalar(column.generated, scope, context)
-        generated = cast_to(generated, type_) if type_ is not None else generated
+        if type_ is not None:
+            generated = assigned(generated, type_, name=column.name, span=column.span)
         _check_generated(column, generated, in_key=column.name in key)
         type_ = generated.type
     if column.default is not None and type_ is not None:
-        default = cast_to(bind_scalar(column.default, QueryScope(), context), type_)
+        default = bind_scalar(column.default, QueryScope(), context)
+        default = assigned(default, type_, name=column.name, span=column.span)
     if type_ is None:
         raise BindError(
             "E0221",

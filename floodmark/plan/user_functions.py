@@ -19,9 +19,10 @@ from floodmark.catalog.functions.user import FunctionKind, UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.catalog.types import SqlType, struct_of
 from floodmark.errors import BindError, FloodmarkError, NotSupported, Span
+from floodmark.plan.assignment import assignable
 from floodmark.plan.bind import BindContext
 from floodmark.plan.calls import choose_overload
-from floodmark.plan.coerce import assignable, bind_type, coerce, refuse
+from floodmark.plan.coerce import bind_type, coerce, refuse
 from floodmark.plan.determinism import class_of
 from floodmark.plan.expressions import ColumnRef, Expr, UserCall, walk
 from floodmark.plan.python_functions import check_python

@@ -18,9 +18,9 @@ from floodmark.catalog.types import Kind as TypeKind
 from floodmark.changelog import ROW_ID, WEIGHT, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
+from floodmark.plan.assignment import assigned
 from floodmark.plan.bind import BindContext, bind_scalar
 from floodmark.plan.binder import Binder
-from floodmark.plan.build import cast_to
 from floodmark.plan.coerce import refuse
 from floodmark.plan.definitions import ColumnInfo
 from floodmark.plan.expressions import ColumnRef, Expr, Literal, columns_of
@@ -126,7 +126,9 @@ def _insert(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.No
     for column in _columns(target):
         if column.name in given:
             f = given[column.name]
-            columns.append((column.name, cast_to(ColumnRef(f.type, f.name), column.type)))
+            ref = ColumnRef(f.type, f.name)
+            value = assigned(ref, column.type, name=column.name, span=statement.span)
+            columns.append((column.name, value))
         elif column.generated is None:
             columns.append((column.name, column.default or Literal(column.type, None)))
     if isinstance(query, n.Values):
@@ -206,7 +208,8 @@ def _assignments(
             if name not in writable:
                 raise unknown_column(name, writable, assignment.span)
             bound = bind_scalar(value, scope, context)
-            out[name] = cast_to(bound, writable[name].type)
+            span = assignment.span
+            out[name] = assigned(bound, writable[name].type, name=name, span=span)
     return out
 
 
