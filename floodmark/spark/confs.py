@@ -62,7 +62,11 @@ _LOCAL: Mapping[str, str] = {
     "spark.broadcast.compress": "false",
     # Above it Spark lists paths with a job; 500 local paths: 2.0 s with, 0.07 s without.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    # A million rows with long texts: 0.68 s in place of 0.89 s. Level 1 packs as well as 3; texts
+    # that hardly ever come twice are given up as a dictionary earlier, for files a quarter larger.
     "spark.sql.parquet.compression.codec": "zstd",
+    "spark.hadoop.parquet.compression.codec.zstd.level": "1",
+    "spark.hadoop.parquet.dictionary.page.size": "65536",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
