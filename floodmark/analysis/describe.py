@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from floodmark.analysis.analyse import AnalysedPlan
@@ -244,8 +244,23 @@ def _role(table: StateTable | None) -> tuple[str, ...]:
 def reread_text(node: n.Node, place: Place) -> str:
     """Return where the rows of a re-readable subplan are read again."""
     assert rereadable(node)
-    objects = dict.fromkeys(s.object for s in n.scans(node))
-    return f"re-reads {', '.join(objects)} (persisted)" if objects else "re-reads constants"
+    leaves = dict.fromkeys(_leaf_text(leaf, place) for leaf in _leaves(node))
+    return f"re-reads {', '.join(leaves)}" if leaves else "re-reads constants"
+
+
+def _leaves(node: n.Node) -> Iterator[n.Scan | n.Aggregate]:
+    """Yield what a re-readable subplan is read from."""
+    if isinstance(node, n.Scan | n.Aggregate):
+        yield node
+    else:
+        for child in node.inputs:
+            yield from _leaves(child)
+
+
+def _leaf_text(leaf: n.Scan | n.Aggregate, place: Place) -> str:
+    if isinstance(leaf, n.Scan):
+        return f"{leaf.object} (persisted)"
+    return f"the groups of {place.plan[leaf].identifier}"
 
 
 def _aggregate(

@@ -75,12 +75,12 @@ def _passes(name: str, expr: Expr) -> tuple[str, ...]:
 
 
 def hidden_name(column: str, taken: set[str]) -> str:
-    """Return a hidden name for a column that is not taken.
+    """Return a hidden name for a column that is not taken, and that no operator gives.
 
-    >>> hidden_name("id", {"__id"}), hidden_name("__row_id", set())
-    ('__id_1', '__row_id')
+    >>> hidden_name("id", {"__key_id"}), hidden_name("__row_id", set())
+    ('__key_id_1', '__row_id')
     """
-    base = column if column.startswith(HIDDEN_PREFIX) else HIDDEN_PREFIX + column
+    base = column if column.startswith(HIDDEN_PREFIX) else f"{HIDDEN_PREFIX}key_{column}"
     name, count = base, 0
     while name in taken:
         count += 1

@@ -1,7 +1,8 @@
 """State that an operator keeps beyond what persisted objects hold already.
 
-An input that is a persisted object seen through deterministic row-local operators is its own
-arrangement; every other input that must be read again gets a table of its consolidated rows.
+An input that is a persisted object, or the groups of an aggregate, seen through deterministic
+row-local operators and joins is its own arrangement; every other input that must be read again gets
+a table of its consolidated rows.
 """
 
 from __future__ import annotations
@@ -165,9 +166,9 @@ def _arrangement(
 
 
 def rereadable(node: n.Node) -> bool:
-    """Tell whether a subplan can be read again from persisted objects, without state of its own."""
+    """Tell whether a subplan can be read again: from objects and from the groups of aggregates."""
     match node:
-        case n.Scan() | n.Values():
+        case n.Scan() | n.Values() | n.Aggregate():
             return True
         case n.Project():
             exprs = (expr for _, expr in node.columns)

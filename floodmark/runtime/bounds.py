@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from floodmark.analysis.monotonicity import monotone_columns
@@ -20,6 +21,8 @@ from floodmark.storage.table import DataFile
 
 Bounds = Mapping[str, tuple[Any, Any]]
 """Lowest and highest value by column, both included. Only columns that are never NULL are there."""
+EVERYWHERE: Bounds = MappingProxyType({})
+"""No bounds are known."""
 
 _NOW = datetime(1970, 1, 1, tzinfo=UTC)
 """Monotone expressions do not read the clock."""
@@ -70,13 +73,14 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
 
 
 def keeper(node: n.Node, wanted: Bounds) -> Callable[[DataFile], bool]:
-    """Return the test whether a file of the scan below row-local nodes can give rows within bounds.
+    """Return the test whether a file of what row-local nodes read can give rows within bounds.
 
-    `node` is a scan, or one with projections, filters and windows of fixed size above.
+    `node` is a scan, or an aggregate whose groups are read, or one with projections, filters and
+    windows of fixed size above.
     """
 
     def keeps(file: DataFile) -> bool:
-        found = of_changes(node, lambda scan: of_files((file,), scan.names)) or {}
+        found = _of_file(node, file)
         return all(
             found[name][0] <= high and low <= found[name][1]
             for name, (low, high) in wanted.items()
@@ -98,11 +102,24 @@ def hull(parts: Sequence[Bounds]) -> Bounds:
     return {name: bounds for name, bounds in found if bounds is not None}
 
 
+def _of_file(node: n.Node, file: DataFile) -> Bounds:
+    """Return the bounds of a row-local node's rows over one file of what it reads."""
+    match node:
+        case n.Project() | n.Filter() | n.Tumble() | n.Hop():
+            return _row_local(node, _of_file(node.input, file))
+        case n.ProjectSet():
+            return _of_file(node.input, file)
+        case n.Aggregate():
+            return of_files((file,), node.group) or {}
+        case _:
+            return of_files((file,), node.names) or {}
+
+
 def is_row_local(node: n.Node) -> bool:
-    """Tell whether a node is a scan with nothing but row-local nodes above it."""
+    """Tell whether a node reads files, with nothing but row-local nodes above it."""
     while isinstance(node, n.Project | n.Filter | n.Tumble | n.Hop | n.ProjectSet):
         node = node.input
-    return isinstance(node, n.Scan)
+    return isinstance(node, n.Scan | n.Aggregate)
 
 
 def of_branch(node: n.UnionAll, branch: n.Node, wanted: Bounds) -> Bounds:

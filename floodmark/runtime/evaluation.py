@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.dynamic_filter import is_dynamic_filter
@@ -15,7 +14,7 @@ from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime import bounds
-from floodmark.runtime.bounds import Bounds
+from floodmark.runtime.bounds import EVERYWHERE, Bounds
 from floodmark.runtime.operators import (
     aggregate,
     close_aggregate,
@@ -37,6 +36,7 @@ from floodmark.runtime.operators import (
 from floodmark.runtime.operators.rows import Rows, empty, weighted
 from floodmark.runtime.operators.scope import OwnRows
 from floodmark.runtime.operators.stored_values import StoredValues
+from floodmark.spark.types import quoted
 from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
 
@@ -52,7 +52,8 @@ Keeps = Callable[[DataFile], bool]
 
 
 _CHEAP = (n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.Hop, n.ProjectSet, n.UnionAll)
-"""Nodes whose changes can as well be computed twice as written and read back."""
+"""Nodes whose changes can as well be computed twice as written and read back, if their inputs'
+can."""
 
 
 class Inputs(Protocol):
@@ -91,12 +92,15 @@ class Inputs(Protocol):
         """Return how an object that is kept elsewhere is asked."""
 
 
-_EVERYWHERE: Bounds = MappingProxyType({})
-Read = Callable[[n.Scan, Keeps | None], "DataFrame | None"]
+Read = Callable[[n.Scan | n.Aggregate, Keeps | None], "DataFrame | None"]
+"""Reads rows at rest, of an object or the groups of an aggregate."""
 
 
 class Stages(Protocol):
     """Where a plan's operators put what they keep or need twice."""
+
+    lasting: ClassVar[bool]
+    """What is kept is written; without it each epoch starts from nothing."""
 
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""
@@ -126,11 +130,11 @@ class Stages(Protocol):
 class Arrangement(Protocol):
     """The consolidated rows of an input that no persisted object holds."""
 
-    def before(self) -> DataFrame | None:
-        """Return its rows before the epoch."""
+    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return its rows before the epoch, at least those within bounds."""
 
-    def after(self, changes: DataFrame | None) -> DataFrame | None:
-        """Return its rows after the epoch's changes; records them."""
+    def after(self, changes: DataFrame | None, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return its rows after the epoch's changes, at least those within bounds; records them."""
 
 
 class Evaluation:
@@ -214,10 +218,19 @@ class Evaluation:
         rows = self.delta(node)
         if rows is None:
             return None
-        if not rows.failing and all(isinstance(below, _CHEAP) for below in n.walk(node)):
-            return rows.frame
+        if not rows.failing and self._is_cheap(node):
+            return rows.frame.selectExpr(*map(quoted, node.names), WEIGHT)
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         return self.stages.settle(f"{self.name(node)}_changes", rows, columns)
+
+    def _is_cheap(self, node: n.Node) -> bool:
+        """Tell whether the changes of a node can as well be computed twice.
+
+        An aggregate has written which groups it touches.
+        """
+        if isinstance(node, n.Aggregate):
+            return self.stages.lasting and self.own_state(node) is None
+        return isinstance(node, _CHEAP) and all(map(self._is_cheap, node.inputs))
 
     def seed(self, node: n.Node, epoch: str | None = None) -> RowSeed:
         """Return what identifies a row of a node, for values that are the same on each replay.
@@ -234,13 +247,26 @@ class Evaluation:
             self._bounds[node] = bounds.of_changes(node, self.inputs.bounds) or {}
         return self._bounds[node]
 
-    def before(self, node: n.Node, within: Bounds = _EVERYWHERE) -> DataFrame | None:
+    def before(self, node: n.Node, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows of a re-readable node before the epoch, at least those within bounds."""
-        return None if self.inputs.fills else self._rows(node, self.inputs.before, within)
+        return None if self.inputs.fills else self._rows(node, self._at_rest_before, within)
 
-    def after(self, node: n.Node, within: Bounds = _EVERYWHERE) -> DataFrame | None:
+    def after(self, node: n.Node, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows of a re-readable node after the epoch, at least those within bounds."""
-        return self._rows(node, self.inputs.after, within)
+        return self._rows(node, self._at_rest_after, within)
+
+    def _at_rest_before(self, leaf: n.Scan | n.Aggregate, keeps: Keeps | None) -> DataFrame | None:
+        if isinstance(leaf, n.Aggregate):
+            return aggregate.at_rest(leaf, self, keeps, after=False)
+        return self.inputs.before(leaf, keeps)
+
+    def _at_rest_after(self, leaf: n.Scan | n.Aggregate, keeps: Keeps | None) -> DataFrame | None:
+        if isinstance(leaf, n.Scan):
+            return self.inputs.after(leaf, keeps)
+        changes = self.settled(leaf)  # Its state is of after the epoch from here on.
+        if self.inputs.fills:
+            return None if changes is None else changes.drop(WEIGHT)
+        return aggregate.at_rest(leaf, self, keeps, after=True)
 
     def before_and_after(
         self, node: n.Node, i: int, within: Bounds
@@ -254,7 +280,7 @@ class Evaluation:
             return self.before(child, within), self.after(child, within)
         name = arrangement_name(node, i, self.name(node))
         held = self.stages.arrangement(name, child.schema)
-        return held.before(), held.after(self.settled(child))
+        return held.before(within), held.after(self.settled(child), within)
 
     def _rows(self, node: n.Node, read: Read, within: Bounds) -> DataFrame | None:
         match node:
@@ -267,14 +293,14 @@ class Evaluation:
                 frames = self._with_empty(node, frames)
             case _ if within and bounds.is_row_local(node):
                 return self._local(node, read, bounds.keeper(node, within))
-            case n.Scan():
+            case n.Scan() | n.Aggregate():
                 return read(node, None)
             case _:
-                frames = [self._rows(child, read, _EVERYWHERE) for child in node.inputs]
+                frames = [self._rows(child, read, EVERYWHERE) for child in node.inputs]
         return self._batch(node, frames)
 
     def _local(self, node: n.Node, read: Read, keeps: Keeps) -> DataFrame | None:
-        if isinstance(node, n.Scan):
+        if isinstance(node, n.Scan | n.Aggregate):
             return read(node, keeps)
         return self._batch(node, [self._local(child, read, keeps) for child in node.inputs])
 
@@ -326,14 +352,15 @@ class _Sides:
     def old(self, node: n.Node) -> DataFrame | None:
         if rereadable(node):
             return self.evaluation.before(node, self._matching(node))
-        return self._arrangement(node).before()
+        return self._arrangement(node).before(self._matching(node))
 
     def new(self, node: n.Node) -> DataFrame | None:
         if rereadable(node):
             return self.evaluation.after(node, self._matching(node))
         side = self._side(node)
         if side not in self._new:
-            self._new[side] = self._arrangement(node).after(self.evaluation.settled(node))
+            changes, within = self.evaluation.settled(node), self._matching(node)
+            self._new[side] = self._arrangement(node).after(changes, within)
         return self._new[side]
 
     def _matching(self, node: n.Node) -> Bounds:

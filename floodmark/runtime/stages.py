@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.functions.intervals import datetime_of
@@ -52,6 +52,7 @@ class ObjectStages:
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     withdrawn: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     dues: list[int] = field(default_factory=list)
+    lasting: ClassVar[bool] = True
 
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""

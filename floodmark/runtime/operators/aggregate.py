@@ -39,6 +39,8 @@ from floodmark.spark.types import quoted, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from floodmark.runtime.evaluation import Keeps
+
 
 def delta(node: n.Aggregate, around: Surroundings) -> Rows | None:
     """Return the changes of the groups that the input's changes touch."""
@@ -58,6 +60,31 @@ def delta(node: n.Aggregate, around: Surroundings) -> Rows | None:
     merged = transitions(node, settled, parts, state, around, widened)
     read_back = state.keep(merged, transition_schema(node, parts), node.group)
     return changes(node, read_back, parts, fills=around.inputs.fills)
+
+
+def at_rest(
+    node: n.Aggregate, around: Surroundings, keeps: Keeps | None, *, after: bool
+) -> DataFrame | None:
+    """Return the rows of the groups in the state table, before or after the epoch.
+
+    There is always one without group columns. `keeps` chooses among the files.
+    """
+    from pyspark.sql import functions as F
+
+    parts = parts_of(node, around.plan[node.input].mode, around.now)
+    groups = state_of(node, around, parts).groups(keeps, after=after)
+    if not node.group:
+        one = around.inputs.spark.range(1).selectExpr()
+        nulls = (
+            f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
+            for f in acc.state_schema((), parts)
+        )
+        groups = one.selectExpr(*nulls) if groups is None else one.join(groups, F.lit(True), "left")
+    if groups is None:
+        return None
+    row = _output(node, parts, "", always=not node.group)
+    named = groups.selectExpr("*", *bound_columns(parts, "")).selectExpr(f"{row} AS r")
+    return named.where("r IS NOT NULL").selectExpr(*(f"r.{quoted(c)}" for c in node.names))
 
 
 def state_of(node: Grouping, around: Surroundings, parts: list[acc.Kept]) -> StateFiles:

@@ -17,7 +17,7 @@ FEW = 2_000_000
 """So many rows are sent whole to every task; beyond, Spark decides from what it knows of sizes."""
 BROADCAST_BYTES = 4 * 2**20
 """Tables below it are joined whole."""
-_PREFIX = "__key_"
+_PREFIX = "__other_"
 
 
 def among(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:

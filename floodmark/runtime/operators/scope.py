@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
-from floodmark.runtime.bounds import Bounds, hull
+from floodmark.runtime.bounds import EVERYWHERE, Bounds, hull
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.rows import Rows, empty
 from floodmark.spark.types import quoted
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 AFTER = "__after"
 """BOOLEAN: the row is of the input after the epoch, not before it."""
-NOWHERE: Bounds = MappingProxyType({})
-"""No bounds are known."""
 _KEY = "__scope_"
 Scopes = Sequence[tuple[str, ...]]
 """The scope columns of each input; they meet by position. Without any, everything is touched."""
@@ -46,7 +43,7 @@ def delta(
     *,
     failing: bool = False,
     narrow: Narrow | None = None,
-    near: Bounds = NOWHERE,
+    near: Bounds = EVERYWHERE,
 ) -> Rows | None:
     """Return the changes of a node: of the scopes that the changes of its inputs touch.
 

@@ -117,17 +117,18 @@ def _kept(node: n.TopN, around: Evaluation, key: Key) -> Rows | None:
     """Return the changes over rows that are only added: from the first rows and the new ones."""
     fresh = around.settled(node.input)
     own = around.stages.own_rows(node)
+    lies = around.bounds(node.input)
+    within = {c: lies[c] for c in node.group if c in lies}
     if own is not None:
         if fresh is None:
             return None
-        lies = around.bounds(node.input)
-        stored = own.before({c: lies[c] for c in node.group if c in lies})
+        stored = own.before(within)
         return Rows(_replaced(node, stored, fresh, key, around.inputs.few), consolidated=True)
     name = around.name(node)
     held = around.stages.arrangement(first_name(name), node.schema)
     settled = None
     if fresh is not None:
-        changes = Rows(_replaced(node, held.before(), fresh, key, around.inputs.few))
+        changes = Rows(_replaced(node, held.before(within), fresh, key, around.inputs.few))
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         settled = around.stages.settle(f"{name}_changes", changes, columns)
     held.after(settled)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from floodmark.analysis.analyse import AnalysedPlan
     from floodmark.runtime.bounds import Bounds
-    from floodmark.runtime.evaluation import Inputs, Stages
+    from floodmark.runtime.evaluation import Inputs, Keeps, Stages
 
 OLD, NEW = "__old_", "__new_"
 Grouping = n.Aggregate | n.CloseAggregate
@@ -45,6 +45,9 @@ class StateFiles(Stored, Protocol):
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
+
+    def groups(self, keeps: Keeps | None, *, after: bool) -> DataFrame | None:
+        """Return the groups before or after the epoch, at least those of the files that matter."""
 
     def release(
         self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
@@ -155,11 +158,12 @@ def _touched_bounds(node: Grouping, around: Surroundings) -> Bounds:
 
 def _scope(node: Grouping, changes: DataFrame, around: Surroundings) -> DataFrame | None:
     """Return the input's rows after the epoch that no argument refuses."""
+    within = _touched_bounds(node, around)
     if rereadable(node.input):
-        rows = around.after(node.input, _touched_bounds(node, around))
+        rows = around.after(node.input, within)
     else:
         name = f"{around.name(node)}_input"
-        rows = around.stages.arrangement(name, node.input.schema).after(changes)
+        rows = around.stages.arrangement(name, node.input.schema).after(changes, within)
     return None if rows is None else accepted(node, rows, around.now)
 
 

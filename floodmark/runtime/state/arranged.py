@@ -1,4 +1,8 @@
-"""The rows of an input that nothing else holds, as a log of weighted changes."""
+"""The rows of an input that nothing else holds, as a log of weighted changes.
+
+What an epoch touches lies within bounds: only files that overlap them are read. A row's changes
+are then read all or not at all, which is why rows outside the bounds are left out one by one.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,31 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.types import INT, Field, Schema
+from floodmark.catalog.types import (
+    BIGINT,
+    DATE,
+    INT,
+    SMALLINT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Field,
+    Schema,
+)
 from floodmark.changelog import WEIGHT
+from floodmark.plan.expressions import Literal
+from floodmark.runtime.bounds import EVERYWHERE, Bounds
 from floodmark.runtime.operators.rows import never_negative
+from floodmark.spark.expressions import compile
 from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
 from floodmark.storage.table import Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from floodmark.runtime.stages import ObjectStages
+
+_EXACT = (SMALLINT, INT, BIGINT, DATE, TIMESTAMP, TIMESTAMPTZ)
 
 
 @dataclass
@@ -30,21 +49,42 @@ class ArrangedRows:
     def _schema(self) -> Schema:
         return (*self.columns, Field(WEIGHT, INT, nullable=False))
 
-    def before(self) -> DataFrame | None:
-        """Return the rows before the epoch."""
-        handle = self.stages.handle_before(self.table)
-        log = None if handle is None else self.stages.tables.read(handle, self._schema)
+    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows before the epoch, at least those within bounds."""
+        log = self._log(self.stages.handle_before(self.table), self._exact(within))
         return None if log is None else self._consolidated([log])
 
-    def after(self, changes: DataFrame | None) -> DataFrame | None:
-        """Return the rows after the epoch's changes; records them."""
+    def after(self, changes: DataFrame | None, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows after the epoch's changes, at least those within bounds; records them."""
+        within = self._exact(within)
         handle = self.stages.handle_before(self.table)
-        log = None if handle is None else self.stages.tables.read(handle, self._schema)
+        log = self._log(handle, within)
         names = [quoted(f.name) for f in self._schema]
         fresh = None if changes is None else changes.selectExpr(*names)
-        parts = [part for part in (log, fresh) if part is not None]
         self._record(fresh, handle)
+        parts = [part for part in (log, self._among(fresh, within)) if part is not None]
         return self._consolidated(parts) if parts else None
+
+    def _exact(self, within: Bounds) -> Bounds:
+        """Return the bounds of columns that Spark and Python order alike, to the last value."""
+        return {
+            f.name: within[f.name] for f in self.columns if f.name in within and f.type in _EXACT
+        }
+
+    def _log(self, handle: Handle | None, within: Bounds) -> DataFrame | None:
+        if handle is None:
+            return None
+        files = prune(handle, None, within)
+        return self._among(self.stages.tables.read(handle, self._schema, files), within)
+
+    def _among(self, rows: DataFrame | None, within: Bounds) -> DataFrame | None:
+        if rows is None or not within:
+            return rows
+        types = {f.name: f.type for f in self.columns}
+        ends = {c: [compile(Literal(types[c], end)).value for end in within[c]] for c in within}
+        return rows.where(
+            " AND ".join(f"{quoted(c)} BETWEEN {low} AND {high}" for c, (low, high) in ends.items())
+        )
 
     def _record(self, changes: DataFrame | None, handle: Handle | None) -> None:
         done = self.stages.writer.recorded(self.table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from floodmark.catalog.types import Schema
 from floodmark.runtime.bounds import Bounds
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 class FreshStages(ObjectStages):
     """Stages without state tables; what is put aside or needed twice is written as elsewhere."""
+
+    lasting: ClassVar[bool] = False
 
     def handle_before(self, table: str) -> Handle | None:
         """Return None: there is no state of the epoch before."""

@@ -22,6 +22,7 @@ from floodmark.storage.table import DataFile, Handle
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from floodmark.runtime.evaluation import Keeps
     from floodmark.runtime.stages import ObjectStages
 
 
@@ -43,6 +44,16 @@ class AggregateFiles:
         rows = self.stages.tables.read(handle, self.schema, files)
         held = sum(file.size for file in files)
         return None if rows is None else keyed.among_stored(rows, held, keys, key)
+
+    def groups(self, keeps: Keeps | None, *, after: bool) -> DataFrame | None:
+        """Return the groups before or after the epoch, at least those of the files that matter."""
+        handle = self.stages.handle_before(self.table)
+        if after and self.table in self.stages.versions:
+            handle = self.stages.tables.at(self.table, self.stages.versions[self.table])
+        if handle is None:
+            return None
+        files = None if keeps is None else [file for file in handle.files if keeps(file)]
+        return self.stages.tables.read(handle, self.schema, files)
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
