@@ -11,7 +11,7 @@ from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.state import arrangement_name, rereadable
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import INT, Field, Schema
-from floodmark.changelog import WEIGHT
+from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime import bounds
 from floodmark.runtime.bounds import EVERYWHERE, Bounds
@@ -263,10 +263,22 @@ class Evaluation:
     def _at_rest_after(self, leaf: n.Scan | n.Aggregate, keeps: Keeps | None) -> DataFrame | None:
         if isinstance(leaf, n.Scan):
             return self.inputs.after(leaf, keeps)
-        changes = self.settled(leaf)  # Its state is of after the epoch from here on.
+        changes = self.delta(leaf)  # Its state is of after the epoch from here on.
         if self.inputs.fills:
-            return None if changes is None else changes.drop(WEIGHT)
+            return None if changes is None else self._filled(leaf, changes)
         return aggregate.at_rest(leaf, self, keeps, after=True)
+
+    def _filled(self, leaf: n.Aggregate, changes: Rows) -> DataFrame:
+        """Return the rows of an aggregate in its first epoch: all its changes are rows that come.
+
+        What is refused among them is put aside where its changes are read.
+        """
+        names = [quoted(c) for c in leaf.names]
+        if changes.failing:
+            return changes.frame.where(f"{ERROR} IS NULL").selectExpr(*names)
+        settled = self.settled(leaf)
+        assert settled is not None
+        return settled.selectExpr(*names)
 
     def before_and_after(
         self, node: n.Node, i: int, within: Bounds
