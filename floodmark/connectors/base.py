@@ -149,6 +149,13 @@ class Connector(Protocol):
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
         """Return (low, high) of a column over the splits if statistics say so, else None."""
 
+    def pieces(self, splits: Sequence[Split], column: str) -> Sequence[tuple[Any, Any]] | None:
+        """Return (low, high) of a time column, piece by piece of neighbouring rows.
+
+        They stand in the order of offsets; a piece without a value is left out. None where that
+        takes as long as reading the splits.
+        """
+
     def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say, in one sentence, why splits cannot be read again as they were; None: they can.
 

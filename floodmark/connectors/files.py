@@ -124,6 +124,14 @@ class FilesConnector:
 
         return files_parquet.bounds_of(self.folder, splits, column)
 
+    def pieces(self, splits: Sequence[Split], column: str) -> Sequence[tuple[Any, Any]] | None:
+        """Return the column's ranges in Parquet files, read alone; text has none."""
+        if self.encode != "parquet":
+            return None
+        from floodmark.connectors import files_parquet
+
+        return files_parquet.pieces_of(self.folder, splits, column)
+
     def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say which file is gone or is not the one that was logged: by size, time and digest."""
         there = [s for s in splits if gone or (self.folder / s.payload["file"]).exists()]

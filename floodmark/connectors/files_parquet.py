@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from floodmark.catalog.types import Field, Kind, Schema, SqlType
@@ -15,6 +16,10 @@ from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.errors import DataError
 from floodmark.spark.types import quoted, spark_type
 
+_PIECE = 1024
+"""Rows of a piece whose lowest and highest time are looked at."""
+_MOST_IN_PIECES = 4_000_000
+"""So many times are read here (20 ms a million); of more, Spark reads them."""
 _INTEGERS = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _INTEGER_DIGITS = {"smallint": 5, "int": 10, "bigint": 19}
 _WIDTH = {"smallint": 0, "int": 1, "bigint": 2}
@@ -153,6 +158,39 @@ def bounds_of(folder: Path, splits: Sequence[Split], column: str) -> tuple[Any, 
             low = statistics.min if low is None else min(low, statistics.min)
             high = statistics.max if high is None else max(high, statistics.max)
     return None if low is None else (low, high)
+
+
+def pieces_of(folder: Path, splits: Sequence[Split], column: str) -> list[tuple[Any, Any]] | None:
+    """Return (low, high) of a time column for each piece of neighbouring rows, by offset.
+
+    None where the files are large or store the column as another type than it is declared with.
+    """
+    good = sorted((s for s in splits if "bad" not in s.payload), key=lambda s: s.start)
+    rows = sum(split.end - split.start for split in good)
+    if rows > _MOST_IN_PIECES or any(column in s.payload.get("types", {}) for s in good):
+        return None
+    out = []
+    for split in good:
+        times = _times(folder / split.payload["file"], column)
+        if times is None:
+            return None
+        times = times.slice(split.payload["row"], split.end - split.start)
+        ends = (pc.min_max(times.slice(at, _PIECE)) for at in range(0, len(times), _PIECE))
+        out += [(end["min"].as_py(), end["max"].as_py()) for end in ends if end["min"].is_valid]
+    return out
+
+
+def _times(path: Path, column: str) -> Any:
+    """Return a column of timestamps in microseconds; None if it is no such column, or broken."""
+    try:
+        file = pq.ParquetFile(path)
+        name = find_name(column, file.schema_arrow.names)
+        if name is None or not pa.types.is_timestamp(file.schema_arrow.field(name).type):
+            return None
+        found = file.read(columns=[name]).column(0).combine_chunks()
+        return found.cast(pa.timestamp("us", found.type.tz))
+    except (pa.ArrowException, OSError):
+        return None
 
 
 def _statistics(folder: Path, split: Split, column: str) -> list[Any]:

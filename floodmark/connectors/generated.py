@@ -95,6 +95,9 @@ class GeneratedConnector:
             return None
         return self.ranges[column](min(s.start for s in taken), max(s.end for s in taken) - 1)
 
+    def pieces(self, splits: Sequence[Split], column: str) -> None:
+        """Return None: `bounds` says all that is known."""
+
     def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Return None: the rows follow from their numbers."""
         return None

@@ -84,6 +84,9 @@ class Lookup:
         """Return nothing."""
         return None
 
+    def pieces(self, splits: Sequence[Split], column: str) -> None:
+        """Return nothing."""
+
     def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say nothing: what was fetched is stored."""
         return None

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.connect.session import SparkSession
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
+from floodmark.connectors import files_parquet
+from floodmark.connectors.base import Split
 from floodmark.plan.definitions import WatermarkInfo, declare_columns
 from floodmark.runtime.operators import on_time
 from floodmark.sql.parse import parse_script
@@ -41,6 +47,53 @@ def is_late(rows: list[tuple[int, int, datetime | None]], before: datetime | Non
     return False
 
 
+def drawn_rows(
+    drawn: random.Random, spread: float, partitions: int
+) -> list[tuple[int, int, datetime | None]]:
+    """Return partition, offset and time of rows whose times lag by up to `spread` seconds."""
+    rows: list[tuple[int, int, datetime | None]] = []
+    for partition in range(partitions):
+        for offset in range(60):
+            at = START + timedelta(seconds=offset / 3 - drawn.uniform(0, spread))
+            rows.append((partition, offset, None if drawn.random() < 0.05 else at))
+    return rows
+
+
+def test_pieces_in_order_have_no_late_row() -> None:
+    mark, drawn = watermark(), random.Random(11)
+    told = {True: 0, False: 0}
+    for spread in (0, 1, 3, 4, 6, 8) * 20:
+        rows = drawn_rows(drawn, spread, 1)
+        before = drawn.choice((None, START - timedelta(seconds=spread), START))
+        size = drawn.choice((1, 4, 60))
+        times = [[at for *_, at in rows[i : i + size] if at] for i in range(0, 60, size)]
+        pieces = [(min(piece), max(piece)) for piece in times if piece]
+        on = on_time.in_order(pieces, mark, before, START)
+        assert not (on and is_late(rows, before))
+        told[on] += 1
+    assert min(told.values()) >= 20, told
+
+
+def test_pieces_of_files(tmp_path: Path) -> None:
+    times = [START + timedelta(seconds=i) for i in range(3000)]
+    table = pa.table({"ts": pa.array([*times[:1500], None, *times[1501:]], pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"ts": pa.array([None] * 5, pa.timestamp("us"))}), tmp_path / "b.parquet"
+    )
+    splits = [
+        Split(0, 3000, 3005, 5, {"file": "b.parquet", "row": 0}),
+        Split(0, 10, 3000, 2990, {"file": "a.parquet", "row": 10}),
+    ]
+    found = files_parquet.pieces_of(tmp_path, splits, "ts")
+    assert found == [
+        (times[10], times[1033]), (times[1034], times[2057]), (times[2058], times[2999]),
+    ]  # fmt: skip
+    assert files_parquet.pieces_of(tmp_path, splits, "other") is None
+    typed = [replace(splits[1], payload={**splits[1].payload, "types": {"ts": "string"}})]
+    assert files_parquet.pieces_of(tmp_path, typed, "ts") is None
+
+
 @pytest.mark.spark
 def test_a_watermark_is_left_out_only_where_no_row_is_late(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
@@ -49,11 +102,7 @@ def test_a_watermark_is_left_out_only_where_no_row_is_late(
     mark, drawn = watermark(), random.Random(7)
     told = {True: 0, False: 0}
     for spread in (0, 1, 3, 4, 6, 8) * 4:
-        rows: list[tuple[int, int, datetime | None]] = []
-        for partition in range(2):
-            for offset in range(60):
-                at = START + timedelta(seconds=offset / 3 - drawn.uniform(0, spread))
-                rows.append((partition, offset, None if drawn.random() < 0.05 else at))
+        rows = drawn_rows(drawn, spread, 2)
         before = drawn.choice((None, START - timedelta(seconds=spread), START))
         drawn.shuffle(rows)
         frame = spark.createDataFrame(rows, "__partition INT, __offset BIGINT, ts TIMESTAMP_NTZ")

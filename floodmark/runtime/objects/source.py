@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from floodmark.catalog.types import BIGINT, VARCHAR, Field
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.connectors.base import Connector, Split
-from floodmark.plan.definitions import WatermarkInfo
 from floodmark.reference.expressions import evaluate
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import of_files
@@ -108,23 +107,33 @@ class _Intake:
         )
 
     def _late_filter(self, splits: Sequence[Split], rows: DataFrame) -> LateFilter:
-        """Leave out the watermarks under which, by statistics, no row can be late.
+        """Leave out the watermarks under which no row can be late.
 
-        First those of files; then, of many rows whose times can be read alone, those of pieces.
+        That say, from the cheapest on: statistics of files; ranges of pieces of them; and, of many
+        rows, a query for such ranges.
         """
-        declared = self.task.found.declared
+        declared, now = self.task.found.declared, self.task.work.now
         assert declared is not None
         before = dict(self.task.work.before.watermarks(self.task.found.key))
-        kept = tuple(
-            mark
-            for mark in declared.watermarks
-            if not self._surely_on_time(mark, before.get(mark.column), splits)
-        )
         delivered = {f.name for f in declared.physical}
+        kept, unknown = [], []
+        for mark in declared.watermarks:
+            earlier = before.get(mark.column)
+            if mark.column in delivered:
+                whole = self.connector.bounds(splits, mark.column)
+                if whole is not None and on_time.in_order([whole], mark, earlier, now):
+                    continue
+                pieces = self.connector.pieces(splits, mark.column)
+                if pieces is None:
+                    unknown.append(mark)
+                elif on_time.in_order(pieces, mark, earlier, now):
+                    continue
+            kept.append(mark)
         many = sum(split.estimate for split in splits) >= on_time.WORTH
-        if many and not self.connector.reads_text and {m.column for m in kept} <= delivered:
-            kept = on_time.possibly_late(rows, kept, before, self.task.now) if kept else kept
-        return LateFilter(kept, before)
+        if many and unknown and not self.connector.reads_text:
+            late = on_time.possibly_late(rows, unknown, before, self.task.now)
+            kept = [mark for mark in kept if mark not in unknown or mark in late]
+        return LateFilter(tuple(kept), before)
 
     def _watermarks(self, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, Any]:
         """Return the watermarks after the epoch: raised by all rows but dead ones.
@@ -159,15 +168,3 @@ class _Intake:
             versions[target] = handle.version
         versions.update(self.task.dead_letters([(t, files) for t, files in dead if files]))
         return versions
-
-    def _surely_on_time(self, mark: WatermarkInfo, before: Any, splits: Sequence[Split]) -> bool:
-        declared = self.task.found.declared
-        delivered = declared is not None and any(f.name == mark.column for f in declared.physical)
-        found = self.connector.bounds(splits, mark.column) if delivered else None
-        if found is None:
-            return False
-        low, high = found
-        reached, error = evaluate(mark.expr, {mark.column: high}, self.task.work.now)
-        if error is not None or reached is None or low is None:
-            return False
-        return bool(low >= reached and (before is None or low >= before))

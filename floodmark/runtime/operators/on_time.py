@@ -1,16 +1,18 @@
 """Watermarks under which surely no row of an epoch is late, found without looking at each row.
 
 A row is late if its time is below the watermark of the rows before it. Of pieces of neighbouring
-rows the lowest and the highest time say enough where a delay is longer than a piece: a scan of the
-time columns alone, in place of sorting whole rows by their offsets.
+rows the lowest and the highest time say enough where a delay is longer than a piece: the times
+alone are read, in place of sorting whole rows by their offsets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from floodmark.plan.definitions import WatermarkInfo
+from floodmark.reference.expressions import evaluate
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
@@ -22,6 +24,25 @@ WORTH = 100_000
 """Rows of an epoch below which sorting them costs less than one more query."""
 _PIECE_BITS = 10
 _SO_FAR = "OVER (PARTITION BY __partition ORDER BY __piece)"
+
+
+def in_order(
+    pieces: Iterable[tuple[Any, Any]], mark: WatermarkInfo, before: Any, now: datetime
+) -> bool:
+    """Tell whether surely no row is late, of pieces of one partition's rows that follow each other.
+
+    Each has its lowest and highest time; `before` is the watermark of the epoch before, or None.
+    """
+    highest = reached = None
+    for low, high in pieces:
+        if highest is None or high > highest:
+            highest = high
+            reached, error = evaluate(mark.expr, {mark.column: highest}, now)
+            if error is not None or reached is None:
+                return False
+        if low < reached or (before is not None and low < before):
+            return False
+    return True
 
 
 def possibly_late(
