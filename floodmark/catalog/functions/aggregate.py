@@ -10,6 +10,7 @@ from typing import Any
 from floodmark.catalog.functions.comparison import compare
 from floodmark.catalog.functions.double_sums import inexact
 from floodmark.catalog.functions.exact_spread import exact_spreads
+from floodmark.catalog.functions.interval_sums import interval_sums
 from floodmark.catalog.functions.jsonb_aggregates import jsonb_aggregates
 from floodmark.catalog.functions.model import (
     Accumulator,
@@ -176,6 +177,7 @@ def aggregates() -> list[Aggregate]:
     return [
         *_count(),
         *exact(),
+        *interval_sums(),
         *inexact(),
         _extreme("min"),
         _extreme("max"),

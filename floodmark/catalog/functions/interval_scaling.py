@@ -53,7 +53,8 @@ def scaled_interval(value: Interval, factor: float) -> Interval:
     return _spread(months, days, micros)
 
 
-def _divided(value: Interval, factor: float) -> Interval:
+def divided_interval(value: Interval, factor: float) -> Interval:
+    """Return an interval divided by a number; raises `RowError` out of range and for zero."""
     if factor == 0:
         raise RowError(RowErrorCode.DIVISION_BY_ZERO)
     months, days, micros = (float(p) / factor for p in value)
@@ -100,6 +101,6 @@ def interval_scaling() -> list[Function]:
         ),
         Function(
             "/", (interval, number), INTERVAL, lambda o: print_scaled(o[0].sql, o[1].sql, "/"),
-            _divided, error=null_means(zero),
+            divided_interval, error=null_means(zero),
         ),
     ]  # fmt: skip

@@ -1,0 +1,66 @@
+"""Sums and averages of intervals, part by part, kept by addition alone."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from floodmark.catalog.functions.added import print_added
+from floodmark.catalog.functions.datetime import fit_interval, print_interval
+from floodmark.catalog.functions.interval_scaling import divided_interval, print_scaled
+from floodmark.catalog.functions.intervals import Interval, combine
+from floodmark.catalog.functions.model import (
+    Accumulator,
+    Aggregate,
+    Decomposition,
+    RowError,
+    RowErrorCode,
+)
+from floodmark.catalog.functions.spread import present
+from floodmark.catalog.functions.sums import NONNULL, times
+from floodmark.catalog.types import BIGINT, INTERVAL, Kind, SqlType, numeric
+
+Rows = list[tuple[Any, ...]]
+Types = tuple[SqlType, ...]
+_WHOLE = numeric(38, 0)
+_PARTS = (
+    Accumulator("months", BIGINT, "coalesce(CAST({0}.months AS BIGINT) * {w}, 0L)"),
+    Accumulator("days", BIGINT, "coalesce(CAST({0}.days AS BIGINT) * {w}, 0L)"),
+    Accumulator("micros", _WHOLE, times("CAST({0}.micros AS DECIMAL(19,0))", _WHOLE)),
+    NONNULL,
+)
+_TOTAL = print_interval("{nonnull} > 0", "{months}", "{days}", "{micros}")
+
+
+def interval_sums() -> list[Aggregate]:
+    """Return sum and avg of intervals; a part that is out of range refuses the group's row."""
+    mean = print_scaled(f"({_TOTAL})", "{nonnull}", "/")
+    return [_added("sum", _TOTAL, _python_sum), _added("avg", mean, _python_avg)]
+
+
+def _added(name: str, value: str, python: Any) -> Aggregate:
+    kept = Decomposition(
+        _PARTS, "{value}", overflow="{nonnull} > 0 AND {value} IS NULL", bound=(("value", value),)
+    )
+    return Aggregate(
+        name,
+        (Kind.INTERVAL,),
+        INTERVAL,
+        print_added(kept),
+        python,
+        decompose=lambda types, result: kept,
+        overflows=lambda types: True,
+    )
+
+
+def _python_sum(rows: Rows, types: Types, result: SqlType) -> Interval | None:
+    values = present(rows)
+    try:
+        return fit_interval(reduce(combine, values)) if values else None
+    except RowError:
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE) from None  # As every sum's.
+
+
+def _python_avg(rows: Rows, types: Types, result: SqlType) -> Interval | None:
+    total = _python_sum(rows, types, result)
+    return None if total is None else divided_interval(total, len(present(rows)))
