@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -55,12 +56,17 @@ def _added(name: str, value: str, python: Any) -> Aggregate:
 
 def _python_sum(rows: Rows, types: Types, result: SqlType) -> Interval | None:
     values = present(rows)
-    try:
-        return fit_interval(reduce(combine, values)) if values else None
-    except RowError:
-        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE) from None  # As every sum's.
+    return _in_range(lambda: fit_interval(reduce(combine, values))) if values else None
 
 
 def _python_avg(rows: Rows, types: Types, result: SqlType) -> Interval | None:
-    total = _python_sum(rows, types, result)
-    return None if total is None else divided_interval(total, len(present(rows)))
+    total, count = _python_sum(rows, types, result), len(present(rows))
+    return None if total is None else _in_range(lambda: divided_interval(total, count))
+
+
+def _in_range(compute: Callable[[], Interval]) -> Interval:
+    """Return a group's value; what refuses its row is the same for all aggregates."""
+    try:
+        return compute()
+    except RowError:
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE) from None
