@@ -95,14 +95,14 @@ def test_an_arrangement_is_as_long_as_what_it_adds_up_to(
         floodmark.execute_script("""
             CREATE TABLE t (k INT PRIMARY KEY, g INT);
             CREATE MATERIALIZED VIEW v AS
-              SELECT g, count(*) AS n FROM t GROUP BY g EXCEPT SELECT k, 1 FROM t WHERE k > 5;
+              (SELECT g, k FROM t ORDER BY k DESC LIMIT 1) EXCEPT SELECT k, 1 FROM t WHERE k > 5;
         """)
         for number in range(6):
             floodmark.execute(f"INSERT INTO t VALUES ({number}, 7)")
-        assert floodmark.sql("SELECT g, n FROM v").collect() == [(7, 6)]
+        assert floodmark.sql("SELECT g, k FROM v").collect() == [(7, 5)]
         (table,) = (t for t in _files(floodmark) if t.endswith("_left"))
         held = floodmark.store.open(table).files
-        # Six counts came, five of them went: eleven changes.
+        # Six rows came, five of them went: eleven changes.
         assert sum(file.rows for file in held) < 6
         floodmark.execute("DELETE FROM t WHERE k < 6")
-        assert floodmark.sql("SELECT g, n FROM v").collect() == []
+        assert floodmark.sql("SELECT g, k FROM v").collect() == []

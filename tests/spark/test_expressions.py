@@ -166,7 +166,7 @@ def test_every_aggregate_means_on_spark_what_it_means(spark: SparkSession) -> No
     wrong = [
         f"{text}: Spark {got[f'a{index}']!r}, reference {value!r}"
         for index, (text, type_, value) in enumerate(expected)
-        if not same(got[f"a{index}"], value, type_)
+        if not same(from_arrow(got[f"a{index}"], type_), value, type_)
     ]
     assert wrong == []
 
@@ -196,6 +196,6 @@ def test_accumulators_end_where_the_aggregate_does(spark: SparkSession) -> None:
     wrong = [
         f"{text}: Spark {got[f'v{index}']!r}, reference {value!r}"
         for text, index, type_, value in expected
-        if not same(got[f"v{index}"], value, type_)
+        if not same(from_arrow(got[f"v{index}"], type_), value, type_)
     ]
     assert wrong == []
