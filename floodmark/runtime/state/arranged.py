@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import (
     BIGINT,
@@ -19,12 +19,12 @@ from floodmark.catalog.types import (
     TIMESTAMPTZ,
     Field,
     Schema,
+    SqlType,
 )
 from floodmark.changelog import WEIGHT
-from floodmark.plan.expressions import Literal
 from floodmark.runtime.bounds import EVERYWHERE, Bounds
 from floodmark.runtime.operators.rows import never_negative
-from floodmark.spark.expressions import compile
+from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import Handle
@@ -81,7 +81,7 @@ class ArrangedRows:
         if rows is None or not within:
             return rows
         types = {f.name: f.type for f in self.columns}
-        ends = {c: [compile(Literal(types[c], end)).value for end in within[c]] for c in within}
+        ends = {c: [_printed(types[c], end) for end in within[c]] for c in within}
         return rows.where(
             " AND ".join(f"{quoted(c)} BETWEEN {low} AND {high}" for c, (low, high) in ends.items())
         )
@@ -104,3 +104,10 @@ class ArrangedRows:
         total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
         there = never_negative(WEIGHT, f"{WEIGHT} > 0")
         return rows.groupBy(*names).agg(total).where(there).selectExpr(*names)
+
+
+def _printed(type_: SqlType, end: Any) -> str:
+    """Return the Spark text of a bound, which may lie beyond the numbers of its column's type."""
+    if type_.is_integer:
+        return literal(max(-(2**63), min(end, 2**63 - 1)), BIGINT)
+    return literal(end, type_)
