@@ -188,6 +188,15 @@ def rereadable(node: n.Node) -> bool:
             return False
 
 
+def persisted(node: n.Node) -> bool:
+    """Tell whether a subplan can be read again from objects alone.
+
+    The groups of an aggregate are brought up to date by those who ask for its changes.
+    """
+    kept = any(isinstance(below, n.Aggregate) for below in n.walk(node))
+    return rereadable(node) and not kept
+
+
 def closes_from_input(node: n.CloseAggregate, mode: ChangelogMode) -> bool:
     """Tell whether an aggregate that emits on close needs no state.
 

@@ -7,7 +7,7 @@ from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
 from floodmark.analysis.refresh import OPTION as REFRESH
 from floodmark.analysis.refresh import parse_refresh
-from floodmark.analysis.state import rereadable
+from floodmark.analysis.state import persisted
 from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.errors import NotSupported
@@ -119,7 +119,7 @@ def _reason(node: n.Node) -> str | None:
             return None
         case n.Aggregate() | n.CloseAggregate():
             return None
-        case n.LookupJoin() if not rereadable(node.right):
+        case n.LookupJoin() if not persisted(node.right):
             return "a lookup in a query that nothing stores"
         case n.Pairing():
             return unpaired(node)

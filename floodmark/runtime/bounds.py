@@ -210,14 +210,15 @@ def _union(node: n.UnionAll, branches: Sequence[Bounds | None]) -> Bounds | None
 def _join(node: n.Join, left: Bounds | None, right: Bounds | None) -> Bounds | None:
     """Return the bounds of a join's changes: of keys those of both sides.
 
-    Where one side alone changes, inner pairs have that side's values; its partners' are unknown.
+    Where one side alone changes, that side's values are known unless they are padding in a row that
+    comes or goes with them; its partners' are unknown.
     """
     if left is None and right is None:
         return None
     out: dict[str, tuple[Any, Any]] = {}
-    if right is None and left is not None:
+    if right is None and left is not None and not node.kind.pads_left:
         out.update(left)
-    if left is None and right is not None and node.kind is n.JoinKind.INNER:
+    if left is None and right is not None and not node.kind.pads_right:
         out.update(right)
     for a, b in node.equi:
         sides = [s.get(c) for s, c in ((left, a), (right, b)) if s is not None]

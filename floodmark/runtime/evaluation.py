@@ -387,9 +387,10 @@ class _Sides:
         of_other = {b: theirs[b] for _, b in pairs if b in theirs}
         if node is kept:
             return {a: of_other[b] for a, b in pairs if b in of_other}
-        inner = self.node.kind is n.JoinKind.INNER
-        changed = self.evaluation.delta(other) is not None
-        return of_kept if inner or not changed else bounds.hull([of_kept, of_other])
+        if self.node.kind is n.JoinKind.INNER:
+            return of_kept
+        sides = ((kept, of_kept), (other, of_other))
+        return bounds.hull([b for side, b in sides if self.evaluation.delta(side) is not None])
 
     def keep(self) -> None:
         """Record both arrangements, also where the join did not need their new rows."""

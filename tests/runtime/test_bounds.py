@@ -99,6 +99,26 @@ def test_partners_of_one_changed_side_are_unknown() -> None:
     assert found == {"id": (7, 9), "rid": (7, 9), "rk": (0, 1)}
 
 
+@pytest.mark.parametrize(
+    ("kind", "of_left", "of_right"),
+    [
+        (n.JoinKind.LEFT, {"id": (7, 9), "k": (0, 1)}, {"id": (7, 9)}),
+        (n.JoinKind.RIGHT, {"rid": (7, 9)}, {"rid": (7, 9), "rk": (0, 1)}),
+        (n.JoinKind.FULL, {}, {}),
+        (n.JoinKind.ANTI, {"id": (7, 9), "k": (0, 1)}, {"id": (7, 9)}),
+    ],
+)
+def test_padding_lies_nowhere(
+    kind: n.JoinKind, of_left: bounds.Bounds, of_right: bounds.Bounds
+) -> None:
+    """A change of one side replaces padded rows, whose columns of that side are NULL."""
+    join = n.Join(_scan("s"), _scan("t", "r"), kind, (("id", "rid"),))
+    changed = {"s": {"id": (7, 9), "k": (0, 1)}, "t": {"rid": (7, 9), "rk": (0, 1)}}
+    for name, expected in (("s", of_left), ("t", of_right)):
+        found = bounds.of_changes(join, lambda s, at=name: changed[at] if s.object == at else None)
+        assert found == expected
+
+
 def test_a_padded_side_is_read_by_key_only() -> None:
     join = n.Join(_scan("s"), _scan("t", "r"), n.JoinKind.LEFT, (("id", "rid"),))
     wanted = {"id": (1, 2), "k": (3, 4), "rk": (5, 6)}
