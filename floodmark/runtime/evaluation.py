@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from floodmark.analysis.analyse import AnalysedPlan
@@ -148,6 +150,7 @@ class Evaluation:
         self._changes: dict[n.Node, Rows | None] = {}
         self._settled: dict[n.Node, DataFrame | None] = {}
         self._bounds: dict[n.Node, Bounds] = {}
+        self._readers = Counter(child for node in {*plan.nodes} for child in node.inputs)
         register(inputs.spark, (e for node in plan.nodes for e in expressions_of(node)))
 
     def root(self) -> Rows | None:
@@ -160,7 +163,15 @@ class Evaluation:
     def delta(self, node: n.Node) -> Rows | None:
         """Return the changes of a node in this epoch, None when there are none."""
         if node not in self._changes:
-            self._changes[node] = self._delta(node)
+            rows = self._changes[node] = self._delta(node)
+            if rows is not None and rows.failing and self._readers[node] > 1:
+                # What it refuses goes aside here: each of those who read it would put it aside.
+                settled = self.settled(node)
+                self._changes[node] = (
+                    None
+                    if settled is None
+                    else replace(rows, frame=settled, failing=False, kinded=False)
+                )
         return self._changes[node]
 
     def _delta(self, node: n.Node) -> Rows | None:
