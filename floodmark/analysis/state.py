@@ -105,9 +105,7 @@ def derive(
 
 
 DUE_AT = "floodmark__due_at"
-"""BIGINT, microseconds since 1970: the time from which on a row is, or is not, there.
-
-No hidden column has this name: `__due_at` may be a key of that name that a projection drops."""
+"""BIGINT, microseconds since 1970: the time from which on a row is, or is not, there."""
 
 
 def due_name(identifier: str) -> str:

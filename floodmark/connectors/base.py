@@ -18,6 +18,14 @@ OPERATION, BEFORE, FAULT = "__operation", "__before", "__fault"
 UPSERTS, DELETES, IGNORED = "upsert", "delete", "ignored"
 
 
+def rows_of_piece(rows: int) -> int:
+    """Return of how many neighbouring rows the lowest and the highest time are looked at.
+
+    So many that there are hardly more than a thousand pieces.
+    """
+    return max(1, rows // 1024)
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """A piece of a source partition that one epoch takes in; goes to the epoch log as JSON.
@@ -146,6 +154,9 @@ class Connector(Protocol):
         parse). Raises `DataError` for a logged file that is gone or has changed.
         """
 
+    def check(self, splits: Sequence[Split]) -> None:
+        """Raise `DataError` E0476 for a logged file that is gone or has changed."""
+
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
         """Return (low, high) of a column over the splits if statistics say so, else None."""
 
@@ -155,6 +166,16 @@ class Connector(Protocol):
         They stand in the order of offsets; a piece without a value is left out. None where that
         takes as long as reading the splits.
         """
+
+    def storable(self, splits: Sequence[Split]) -> Sequence[tuple[str, int]] | None:
+        """Return the Parquet files that hold just the splits' rows, as they would be stored.
+
+        Each with the offset of its first row; the others follow in the order of the file. None
+        where rows have to be read.
+        """
+
+    def intact(self, splits: Sequence[Split], columns: Sequence[str]) -> bool:
+        """Tell whether surely every row can be read and has a value in these columns."""
 
     def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say, in one sentence, why splits cannot be read again as they were; None: they can.
@@ -185,3 +206,24 @@ class SourceSpec:
     options: Mapping[str, str]
     metadata: Schema = ()
     key: tuple[str, ...] = ()
+
+
+class WithoutFiles:
+    """What connectors answer whose rows come from no files; `bounds` says all that they know."""
+
+    def check(self, splits: Sequence[Split]) -> None:
+        """Do nothing: nothing can go or change."""
+
+    def pieces(self, splits: Sequence[Split], column: str) -> None:
+        """Return None."""
+
+    def storable(self, splits: Sequence[Split]) -> None:
+        """Return None."""
+
+    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
+        """Return None."""
+        return None
+
+    def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
+        """Return the splits."""
+        return splits

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
 
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, VARCHAR, SqlType
 from floodmark.connectors import files_text, files_unreadable
 from floodmark.connectors.base import BEFORE, FAULT, OPERATION, Discovery, SourceSpec, Split
-from floodmark.connectors.debezium import DEBEZIUM
 from floodmark.connectors.files_discovery import (
     PARTITION,
     FileFacts,
@@ -31,25 +29,14 @@ from floodmark.connectors.files_discovery import (
     list_new,
     offer_files,
 )
-from floodmark.connectors.messages import Coding, Lines, MessageForm, message_columns, no_message
-from floodmark.connectors.metadata import check_metadata, metadata_column, names_of, no_metadata
-from floodmark.connectors.options import Options
-from floodmark.connectors.upsert import UPSERT
-from floodmark.errors import DataError, UserError
+from floodmark.connectors.messages import Lines, MessageForm, message_columns, no_message
+from floodmark.connectors.metadata import metadata_column, names_of, no_metadata
+from floodmark.errors import DataError
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-OPTIONS = (
-    "path",
-    "match_pattern",
-    "csv.header",
-    "csv.delimiter",
-    "csv.quote",
-    "csv.escape",
-    "csv.null",
-)
 METADATA = {
     "file_name": VARCHAR,
     "file_path": VARCHAR,
@@ -57,10 +44,6 @@ METADATA = {
     "row_number": BIGINT,
 }
 """What a file says of its rows; `row_number` is 1-based, in a text file the line."""
-_FORMS = {"PLAIN": None, "DEBEZIUM": DEBEZIUM, "UPSERT": UPSERT}
-_FORMATS = ("parquet", "csv", "json")
-_DECIMALS, _BINARY = "decimal.handling.mode", "binary.handling.mode"
-_PRECISE = "precise"
 _ROW_IN_PARTITION = 8_589_934_591
 """The low 33 bits of `monotonically_increasing_id`."""
 _MAP_WORK = 100_000_000
@@ -73,7 +56,7 @@ _GLOB = re.compile(r"([\\\[\]{}*?])")
 
 @dataclass(frozen=True, slots=True)
 class FilesConnector:
-    """The `files` connector; made by `make_files`."""
+    """The `files` connector; made by `files_options.make_files`."""
 
     spec: SourceSpec
     folder: Path
@@ -116,6 +99,11 @@ class FilesConnector:
             raise _refused(f"{found.path} is not {self.encode}: {facts.bad}")
         return facts
 
+    def check(self, splits: Sequence[Split]) -> None:
+        """Refuse a logged file that is gone or has changed since."""
+        for split in splits:
+            check_pinned(self.folder, split)
+
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
         """Return the column's range from Parquet footers; text has none."""
         if self.encode != "parquet":
@@ -131,6 +119,22 @@ class FilesConnector:
         from floodmark.connectors import files_parquet
 
         return files_parquet.pieces_of(self.folder, splits, column)
+
+    def storable(self, splits: Sequence[Split]) -> Sequence[tuple[str, int]] | None:
+        """Return Parquet files that are taken over whole and hold the declared columns alone."""
+        if self.encode != "parquet" or self.spec.metadata:
+            return None
+        from floodmark.connectors.parquet_delivery import storable
+
+        return storable(self.folder, splits, self.spec.schema)
+
+    def intact(self, splits: Sequence[Split], columns: Sequence[str]) -> bool:
+        """Tell whether no file is unreadable and the footers count no NULLs; text may be broken."""
+        if self.encode != "parquet" or any("bad" in split.payload for split in splits):
+            return False
+        from floodmark.connectors import files_parquet
+
+        return all(files_parquet.has_values(self.folder, s, c) for s in splits for c in columns)
 
     def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say which file is gone or is not the one that was logged: by size, time and digest."""
@@ -149,8 +153,7 @@ class FilesConnector:
 
     def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits: one scan per form of file, plus one row for each file that is none."""
-        for split in splits:
-            check_pinned(self.folder, split)
+        self.check(splits)
         good = sorted(
             (s for s in splits if "bad" not in s.payload and s.start < s.end), key=_read_alike
         )
@@ -258,7 +261,7 @@ class FilesConnector:
         hidden = [f"{PARTITION} AS __partition", "__offset", "__corrupt", "__file"]
         hidden.append("CAST(NULL AS BIGINT) AS __line")
         hidden += no_message(self.spec.schema) if self.form is not None else []
-        metadata = no_metadata(names_of(self.spec), _known(self.form))
+        metadata = no_metadata(names_of(self.spec), known_metadata(self.form))
         return frame.selectExpr(*nulls, *hidden, *metadata)
 
 
@@ -320,74 +323,7 @@ def _cut(rows: DataFrame, splits: Sequence[Split]) -> DataFrame:
     return marked.where("__offset >= __from AND __offset < __to").drop("__from", "__to")
 
 
-def make_files(spec: SourceSpec) -> FilesConnector:
-    """Make the connector from a source's options; no file is touched."""
-    options = Options(spec.name, spec.options)
-    options.check_names((*OPTIONS, *((_DECIMALS, _BINARY) if spec.format == "DEBEZIUM" else ())))
-    encode = (spec.encode or options.text("format", options.text("encode", ""))).lower()
-    if encode not in _FORMATS:
-        raise UserError(
-            "E0482",
-            f"source {spec.name}: the files connector does not read format {encode!r}",
-            hint=f"FORMAT PLAIN ENCODE {{{' | '.join(f.upper() for f in _FORMATS)}}}",
-        )
-    form = _form_of(spec, encode, options)
-    check_metadata(spec, _known(form), _what(spec))
-    if encode != "parquet":
-        files_text.check_text_types(spec.name, spec.schema)
-    return FilesConnector(
-        spec=spec,
-        folder=_folder(options),
-        pattern=options.text("match_pattern", "*"),
-        encode=encode,
-        dialect=_dialect(options) if encode == "csv" else None,
-        dead_letters=options.choice("on_error", ("dead_letter", "fail", "null"), "dead_letter")
-        != "fail",
-        form=form,
-    )
-
-
-def _form_of(spec: SourceSpec, encode: str, options: Options) -> MessageForm | None:
-    form = _FORMS.get(spec.format or "PLAIN")
-    if form is not None and encode != "json":
-        raise UserError(
-            "E0485",
-            f"source {spec.name}: messages of FORMAT {spec.format} are not read from {encode}",
-            hint=f"FORMAT {spec.format} ENCODE JSON, one message a line",
-        )
-    decimals = options.choice(_DECIMALS, ("string", "double", _PRECISE), "string")
-    binary = options.choice(_BINARY, ("bytes", "base64", "hex"), "bytes")
-    if form is not DEBEZIUM:
-        return form
-    return replace(form, coding=Coding(decimals == _PRECISE, binary != "hex"))
-
-
-def _known(form: MessageForm | None) -> dict[str, SqlType]:
+def known_metadata(form: MessageForm | None) -> dict[str, SqlType]:
+    """Return what files, and messages of a form, say of themselves, with its type."""
     told = {} if form is None else {name: type_ for name, (type_, _) in form.metadata.items()}
     return {**told, **METADATA}
-
-
-def _what(spec: SourceSpec) -> str:
-    return f"the files connector with FORMAT {spec.format or 'PLAIN'}"
-
-
-def _folder(options: Options) -> Path:
-    text = options.text("path")
-    url = urlparse(text)
-    if url.scheme not in ("", "file"):
-        raise options.wrong("path", "a local folder or a file:// URL", "landing/orders")
-    return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
-
-
-def _dialect(options: Options) -> files_text.CsvDialect:
-    plain = files_text.CsvDialect()
-    delimiter = options.text("csv.delimiter", plain.delimiter).replace("\\t", "\t")
-    if len(delimiter) != 1:
-        raise options.wrong("csv.delimiter", "one character", ";")
-    return files_text.CsvDialect(
-        header=options.flag("csv.header", plain.header),
-        delimiter=delimiter,
-        quote=options.text("csv.quote", plain.quote),
-        escape=options.text("csv.escape", plain.escape),
-        null=options.text("csv.null", plain.null),
-    )

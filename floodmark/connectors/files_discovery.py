@@ -63,7 +63,7 @@ def offer_files(
         splits.append(_rest(rest_of, room))
         room, position = room - splits[0].estimate, splits[0].end
     for found in files:
-        split = _split_after(splits, found, inspect, position, room)
+        split = _split_after(splits, found, inspect, position, room, limit)
         if split is None:
             return tuple(replace(s, partition_end=False) for s in splits)
         splits.append(split)
@@ -73,13 +73,13 @@ def offer_files(
 
 
 def _split_after(
-    splits: list[Split], found: FoundFile, inspect: Inspect, position: int, room: int
+    splits: list[Split], found: FoundFile, inspect: Inspect, position: int, room: int, limit: int
 ) -> Split | None:
     """Make the next split; a file that is refused is so when its turn comes, not before."""
     if room <= 0:
         return None
     try:
-        return _split(found, inspect, position, room, first=not splits)
+        return _split(found, inspect, position, room, limit, first=not splits)
     except DataError:
         if not splits:
             raise
@@ -87,17 +87,20 @@ def _split_after(
 
 
 def _split(
-    found: FoundFile, inspect: Inspect, position: int, room: int, *, first: bool
+    found: FoundFile, inspect: Inspect, position: int, room: int, limit: int, *, first: bool
 ) -> Split | None:
-    """Make the split of a new file, or None when it has to wait for the next epoch."""
+    """Make the split of a new file, or None when it has to wait for the next epoch.
+
+    `room` of the `limit` of rows is left.
+    """
     facts = inspect(found)
     pinned = {"file": found.path.name, "size": found.size, "mtime": found.mtime}
     if facts.bad is not None:
         return Split(PARTITION, position, position + 1, 1, {**pinned, "bad": facts.bad})
     pinned["digest"] = digest_of(found.path)
     if facts.exact and facts.rows > room:
-        # A small remainder of room is not worth a second look at the file.
-        if not first and room < facts.rows // 10:
+        # A file that is taken in whole need not be written anew.
+        if not first and room <= limit // 2:
             return None
         payload = {**pinned, **facts.extra, "row": 0, "rows": facts.rows, "rest": True}
         return Split(PARTITION, position, position + room, room, payload)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors.base import Discovery, SourceSpec, Split
+from floodmark.connectors.base import Discovery, SourceSpec, Split, WithoutFiles
 from floodmark.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def unit(bits: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratedConnector:
+class GeneratedConnector(WithoutFiles):
     """Rows 0, 1, 2, … of one partition.
 
     `available` says how many rows there are by now, `columns` are Spark texts over the row number
@@ -95,13 +95,6 @@ class GeneratedConnector:
             return None
         return self.ranges[column](min(s.start for s in taken), max(s.end for s in taken) - 1)
 
-    def pieces(self, splits: Sequence[Split], column: str) -> None:
-        """Return None: `bounds` says all that is known."""
-
-    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
-        """Return None: the rows follow from their numbers."""
-        return None
-
-    def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
-        """Return the splits: there is nothing that could not be read."""
-        return splits
+    def intact(self, splits: Sequence[Split], columns: Sequence[str]) -> bool:
+        """Tell whether the columns grow with the row number: those are never NULL."""
+        return self.ranges.keys() >= set(columns)

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from floodmark.catalog.casts import BITS, from_text
 from floodmark.catalog.functions import RowError
 from floodmark.catalog.types import Field, Kind, SqlType
-from floodmark.connectors.base import Discovery, SourceSpec, Split
+from floodmark.connectors.base import Discovery, SourceSpec, Split, WithoutFiles
 from floodmark.connectors.options import Options
 from floodmark.errors import DataError, TransientError, UserError
 
@@ -58,7 +58,7 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True)
-class Lookup:
+class Lookup(WithoutFiles):
     """A table that is kept elsewhere; as a connector it never has anything to take in."""
 
     spec: SourceSpec
@@ -84,16 +84,9 @@ class Lookup:
         """Return nothing."""
         return None
 
-    def pieces(self, splits: Sequence[Split], column: str) -> None:
-        """Return nothing."""
-
-    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
-        """Say nothing: what was fetched is stored."""
-        return None
-
-    def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
-        """Return the splits: there are none."""
-        return splits
+    def intact(self, splits: Sequence[Split], columns: Sequence[str]) -> bool:
+        """Tell nothing."""
+        return False
 
     def pinned(self, version: int | None = None) -> Lookup:
         """Return the lookup into the store as it is now, or was at a version; else E0490."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from floodmark.connectors.base import Connector, SourceSpec
 from floodmark.connectors.datagen import make_datagen
-from floodmark.connectors.files import make_files
+from floodmark.connectors.files_options import make_files
 from floodmark.connectors.lookup import make_lookup
 from floodmark.connectors.nexmark import make_nexmark
 from floodmark.connectors.options import Options, nearest

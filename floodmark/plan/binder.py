@@ -30,7 +30,7 @@ from floodmark.plan.coerce import (
 from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, Now
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_aggregate
 from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
-from floodmark.plan.special_forms import bind_special, bind_zone
+from floodmark.plan.special_forms import bind_special, bind_zone, picked
 from floodmark.plan.user_functions import bind_user_call
 from floodmark.sql.spans import span_of
 
@@ -340,7 +340,7 @@ class Binder:
     def _subscript(self, node: exp.Bracket) -> Expr:
         index = node.expressions[0]
         if not isinstance(index, exp.Slice):
-            return self.call("subscript", node, [node.this, index])
+            return picked(self.call("subscript", node, [node.this, index]))
         low = index.this or exp.Literal.number(1)
         high = index.expression or exp.Literal.number((1 << 31) - 1)
         return self.call("array_slice", node, [node.this, low, high])

@@ -197,7 +197,10 @@ def _literal(expr: Literal, target: SqlType) -> Expr:
     except RowError:
         shown = repr(expr.value) if isinstance(expr.value, str) else str(expr.value)
         raise BindError(
-            "E0258", f"{shown} is not a value of type {target}", span=expr.span
+            "E0258",
+            f"{shown} is not a value of type {target}",
+            span=expr.span,
+            hint="correct the literal, or cast the other side",
         ) from None
 
 

@@ -48,6 +48,15 @@ def bind_special(binder: Binder, name: str, node: exp.Anonymous) -> Expr | None:
     return None
 
 
+def picked(element: Expr) -> Expr:
+    """Return an element of an array; of a match's groups, the one group that is asked for."""
+    match element:
+        case Call(function="subscript", args=(Call(function="regexp_match") as groups, place)):
+            if isinstance(place, Literal):
+                return bind_call("regexp_match_group", [*groups.args, place], element.span)
+    return element
+
+
 def bind_zone(
     binder: Binder, node: exp.Expression, time: exp.Expression, zone: exp.Expression
 ) -> Expr:

@@ -6,7 +6,7 @@ fold stands in the place of the table's row of its key; older ones say nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,15 +55,22 @@ class CurrentRows:
         """Return the size of what a reader of some of the table's files reads."""
         return sum(file.size for file in (*files, *self.over))
 
-    def read(self, tables: Tables, files: Sequence[DataFile] | None = None) -> DataFrame | None:
+    def read(
+        self,
+        tables: Tables,
+        files: Sequence[DataFile] | None = None,
+        names: Collection[str] | None = None,
+    ) -> DataFrame | None:
         """Return the rows, with the columns of the table at rest; None when there are none.
 
-        `files` are those of the table that matter; rows of the layer are all there.
+        `files` are those of the table that matter, rows of the layer are all there; `names` are the
+        columns that matter.
         """
-        rows = tables.read(self.base, layout.current_schema(self.found), files)
-        over = self.over
+        schema, over = layout.current_schema(self.found), self.over
         if self.layer is None or not over:
-            return rows
+            wanted = schema if names is None else [f for f in schema if f.name in names]
+            return tables.read(self.base, tuple(wanted), files)
+        rows = tables.read(self.base, schema, files)
         layer = tables.read(self.layer, layout.layer_schema(self.found), over)
         assert layer is not None
         return self.overlaid(rows, layer.where(f"{EPOCH} > {self.folded}"))

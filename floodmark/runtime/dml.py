@@ -122,18 +122,27 @@ def _insert(statement: s.Insert, target: AnalysedObject, reader: Reader) -> n.No
             hint="give one value per column",
         )
     given = dict(zip(names, shown, strict=True))
+    spans = dict(zip(names, _item_spans(statement, len(names)), strict=True))
     columns: list[tuple[str, Expr]] = []
     for column in _columns(target):
         if column.name in given:
             f = given[column.name]
             ref = ColumnRef(f.type, f.name)
-            value = assigned(ref, column.type, name=column.name, span=statement.span)
+            value = assigned(ref, column.type, name=column.name, span=spans[column.name])
             columns.append((column.name, value))
         elif column.generated is None:
             columns.append((column.name, column.default or Literal(column.type, None)))
     if isinstance(query, n.Values):
         columns.append((DML_ORDINAL, ColumnRef(BIGINT, "__ordinal")))
     return _with_generated(n.Project(query, tuple(columns)), target)
+
+
+def _item_spans(statement: s.Insert, count: int) -> list[Span | None]:
+    """Return where each value of an INSERT is written; the statement where a star stands for it."""
+    items = statement.query.selects if isinstance(statement.query, exp.Select) else []
+    if len(items) != count or any(item.is_star for item in items):
+        return [statement.span] * count
+    return [span_of(item, statement.span) for item in items]
 
 
 def _with_generated(node: n.Node, target: AnalysedObject) -> n.Node:

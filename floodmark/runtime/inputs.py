@@ -80,13 +80,18 @@ class EpochInputs:
         return self._first < self.epoch
 
     @property
-    def few(self) -> bool:
-        """Tell whether the epoch changes few rows; one that fills takes all there are."""
-        if self._merges:
-            return False
+    def rows(self) -> int | None:
+        """Return how many rows the epoch changes at most; one that fills takes all there are."""
+        if self._merges or self.fills:
+            return None
         before, after = self._before.records, self._after.records
         rows = sum(r.rows_out for k, r in after.items() if r is not before.get(k))
-        return not self.fills and rows + self._due_rows <= FEW
+        return rows + self._due_rows
+
+    @property
+    def few(self) -> bool:
+        """Tell whether the epoch changes few rows."""
+        return self.rows is not None and self.rows <= FEW
 
     def fall_due(self, rows: int) -> None:
         """Count rows, at most so many, that change because of the time."""
@@ -110,11 +115,13 @@ class EpochInputs:
         if not self.changed(scan.object):
             return None
         handle, columns = self._changes_of(scan.object)
+        found = self.objects[scan.object]
+        if found.append_only:
+            columns = tuple(field for field in columns if field.name in scan.names)
         frame = self.tables.of_epochs(handle, columns, self._first, self.epoch)
         if frame is None:
             return None
         names = [quoted(name) for name in scan.names]
-        found = self.objects[scan.object]
         if found.append_only:
             return Rows(weighted(frame.selectExpr(*names)), consolidated=True, inserts=True)
         if self._merges:
@@ -181,7 +188,7 @@ class EpochInputs:
         if rows is None:
             return None
         files = None if keeps is None else tuple(filter(keeps, rows.base.files))
-        frame = rows.read(self.tables, files)
+        frame = rows.read(self.tables, files, scan.names)
         return None if frame is None else frame.selectExpr(*(quoted(name) for name in scan.names))
 
     def _version(self, cut: Cut, object_: str, table: str) -> int | None:

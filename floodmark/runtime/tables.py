@@ -5,12 +5,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import BIGINT, Field, Schema
-from floodmark.changelog import EPOCH
+from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError
 from floodmark.spark.types import nullable_ddl, quoted
+from floodmark.storage.delivered import EPOCH_PART, FIRST_PART, is_delivered, table_folder
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, Store
 
@@ -42,8 +45,28 @@ class Tables:
         chosen = handle.files if files is None else files
         if not chosen:
             return None
-        paths = self.store.paths(handle, chosen)
-        return self.spark.read.schema(nullable_ddl(columns)).parquet(*paths)
+        written = [file for file in chosen if not is_delivered(file)]
+        taken = [file for file in chosen if is_delivered(file)]
+        parts = [self.read_paths(self.store.paths(handle, written), columns)] if written else []
+        parts += [self._delivered(handle, columns, taken)] if taken else []
+        return reduce(_union, parts)
+
+    def _delivered(self, handle: Handle, columns: Schema, files: Sequence[DataFile]) -> DataFrame:
+        """Return the rows of files that were taken over, with what their paths say of them."""
+        own = tuple(f for f in columns if f.name not in (ROW_ID, EPOCH))
+        parts = tuple(Field(name, BIGINT) for name in (EPOCH_PART, FIRST_PART))
+        schema = nullable_ddl((*own, *parts))
+        hidden = {
+            ROW_ID: f"{FIRST_PART} + _metadata.row_index AS {ROW_ID}",
+            EPOCH: f"{EPOCH_PART} AS {EPOCH}",
+        }
+        texts = [hidden.get(f.name, quoted(f.name)) for f in columns]
+        paths = sorted(self.store.paths(handle, files), key=table_folder)
+        frames = (
+            self.spark.read.option("basePath", base).schema(schema).parquet(*found)
+            for base, found in groupby(paths, key=table_folder)
+        )
+        return reduce(_union, (frame.selectExpr(*texts) for frame in frames))
 
     def files_of_epochs(self, handle: Handle, first: int, last: int) -> tuple[DataFile, ...]:
         """Return the files with rows which epochs of a range wrote, merged with others or not."""
@@ -142,6 +165,10 @@ class Writer:
         writer.parquet(folder)
         return self.tables.store.staged(table, self.epoch, self.attempt)
 
+    def take(self, table: str, files: Sequence[tuple[str, int]]) -> tuple[DataFile, ...]:
+        """Take files over as they are, each with the row id of its first row."""
+        return self.tables.store.take(table, files, self.epoch, self.attempt)
+
     def write_routed(self, table: str, frame: DataFrame) -> dict[int, tuple[DataFile, ...]]:
         """Write a frame split by `__route`, in one Spark job; return the files of each route."""
         folder = self.tables.store.stage(table, self.epoch, self.attempt)
@@ -192,6 +219,10 @@ class Writer:
             self.newest(table, schema)
             raise
         return done
+
+
+def _union(left: DataFrame, right: DataFrame) -> DataFrame:
+    return left.unionAll(right)
 
 
 def _route_of(path: str) -> int:

@@ -14,6 +14,7 @@ from floodmark.errors import DataError, NotSupported
 from floodmark.runtime import layout
 from floodmark.runtime.results import python_rows
 from floodmark.runtime.sizes import STORED
+from floodmark.storage.delivered import with_epoch
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import Handle
 
@@ -87,15 +88,17 @@ def changes_after(
 def _of_epoch(
     found: AnalysedObject, handle: Handle, epoch: int, scheduler: Scheduler
 ) -> Iterator[tuple[Change, ...]]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     shown = found.relation.visible
     columns = (*(_HEAD[:1] if found.append_only else _HEAD), *shown)
     names = [f.name for f in columns]
     files = prune(handle, None, {EPOCH: (epoch, epoch)})
-    for path in scheduler.store.paths(handle, files):
+    for file, path in zip(files, scheduler.store.paths(handle, files), strict=True):
         for batch in pq.ParquetFile(path).iter_batches(AT_ONCE, columns=names):
-            changes = tuple(_changes(found, epoch, python_rows(_ordered(batch, names), columns)))
+            rows = with_epoch(pa.Table.from_batches([batch]), file).select(names)
+            changes = tuple(_changes(found, epoch, python_rows(rows, columns)))
             if changes:
                 yield changes
 
@@ -106,9 +109,3 @@ def _changes(
     for row in rows:
         if row[0] == epoch:
             yield (RowKind.INSERT.value, row[1:]) if found.append_only else (row[1], row[2:])
-
-
-def _ordered(batch: Any, names: list[str]) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_batches([batch]).select(names)

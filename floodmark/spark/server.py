@@ -100,6 +100,18 @@ def attach(config: SparkConfig) -> Attachment:
         raise
 
 
+def ends(config: SparkConfig) -> bool:
+    """Tell whether the server for `config` is gone, or goes within seconds."""
+    record = server_home(config).read()
+    process = record.process() if record else None
+    try:
+        if process is not None:
+            process.wait(STOP_SECONDS)
+    except psutil.TimeoutExpired:
+        return False
+    return True
+
+
 def status(config: SparkConfig) -> ServerStatus:
     """Return whether the server for `config` runs, without starting it."""
     home = server_home(config)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from floodmark.errors import TransientError
+from floodmark.errors import FloodmarkError, TransientError
 from floodmark.spark import server
 from floodmark.spark.confs import SEMANTIC, SparkConfig
 from floodmark.spark.failures import translate
@@ -30,6 +30,9 @@ _SHARED_CLASSES: Mapping[str, str] = {
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
 }
+
+_REFUSED = ("E0510", "E0512", "E0513", "E0514", "E0515")
+"""What a server that stays says of its start, its settings and its token."""
 
 # Spark never cuts a text file into splits and never packs two into one, so that row numbers
 # within a file are dense and ordered.
@@ -114,6 +117,16 @@ def open_sessions(config: SparkConfig) -> Sessions:
     _silence()
     if config.remote is not None:
         return _open(config.remote, None, config.asserted, lambda: None)
+    try:
+        return _open_local(config)
+    except FloodmarkError as error:
+        # A server that is about to end still takes connections, and fails in many ways.
+        if error.code in _REFUSED or not server.ends(config):
+            raise
+        return _open_local(config)
+
+
+def _open_local(config: SparkConfig) -> Sessions:
     hold = server.attach(config)
     try:
         expected = {**config.asserted, NONCE_CONF: hold.nonce}

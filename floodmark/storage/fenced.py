@@ -46,6 +46,12 @@ class Fenced:
         """See `Store.adopt`."""
         return self.base.adopt(table, folder, epoch, attempt)
 
+    def take(
+        self, table: str, files: Sequence[tuple[str, int]], epoch: int, attempt: int
+    ) -> tuple[DataFile, ...]:
+        """See `Store.take`."""
+        return self.base.take(table, files, epoch, attempt)
+
     def share(
         self, table: str, paths: Sequence[str], epoch: int, attempt: int
     ) -> tuple[DataFile, ...]:

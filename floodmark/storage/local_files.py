@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from floodmark.errors import TransientError
+from floodmark.storage.delivered import folder_of, with_bounds
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.warehouse import local_root, table_folder
@@ -56,6 +57,19 @@ class LocalFiles:
             for path in paths:
                 os.link(path, stage / f"shared-{uuid.uuid4().hex}.parquet")
         return self.staged(table, epoch, attempt)
+
+    def take(
+        self, table: str, files: Sequence[tuple[str, int]], epoch: int, attempt: int
+    ) -> tuple[DataFile, ...]:
+        """Copy delivered files into the table's folder; see `Store.take`."""
+        base, taken = self.folder(table), []
+        with disk_errors(table):
+            for path, first in files:
+                copy = base / folder_of(epoch, first) / f"{attempt}-{uuid.uuid4().hex}.parquet"
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
+                taken.append(with_bounds(read_footer(copy, copy.relative_to(base).as_posix())))
+        return tuple(file for file in taken if file.rows > 0)
 
     def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:
         """Return the absolute paths of all files of the handle or of those given."""

@@ -96,6 +96,15 @@ class Store(Protocol):
         Each table can delete its own without harm to the other.
         """
 
+    def take(
+        self, table: str, files: Sequence[tuple[str, int]], epoch: int, attempt: int
+    ) -> tuple[DataFile, ...]:
+        """Copy delivered files into the table's folder, as they are.
+
+        Each is an absolute path and the row id of its first row; row ids and epoch are those of
+        `floodmark.storage.delivered`.
+        """
+
     def commit(
         self,
         handle: Handle,

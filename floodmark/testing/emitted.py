@@ -14,6 +14,7 @@ from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ADDED, EPOCH, KIND, RowKind
 from floodmark.runtime import layout
 from floodmark.runtime.results import python_rows
+from floodmark.storage.delivered import is_delivered, with_epoch
 from floodmark.storage.table import Store
 from floodmark.testing.text import Shown
 
@@ -97,7 +98,8 @@ def _read(store: Store, table: str, columns: Schema) -> list[tuple[Any, ...]]:
     handle = store.open(table)
     names = [f.name for f in columns]
     out: list[tuple[Any, ...]] = []
-    for path in store.paths(handle, handle.files):
-        data = pq.read_table(path, columns=[*dict.fromkeys(names)], partitioning=None)
-        out += python_rows(data.select(names), columns)
+    for file, path in zip(handle.files, store.paths(handle, handle.files), strict=True):
+        stored = [c for c in dict.fromkeys(names) if c != EPOCH or not is_delivered(file)]
+        data = pq.read_table(path, columns=stored, partitioning=None)
+        out += python_rows(with_epoch(data, file).select(names), columns)
     return out

@@ -135,6 +135,8 @@ def test_a_window_call_is_collected() -> None:
         ("interval 'soon'", "E0258", None),
         ("s ~ '('", "E0254", None),
         ("s ~ s", "E0375", None),
+        ("s ~ '[[:alpha:]]'", "E0371", "[A-Za-z]"),
+        ("s ~ '[a-z&&[^b]]'", "E0371", "escape"),
         ("rank()", "E0268", None),
         ("a::jsonb::interval", "E0259", None),
         ("extract(moon from ts)", "E0252", None),

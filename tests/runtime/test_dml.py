@@ -73,3 +73,16 @@ def test_a_column_that_is_not_there_is_pointed_at(tmp_path: Path) -> None:
             fm.execute("INSERT INTO t (k, z) VALUES (1, 2)")
     span = refused.value.span
     assert span is not None and (span.text, span.column) == ("z", 19)
+
+
+def test_the_selected_value_that_a_column_does_not_hold_is_pointed_at(tmp_path: Path) -> None:
+    with connect(tmp_path / "warehouse") as fm:
+        fm.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT)")
+        with pytest.raises(BindError) as refused:
+            fm.execute("INSERT INTO t SELECT k, upper('x') FROM t")
+        with pytest.raises(BindError) as starred:
+            fm.execute("INSERT INTO t SELECT *, upper('x') FROM (SELECT k FROM t) AS q")
+    assert refused.value.code == starred.value.code == "E0247"
+    span, whole = refused.value.span, starred.value.span
+    assert span is not None and (span.text, span.column) == ("upper('x')", 25)
+    assert whole is not None and whole.text.startswith("INSERT INTO t SELECT *")

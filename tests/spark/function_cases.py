@@ -75,6 +75,18 @@ regexp_match(s, '^(x)?()(H|(y))?(?:(l)|(|e))')
 regexp_match(s, '(?i)(Z|(h))(x)?')
 substring(s from '^(x)?')
 substring(s from 'H()')
+(regexp_match(s, '^(x)?()(H|(y))?(?:(l)|(|e))'))[1]
+(regexp_match(s, '^(x)?()(H|(y))?(?:(l)|(|e))'))[2]
+(regexp_match(s, '^(x)?()(H|(y))?(?:(l)|(|e))'))[3]
+(regexp_match(s, '^(x)?()(H|(y))?(?:(l)|(|e))'))[6]
+(regexp_match(s, '^(x)?()(H|(y))?(?:(l)|(|e))'))[7]
+(regexp_match(s, 'l*(o?)', 'i'))[1]
+(regexp_match(s, '([\[)(]|e)(l*)'))[2]
+(regexp_match(s, '(?=(h))|(l{0,2})(e+)?', 'i'))[1]
+(regexp_match(s, '[a-z]*'))[1]
+(regexp_match(s, '([a-z])'))[0]
+(regexp_match(s, '([a-z])'))[NULL]
+(regexp_match(s, '(l)(x)*'))[i]
 regexp_match(s, NULL)
 regexp_like(s, NULL)
 substring(s from NULL)

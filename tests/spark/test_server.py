@@ -85,6 +85,16 @@ def test_a_killed_server_is_an_error_then_a_restart(own_config: SparkConfig) -> 
         assert server.status(own_config).pid != pid
 
 
+def test_a_server_that_is_about_to_end_is_not_attached_to(own_config: SparkConfig) -> None:
+    with open_sessions(own_config):
+        pid = server.status(own_config).pid
+    assert pid is not None
+    psutil.Process(pid).terminate()
+    with open_sessions(own_config) as after:
+        assert after.main.range(3).count() == 3
+        assert server.status(own_config).pid != pid
+
+
 def test_a_wrong_token_is_refused(own_config: SparkConfig) -> None:
     with open_sessions(own_config):
         url = server.status(own_config).url

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from floodmark.catalog.types import BIGINT, VARCHAR, Field
+from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError, TransientError
 from floodmark.storage import local_files
 from floodmark.storage.table import AlreadyRecorded, Conflict, Store
@@ -109,6 +110,18 @@ def test_adopt_moves_files(store: Store, tmp_path: Path) -> None:
     assert not list(Path(folder).glob("*.parquet"))
     after = store.commit(handle, adds=files)
     assert all(Path(path).is_file() for path in store.paths(after))
+
+
+def test_files_are_taken_over_with_their_place_in_their_path(store: Store, tmp_path: Path) -> None:
+    write_rows(store, "public/elsewhere", 1, [(1, "a"), (2, "b")])
+    delivered = next(Path(store.stage("public/elsewhere", 1, 0)).rglob("*.parquet"))
+    handle = store.create(T, SCHEMA)
+    (file,) = store.take(T, [(str(delivered), 70)], 3, 0)
+    assert (file.rows, file.low[ROW_ID], file.high[ROW_ID], file.low[EPOCH]) == (2, 70, 71, 3)
+    after = store.commit(handle, adds=[file])
+    store.checkpoint(T)
+    (path,) = store.paths(store.open(T, after.version))
+    assert Path(path).read_bytes() == delivered.read_bytes()
 
 
 def test_vacuum_keeps_what_pinned_versions_need(store: Store, write: Writer) -> None:

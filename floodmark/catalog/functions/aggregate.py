@@ -17,6 +17,8 @@ from floodmark.catalog.functions.model import (
     Aggregate,
     Decomposition,
     Operands,
+    Rows,
+    Types,
     Var,
 )
 from floodmark.catalog.functions.ordered_sets import ordered_sets
@@ -32,9 +34,6 @@ from floodmark.catalog.types import (
     SqlType,
     list_of,
 )
-
-Rows = list[tuple[Any, ...]]
-Types = tuple[SqlType, ...]
 
 
 def _first_type(o: Operands) -> SqlType:

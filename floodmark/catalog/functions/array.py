@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from floodmark.catalog.functions.comparison import compare
-from floodmark.catalog.functions.model import Function, Operands, Var
+from floodmark.catalog.functions.model import Function, Operands, Types, Var
 from floodmark.catalog.types import (
     BOOLEAN,
     INT,
@@ -17,7 +17,6 @@ from floodmark.catalog.types import (
 )
 
 _LIST, _T, _LIST_T = Var.LIST, Var.T, Var.LIST_T
-Types = tuple[SqlType, ...]
 
 
 def _element(o: Operands) -> SqlType:

@@ -10,17 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
-from typing import Any
 
 from floodmark.catalog.functions.added import print_added
 from floodmark.catalog.functions.arithmetic import EXACT, decimal_name, exact_sum, fit_decimal
-from floodmark.catalog.functions.model import Accumulator, Aggregate, Decomposition
+from floodmark.catalog.functions.model import Accumulator, Aggregate, Decomposition, Rows, Types
 from floodmark.catalog.functions.spread import present
 from floodmark.catalog.functions.sums import NONNULL
 from floodmark.catalog.types import BIGINT, DOUBLE, Kind, SqlType, list_of, numeric, struct_of
 
-Rows = list[tuple[Any, ...]]
-Types = tuple[SqlType, ...]
 Floats = list[float]
 
 TINY, SMALL, LARGE, HUGE = 1e-22, 1e-6, 1e15, 1e28

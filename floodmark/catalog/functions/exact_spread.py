@@ -13,14 +13,18 @@ from decimal import Decimal
 from typing import Any
 
 from floodmark.catalog.functions.added import once, print_added
-from floodmark.catalog.functions.model import Accumulator, Aggregate, Decomposition, Operands
+from floodmark.catalog.functions.model import (
+    Accumulator,
+    Aggregate,
+    Decomposition,
+    Operands,
+    Rows,
+    Types,
+)
 from floodmark.catalog.functions.spread import MEMBERS, present, print_passes, two_passes
 from floodmark.catalog.functions.sums import NONNULL, times
 from floodmark.catalog.promotion import bounds
 from floodmark.catalog.types import DOUBLE, Kind, SqlType, numeric
-
-Types = tuple[SqlType, ...]
-Rows = list[tuple[Any, ...]]
 
 _WHOLE = numeric(38, 0)
 _DIGITS = 18

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, datetime, time
+from itertools import groupby
 
 from floodmark.catalog.functions.model import Function, Operands
 from floodmark.catalog.functions.quoting import quote
@@ -100,12 +101,41 @@ def tokens(pattern: str, what: str = "to_char") -> list[Piece]:
     return pieces
 
 
+_ALONE = re.compile(r"date_format\(\{0\}, '([A-Za-z]+)'\)")
+
+
 def _print(o: Operands) -> str:
     texts = []
-    for piece, is_field, bare in tokens(str(o[1].constant)):
-        text = _BY_NAME[piece][1].format(o[0]) if is_field else quote(piece)
-        texts.append(f"regexp_replace(trim({text}), '^0+(?=[0-9])', '')" if bare else text)
+    for at_once, run in groupby(tokens(str(o[1].constant)), _goes_with_others):
+        pieces = list(run)
+        if at_once and any(is_field for _, is_field, _ in pieces):
+            texts.append(f"date_format({o[0]}, {quote(''.join(map(_pattern, pieces)))})")
+        else:
+            texts += [_text(piece, o[0].sql) for piece in pieces]
+    if len(texts) == 1 and texts[0].startswith("date_format("):
+        return texts[0]
     return f"CASE WHEN {o[0]} IS NOT NULL THEN concat({', '.join(texts)}) END" if texts else "''"
+
+
+def _goes_with_others(piece: Piece) -> bool:
+    """Tell whether one call of Spark's can print the piece along with those beside it."""
+    text, is_field, bare = piece
+    return not is_field or (not bare and _ALONE.fullmatch(_BY_NAME[text][1]) is not None)
+
+
+def _pattern(piece: Piece) -> str:
+    """Return the piece as part of a pattern of Spark's."""
+    text, is_field, _ = piece
+    alone = _ALONE.fullmatch(_BY_NAME[text][1]) if is_field else None
+    if alone is not None:
+        return alone[1]
+    return text if re.fullmatch(r"[-/.:, ]*", text) else "'" + text.replace("'", "''") + "'"
+
+
+def _text(piece: Piece, moment: str) -> str:
+    text, is_field, bare = piece
+    found = _BY_NAME[text][1].format(moment) if is_field else quote(text)
+    return f"regexp_replace(trim({found}), '^0+(?=[0-9])', '')" if bare else found
 
 
 def _format(value: date, pattern: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 from floodmark.catalog.functions.added import print_added
 from floodmark.catalog.functions.datetime import fit_interval, print_interval
@@ -16,13 +15,13 @@ from floodmark.catalog.functions.model import (
     Decomposition,
     RowError,
     RowErrorCode,
+    Rows,
+    Types,
 )
 from floodmark.catalog.functions.spread import present
 from floodmark.catalog.functions.sums import NONNULL, times
 from floodmark.catalog.types import BIGINT, INTERVAL, Kind, SqlType, numeric
 
-Rows = list[tuple[Any, ...]]
-Types = tuple[SqlType, ...]
 _WHOLE = numeric(38, 0)
 _PARTS = (
     Accumulator("months", BIGINT, "coalesce(CAST({0}.months AS BIGINT) * {w}, 0L)"),
@@ -39,7 +38,9 @@ def interval_sums() -> list[Aggregate]:
     return [_added("sum", _TOTAL, _python_sum), _added("avg", mean, _python_avg)]
 
 
-def _added(name: str, value: str, python: Any) -> Aggregate:
+def _added(
+    name: str, value: str, python: Callable[[Rows, Types, SqlType], Interval | None]
+) -> Aggregate:
     kept = Decomposition(
         _PARTS, "{value}", overflow="{nonnull} > 0 AND {value} IS NULL", bound=(("value", value),)
     )

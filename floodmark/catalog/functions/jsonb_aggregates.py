@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from floodmark.catalog.functions.model import Aggregate, Var
+from floodmark.catalog.functions.model import Aggregate, Rows, Types, Var
 from floodmark.catalog.json_text import dump_json, parse_json
 from floodmark.catalog.types import JSONB, Kind, SqlType
-
-Rows = list[tuple[Any, ...]]
-Types = tuple[SqlType, ...]
 
 _ITEMS = "CASE WHEN size({list}) > 0 THEN concat('[', array_join({list}, ',', 'null'), ']') END"
 _ENTRIES = "array_sort(transform({list}, (x, i) -> named_struct('k', x.f1, 'i', i, 't', x.f2)))"

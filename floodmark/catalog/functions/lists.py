@@ -12,13 +12,13 @@ from floodmark.catalog.functions.model import (
     Operands,
     RowError,
     RowErrorCode,
+    Types,
     Var,
     null_means,
 )
 from floodmark.catalog.types import BOOLEAN, INT, Kind, SqlType, list_of
 
 _LIST, _T, _LIST_T, _I = Var.LIST, Var.T, Var.LIST_T, Kind.INT
-Types = tuple[SqlType, ...]
 List = tuple[Any, ...]
 
 

@@ -13,6 +13,11 @@ from typing import Any, Final
 
 from floodmark.catalog.types import Kind, SqlType
 
+Rows = list[tuple[Any, ...]]
+"""The argument tuples of a group's rows."""
+Types = tuple[SqlType, ...]
+"""The types of the arguments."""
+
 
 class Determinism(Enum):
     """How often a function may change its mind."""
@@ -255,15 +260,15 @@ class Aggregate(Overload):
     """
 
     spark: SparkForm
-    python: Callable[[list[tuple[Any, ...]], tuple[SqlType, ...], SqlType], Any]
+    python: Callable[[Rows, Types, SqlType], Any]
     order_sensitive: bool = False
     over_list: SparkForm | None = None
-    decompose: Callable[[tuple[SqlType, ...], SqlType], Decomposition] | None = None
+    decompose: Callable[[Types, SqlType], Decomposition] | None = None
     extremum: str | None = None
     ignores_distinct: bool = False
-    overflows: Callable[[tuple[SqlType, ...]], bool] | None = None
+    overflows: Callable[[Types], bool] | None = None
     ordered_set: bool = False
-    adds: Callable[[tuple[SqlType, ...]], bool] | None = None
+    adds: Callable[[Types], bool] | None = None
 
     def is_sum(self, types: Iterable[SqlType]) -> bool:
         """Tell whether the aggregate of such arguments is kept by addition alone."""

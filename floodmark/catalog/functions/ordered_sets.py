@@ -20,13 +20,12 @@ from floodmark.catalog.functions.model import (
     Operands,
     RowError,
     RowErrorCode,
+    Rows,
+    Types,
     Var,
 )
 from floodmark.catalog.functions.spread import present
 from floodmark.catalog.types import DOUBLE, INTERVAL, Kind, SqlType, list_of
-
-Rows = list[tuple[Any, ...]]
-Types = tuple[SqlType, ...]
 
 
 def _between_doubles(low: float, high: float, share: float) -> float:

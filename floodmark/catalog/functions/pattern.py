@@ -68,9 +68,23 @@ def _print_like(word: str) -> Callable[[Operands], str]:
     return spark
 
 
+ATOMS = r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
+"""Escaped characters and sets of a regular expression: what stands in them is only itself."""
+_ATOMS = re.compile(ATOMS, re.DOTALL)
+_NESTED = re.compile(r"(?<!\\)(?:\\\\)*(?:\[|&&)")
+"""What Java reads as a set, or as what two sets share, and others as characters."""
+
+
 def check_regex(operand: Operand) -> None:
     """Refuse a pattern that is not a regular expression both Python and Java read alike."""
     pattern = operand.constant or ""
+    sets = (found[0] for found in _ATOMS.finditer(pattern) if found[0][0] == "[")
+    if any(_NESTED.search(text, 1) for text in sets):
+        raise NotSupported(
+            "E0371",
+            f"the regular expression {pattern!r} has a set inside of a set",
+            hint="escape [ and && between brackets; [[:alpha:]] is [A-Za-z]",
+        )
     try:
         re.compile(pattern)
     except re.error as problem:

@@ -9,7 +9,7 @@ from typing import Any
 from floodmark.catalog.functions.model import Function, Operand, Operands
 from floodmark.catalog.functions.pattern import check_regex
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.functions.regex_groups import every_match, first_group, first_match
+from floodmark.catalog.functions.regex_groups import every_match, first_match, group_of_first_match
 from floodmark.catalog.types import BOOLEAN, INT, VARCHAR, Kind, list_of
 from floodmark.errors import NotSupported
 
@@ -55,12 +55,24 @@ def _substring(s: str, pattern: str) -> str | None:
 
 
 def _print_substring(o: Operands) -> str:
-    return first_group(o[0].sql, _regex(o))
+    return group_of_first_match(o[0].sql, _regex(o))
 
 
 def _groups(s: str, pattern: str, flags: str = "") -> tuple[str | None, ...] | None:
     found = _search(s, pattern, flags)
     return None if found is None else found.groups() or (found[0],)
+
+
+def _group(s: str, pattern: str, *flags_and_number: Any) -> str | None:
+    *flags, number = flags_and_number
+    found = _groups(s, pattern, *flags) or ()
+    return found[number - 1] if 0 < number <= len(found) else None
+
+
+def _print_group(o: Operands) -> str:
+    number = o[-1].constant
+    assert isinstance(number, int)
+    return group_of_first_match(o[0].sql, _regex(o[:-1]), number)
 
 
 def _print_groups(o: Operands) -> str:
@@ -167,6 +179,14 @@ def regexes() -> list[Function]:
         Function("substring", two, VARCHAR, _print_substring, _substring, constant=pattern),
         Function("regexp_match", two, list_of(VARCHAR), _print_groups, _groups, constant=pattern),
         Function("regexp_match", three, list_of(VARCHAR), _print_groups, _groups, constant=flags),
+        Function(
+            "regexp_match_group", (*two, Kind.INT), VARCHAR, _print_group, _group,
+            constant=frozenset({1, 2}),
+        ),
+        Function(
+            "regexp_match_group", (*three, Kind.INT), VARCHAR, _print_group, _group,
+            constant=frozenset({1, 2, 3}),
+        ),
         Function(
             "regexp_split_to_array", two, list_of(VARCHAR), _print_split, _split,
             constant=pattern,

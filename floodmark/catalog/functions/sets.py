@@ -37,7 +37,6 @@ from floodmark.catalog.types import (
     struct_of,
 )
 
-Types = tuple[SqlType, ...]
 _REFUSED = null_means(RowErrorCode.INVALID_ARGUMENT)
 
 

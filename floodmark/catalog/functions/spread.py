@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from floodmark.catalog.functions.model import Aggregate
+from floodmark.catalog.functions.model import Aggregate, Rows, Types
 from floodmark.catalog.types import DOUBLE, Kind, SqlType
-
-Rows = list[tuple[Any, ...]]
-Types = tuple[SqlType, ...]
 
 MEMBERS = {
     "variance": (True, False),

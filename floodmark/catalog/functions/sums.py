@@ -19,6 +19,8 @@ from floodmark.catalog.functions.model import (
     Decomposition,
     Operand,
     Operands,
+    Rows,
+    Types,
 )
 from floodmark.catalog.functions.spread import present
 from floodmark.catalog.promotion import as_numeric, bounds
@@ -30,8 +32,6 @@ from floodmark.catalog.types import (
     numeric,
 )
 
-Rows = list[tuple[Any, ...]]
-Types = tuple[SqlType, ...]
 _NARROW = 26
 """Digits to which 38 leave room for the sum of 10^12 numbers."""
 _WHOLE = numeric(38, 0)

@@ -18,6 +18,7 @@ from floodmark.runtime.operators.promised_key import once_per_key
 from floodmark.runtime.operators.source import PLACE, LateFilter
 from floodmark.runtime.tables import rows_of
 from floodmark.spark.session import Sessions
+from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
 
@@ -49,16 +50,41 @@ class _Intake:
             return ObjectRecord(found.key, versions, watermarks=marks)
         declared = found.declared
         assert declared is not None
-        session = sessions.ingest if self.connector.reads_text else sessions.main
-        rows = self.connector.read(session, splits)
+        self.connector.check(splits)
+        late = self._late_filter(sessions, splits)
+        if not declared.primary_key and not late.watermarks and self._is_intact(splits):
+            kept = self._taken_over(table, splits)
+            if kept is None:
+                rows = self._rows(sessions, splits)
+                frame = source.good(rows, declared, task.work.epoch, task.now)
+                kept = task.writer.write(table, frame.selectExpr(*(quoted(f.name) for f in schema)))
+            return self._committed(table, {source.GOOD: kept}, kept, ())
+        rows = self._rows(sessions, splits)
         frame = source.typed(rows, declared, task.work.epoch, task.now)
-        late = self._late_filter(splits, rows)
         if declared.primary_key:
             return self._taken_once(frame, splits, late)
         routed = source.routed(frame, late, schema, task.now)
         files = task.writer.write_routed(table, routed)
         aside = ((table, files.get(source.DEAD, ())),)
         return self._committed(table, files, files.get(source.GOOD, ()), aside)
+
+    def _rows(self, sessions: Sessions, splits: Sequence[Split]) -> DataFrame:
+        session = sessions.ingest if self.connector.reads_text else sessions.main
+        return self.connector.read(session, splits)
+
+    def _taken_over(self, table: str, splits: Sequence[Split]) -> tuple[DataFile, ...] | None:
+        """Store the files of the splits as they are; None where their rows have to be read."""
+        declared = self.task.found.declared
+        assert declared is not None
+        if len(declared.physical) < len(declared.columns):
+            return None
+        files = self.connector.storable(splits)
+        if files is None:
+            return None
+        first = splits[0].partition << source.BLOCK_BITS
+        kept = self.task.writer.take(table, [(path, first | offset) for path, offset in files])
+        whole = rows_of(kept) == sum(split.end - split.start for split in splits)
+        return kept if whole else None
 
     def _taken_once(
         self, frame: DataFrame, splits: Sequence[Split], late: LateFilter
@@ -106,7 +132,7 @@ class _Intake:
             watermarks=self._watermarks(files),
         )
 
-    def _late_filter(self, splits: Sequence[Split], rows: DataFrame) -> LateFilter:
+    def _late_filter(self, sessions: Sessions, splits: Sequence[Split]) -> LateFilter:
         """Leave out the watermarks under which no row can be late.
 
         That say, from the cheapest on: statistics of files; ranges of pieces of them; and, of many
@@ -131,9 +157,17 @@ class _Intake:
             kept.append(mark)
         many = sum(split.estimate for split in splits) >= on_time.WORTH
         if many and unknown and not self.connector.reads_text:
+            rows = self._rows(sessions, splits)
             late = on_time.possibly_late(rows, unknown, before, self.task.now)
             kept = [mark for mark in kept if mark not in unknown or mark in late]
         return LateFilter(tuple(kept), before)
+
+    def _is_intact(self, splits: Sequence[Split]) -> bool:
+        """Tell whether surely no row is a dead letter."""
+        declared = self.task.found.declared
+        assert declared is not None
+        needed = source.needed(declared, self.task.now)
+        return needed is not None and self.connector.intact(splits, needed)
 
     def _watermarks(self, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, Any]:
         """Return the watermarks after the epoch: raised by all rows but dead ones.

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 FEW = 2_000_000
 """So many rows are sent whole to every task; beyond, Spark decides from what it knows of sizes."""
+ALIKE = 100_000
+"""So many rows are looked for by their keys as they are; of more, each key once."""
 BROADCAST_BYTES = 4 * 2**20
 """Tables below it are joined whole."""
 _PREFIX = "__other_"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WORTH = 100_000
 """Rows of an epoch below which sorting them costs less than one more query."""
-_PIECE_BITS = 10
+_PIECE = 1024
 _SO_FAR = "OVER (PARTITION BY __partition ORDER BY __piece)"
 
 
@@ -55,7 +55,7 @@ def possibly_late(
     find more.
     """
     pieces = rows.selectExpr(
-        "__partition", f"shiftright(__offset, {_PIECE_BITS}) AS __piece",
+        "__partition", f"__offset div {_PIECE} AS __piece",
         *(quoted(mark.column) for mark in marks),
     ).groupBy("__partition", "__piece")  # fmt: skip
     from pyspark.sql import functions as F

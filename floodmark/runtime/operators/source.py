@@ -32,7 +32,9 @@ GOOD, DEAD, LATE, NOTHING, WITHDRAWN = 0, 1, 2, 3, 4
 PLACE = "__place"
 """VARCHAR: the file and line of a row."""
 _WHERE = "nullif(concat_ws(':', __file, CAST(__line AS STRING)), '')"
-_BLOCK_BITS = 47
+BLOCK_BITS = 47
+"""Bits of a row id below those of the partition."""
+_ROW_ID = f"shiftleft(CAST(__partition AS BIGINT), {BLOCK_BITS}) | __offset AS {ROW_ID}"
 _WHY = "__why"
 _FAULTS = (
     (IntakeCode.TRUNCATE, "op t"),
@@ -53,11 +55,29 @@ def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFra
     """Return the declared columns, the row id, the epoch, and `__error` for rows that are dead."""
     frame = _generated(_with_metadata(frame, declared, now), declared, now)
     names = [quoted(c.name) for c in declared.columns]
-    row_id = f"shiftleft(CAST(__partition AS BIGINT), {_BLOCK_BITS}) | __offset AS {ROW_ID}"
     passed = ["__partition", "__offset", *([OPERATION, BEFORE] if declared.is_messages else [])]
     why = f"{_dead(declared)} AS {_WHY}"
-    marked = frame.selectExpr(*names, row_id, stamped(epoch), *passed, "__file", "__line", why)
+    marked = frame.selectExpr(*names, _ROW_ID, stamped(epoch), *passed, "__file", "__line", why)
     return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, f"{_WHERE} AS {PLACE}", _placed())
+
+
+def needed(declared: Declared, now: int) -> tuple[str, ...] | None:
+    """Return the delivered columns without whose values a row that can be read is dead.
+
+    None where other rows may be dead, too: values are computed, or messages say what happens.
+    """
+    computed = (c.generated for c in declared.columns if c.generated is not None)
+    if declared.is_messages or any(compile_expr(e, now).error is not None for e in computed):
+        return None
+    names = [c.name for c in declared.columns if c.not_null]
+    names += [mark.column for mark in declared.watermarks]
+    return tuple(names) if {f.name for f in declared.physical} >= set(names) else None
+
+
+def good(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFrame:
+    """Return the declared columns, the row id and the epoch of rows none of which goes aside."""
+    frame = _generated(_with_metadata(frame, declared, now), declared, now)
+    return frame.selectExpr(*(quoted(c.name) for c in declared.columns), _ROW_ID, stamped(epoch))
 
 
 def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:

@@ -142,7 +142,9 @@ def transitions(
     if scoped:
         rows = _scope(node, changes, around)
         partial = _with_scope(node, partial, scoped, rows, around.inputs.few)
-    keys = changes.selectExpr(*map(quoted, node.group))
+    changed = around.inputs.rows
+    keys = changes if changed is not None and changed <= keyed.ALIKE else partial
+    keys = keys.selectExpr(*map(quoted, node.group))
     stored = state.stored(keys, node.group, _touched_bounds(node, around))
     values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
     merged = _joined(node, partial, stored, parts, values)

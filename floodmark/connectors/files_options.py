@@ -1,0 +1,99 @@
+"""The options of the `files` connector: which files, and how their rows are written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from floodmark.connectors import files_text
+from floodmark.connectors.base import SourceSpec
+from floodmark.connectors.debezium import DEBEZIUM
+from floodmark.connectors.files import FilesConnector, known_metadata
+from floodmark.connectors.messages import Coding, MessageForm
+from floodmark.connectors.metadata import check_metadata
+from floodmark.connectors.options import Options
+from floodmark.connectors.upsert import UPSERT
+from floodmark.errors import UserError
+
+OPTIONS = (
+    "path",
+    "match_pattern",
+    "csv.header",
+    "csv.delimiter",
+    "csv.quote",
+    "csv.escape",
+    "csv.null",
+)
+_FORMS = {"PLAIN": None, "DEBEZIUM": DEBEZIUM, "UPSERT": UPSERT}
+_FORMATS = ("parquet", "csv", "json")
+_DECIMALS, _BINARY = "decimal.handling.mode", "binary.handling.mode"
+_PRECISE = "precise"
+
+
+def make_files(spec: SourceSpec) -> FilesConnector:
+    """Make the connector from a source's options; no file is touched."""
+    options = Options(spec.name, spec.options)
+    options.check_names((*OPTIONS, *((_DECIMALS, _BINARY) if spec.format == "DEBEZIUM" else ())))
+    encode = (spec.encode or options.text("format", options.text("encode", ""))).lower()
+    if encode not in _FORMATS:
+        raise UserError(
+            "E0482",
+            f"source {spec.name}: the files connector does not read format {encode!r}",
+            hint=f"FORMAT PLAIN ENCODE {{{' | '.join(f.upper() for f in _FORMATS)}}}",
+        )
+    form = _form_of(spec, encode, options)
+    check_metadata(spec, known_metadata(form), _what(spec))
+    if encode != "parquet":
+        files_text.check_text_types(spec.name, spec.schema)
+    return FilesConnector(
+        spec=spec,
+        folder=_folder(options),
+        pattern=options.text("match_pattern", "*"),
+        encode=encode,
+        dialect=_dialect(options) if encode == "csv" else None,
+        dead_letters=options.choice("on_error", ("dead_letter", "fail", "null"), "dead_letter")
+        != "fail",
+        form=form,
+    )
+
+
+def _form_of(spec: SourceSpec, encode: str, options: Options) -> MessageForm | None:
+    form = _FORMS.get(spec.format or "PLAIN")
+    if form is not None and encode != "json":
+        raise UserError(
+            "E0485",
+            f"source {spec.name}: messages of FORMAT {spec.format} are not read from {encode}",
+            hint=f"FORMAT {spec.format} ENCODE JSON, one message a line",
+        )
+    decimals = options.choice(_DECIMALS, ("string", "double", _PRECISE), "string")
+    binary = options.choice(_BINARY, ("bytes", "base64", "hex"), "bytes")
+    if form is not DEBEZIUM:
+        return form
+    return replace(form, coding=Coding(decimals == _PRECISE, binary != "hex"))
+
+
+def _what(spec: SourceSpec) -> str:
+    return f"the files connector with FORMAT {spec.format or 'PLAIN'}"
+
+
+def _folder(options: Options) -> Path:
+    text = options.text("path")
+    url = urlparse(text)
+    if url.scheme not in ("", "file"):
+        raise options.wrong("path", "a local folder or a file:// URL", "landing/orders")
+    return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
+
+
+def _dialect(options: Options) -> files_text.CsvDialect:
+    plain = files_text.CsvDialect()
+    delimiter = options.text("csv.delimiter", plain.delimiter).replace("\\t", "\t")
+    if len(delimiter) != 1:
+        raise options.wrong("csv.delimiter", "one character", ";")
+    return files_text.CsvDialect(
+        header=options.flag("csv.header", plain.header),
+        delimiter=delimiter,
+        quote=options.text("csv.quote", plain.quote),
+        escape=options.text("csv.escape", plain.escape),
+        null=options.text("csv.null", plain.null),
+    )

@@ -1,0 +1,97 @@
+"""Parquet files that can be stored as they are: Spark and Delta would have written the same rows.
+
+Then no row is read to be written again. A file is taken over whole or not at all; all of its pages
+are decoded here once, so that a broken one is found where it comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from floodmark.catalog.types import Field, Kind, Schema
+from floodmark.connectors.base import Split
+
+_THREADS = 2
+_ROWS_AT_ONCE = 65_536
+_MANY, _SMALL_BYTES = 32, 2**20
+"""So many files of an epoch are taken over whatever their size; of more, those of so many bytes."""
+_EXACT = {
+    Kind.BOOLEAN: (pa.bool_(),),
+    Kind.SMALLINT: (pa.int16(),),
+    Kind.INT: (pa.int32(),),
+    Kind.BIGINT: (pa.int64(),),
+    Kind.DOUBLE: (pa.float64(),),
+    Kind.VARCHAR: (pa.string(), pa.large_string()),
+    Kind.DATE: (pa.date32(),),
+    Kind.TIMESTAMP: (pa.timestamp("us"),),
+    Kind.TIMESTAMPTZ: (pa.timestamp("us", "UTC"),),
+}
+"""Types that are at rest what they are in such a file; others are converted, or checked."""
+_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4_RAW"})
+_ENCODINGS = frozenset(
+    {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"}
+)
+
+
+def storable(folder: Path, splits: Sequence[Split], schema: Schema) -> list[tuple[str, int]] | None:
+    """Return path and first offset of each file, None where one cannot be stored as it is.
+
+    None, too, of many small files: Spark writes their rows into few.
+    """
+    size = sum(split.payload.get("size", 0) for split in splits)
+    if len(splits) > _MANY and size < len(splits) * _SMALL_BYTES:
+        return None
+    if any(not _is_whole(split) for split in splits):
+        return None
+    paths = [folder / split.payload["file"] for split in splits]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        if not all(pool.map(lambda path: _is_plain(path, schema), paths)):
+            return None
+    return [(str(path), split.start) for path, split in zip(paths, splits, strict=True)]
+
+
+def _is_whole(split: Split) -> bool:
+    payload = split.payload
+    whole = payload.get("row") == 0 and payload.get("rows") == split.end - split.start
+    return whole and not {"bad", "types", "rest"} & payload.keys()
+
+
+def _is_plain(path: Path, schema: Schema) -> bool:
+    """Tell whether a file has just these columns, in ways that all readers know, and no damage."""
+    try:
+        file = pq.ParquetFile(path)
+        found = {field.name: field.type for field in file.schema_arrow}
+        same = len(found) == len(file.schema_arrow) == len(schema) and all(
+            _is_exact(found.get(column.name), column) for column in schema
+        )
+        if not same or not _is_known(file.metadata):
+            return False
+        for _ in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
+            pass
+    except (pa.ArrowException, OSError):
+        return False
+    return True
+
+
+def _is_exact(found: pa.DataType | None, column: Field) -> bool:
+    if column.type.kind is Kind.NUMERIC:
+        precision, scale = column.type.precision, column.type.scale
+        return bool(found == pa.decimal128(precision or 38, scale if scale is not None else 10))
+    return found in _EXACT.get(column.type.kind, ())
+
+
+def _is_known(footer: Any) -> bool:
+    groups = (footer.row_group(i) for i in range(footer.num_row_groups))
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    return all(
+        chunk.physical_type != "INT96"
+        and chunk.compression in _CODECS
+        and _ENCODINGS.issuperset(chunk.encodings)
+        for chunk in chunks
+    )
