@@ -123,6 +123,11 @@ def beside(found: AnalysedObject, name: str) -> str:
 
 def tables_of(found: AnalysedObject, store: Store) -> list[str]:
     """Return the tables that an object has at rest; a sink has the state of its operators."""
+    return [name for name in names_of(found) if store.exists(name)]
+
+
+def names_of(found: AnalysedObject) -> list[str]:
+    """Return the tables that an object may have at rest, or be about to begin."""
     names = state_tables(found)
     if found.kind not in (Kind.SINK, Kind.VIEW):
         names += [
@@ -132,7 +137,7 @@ def tables_of(found: AnalysedObject, store: Store) -> list[str]:
             late_table(found),
             dead_letter_table(found),
         ]
-    return [name for name in names if store.exists(name)]
+    return names
 
 
 def state_tables(found: AnalysedObject) -> list[str]:

@@ -294,7 +294,8 @@ def _drop_left_over(scheduler: Scheduler, horizon: _Horizon) -> None:
     """
     objects = scheduler.deployed().pipeline.objects.values()
     known = {*horizon.versions, *_versions(scheduler.cut().records)}
-    known.update(t for found in objects for t in layout.tables_of(found, scheduler.store))
+    # The first rows of a table are written before it is one, by a backfill beside this.
+    known.update(t for found in objects for t in layout.names_of(found))
     parts = (CHANGES, LAYERS, LATE, DEAD_LETTER)
     patterns = (f"{STATE}/*/*/*", *(f"{part}/*/*" for part in parts))
     for folder in [f for pattern in patterns for f in scheduler.root.glob(pattern)]:
