@@ -8,7 +8,11 @@ from difflib import get_close_matches
 
 from floodmark.errors import UserError
 
-MAX_ROWS_PER_EPOCH = 1_000_000
+LARGEST_EPOCH = 10_000_000
+"""Rows of a source that an epoch takes in when there are so many, unless an option says less: a
+large epoch costs far less than many small ones."""
+BEHIND = 1_000_000
+"""A source that has more new rows than so many is behind: the log says so."""
 COMMON = frozenset(
     {
         "connector",
@@ -98,7 +102,7 @@ class Options:
 
     def rows_per_epoch(self) -> int:
         """Return the most rows that an epoch takes from the source."""
-        return self.integer("max_rows_per_epoch", MAX_ROWS_PER_EPOCH, least=1)
+        return self.integer("max_rows_per_epoch", LARGEST_EPOCH, least=1)
 
     def wrong(self, name: str, expected: str, example: str) -> UserError:
         """Make the error for a value that an option does not take, with one that it does."""

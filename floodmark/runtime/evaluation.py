@@ -233,6 +233,22 @@ class Evaluation:
             self._settled[node] = self._settle(node)
         return self._settled[node]
 
+    def once(self, node: n.Node) -> DataFrame | None:
+        """Return the changes of a node without failing rows, for a reader who reads them once."""
+        rows = self.delta(node)
+        if rows is None:
+            return None
+        if rows.failing or node in self._settled or self._readers[node] > 1:
+            return self.settled(node)
+        return rows.frame.selectExpr(*map(quoted, node.names), WEIGHT)
+
+    def begun(self, node: n.Node) -> DataFrame | None:
+        """Return all rows of a re-readable node in an epoch that fills, to be read once."""
+        rows, frame = self.delta(node), self.once(node)
+        if rows is None or frame is None or not rows.inserts:
+            return self.after(node)
+        return frame.selectExpr(*map(quoted, node.names))
+
     def _settle(self, node: n.Node) -> DataFrame | None:
         rows = self.delta(node)
         if rows is None:

@@ -29,13 +29,16 @@ class JoinSides:
     def few(self) -> bool:
         return self.evaluation.inputs.few
 
+    @property
+    def fills(self) -> bool:
+        return self.evaluation.inputs.fills
+
     def changes(self, node: n.Node) -> Rows | None:
         return self.evaluation.delta(node)
 
     def delta(self, node: n.Node, *, once: bool) -> DataFrame | None:
-        rows = self.evaluation.delta(node)
-        if rows is not None and once and not rows.failing and rereadable(node):
-            return rows.frame
+        if once and rereadable(node):
+            return self.evaluation.once(node)
         return self.evaluation.settled(node)
 
     def old(self, node: n.Node) -> DataFrame | None:
@@ -44,6 +47,8 @@ class JoinSides:
         return self._arrangement(node).before(self._matching(node))
 
     def new(self, node: n.Node) -> DataFrame | None:
+        if rereadable(node) and self.fills:
+            return self.evaluation.begun(node)
         if rereadable(node):
             return self.evaluation.after(node, self._matching(node))
         side = self._side(node)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
-from floodmark.connectors.options import Options
+from floodmark.connectors.options import BEHIND, Options
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import FloodmarkError
 from floodmark.storage.epoch_log import BUCKET, EpochLog
@@ -27,6 +27,12 @@ def connector_of(found: AnalysedObject) -> Connector:
             declared.primary_key,
         )
     )
+
+
+def notes_on(offers: Mapping[str, Sequence[Split]]) -> list[str]:
+    """Return what to log of sources, by key, that are behind: they make the epoch a large one."""
+    rows = {source: sum(split.estimate for split in splits) for source, splits in offers.items()}
+    return [f"{source} was behind: about {n:,} rows" for source, n in rows.items() if n > BEHIND]
 
 
 class Offers:

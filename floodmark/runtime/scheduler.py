@@ -25,7 +25,7 @@ from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.deployment import EMPTY, Deployed
 from floodmark.runtime.due import due, portion
-from floodmark.runtime.offers import Offers
+from floodmark.runtime.offers import Offers, notes_on
 from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
@@ -258,6 +258,7 @@ class Scheduler:
                 now = last + timedelta(microseconds=1)
                 if clock < last:
                     notes.append(f"the clock went back from {last} to {clock}; kept {now}")
+        notes += notes_on(offers or {})
         splits = {k: [split.as_json() for split in v] for k, v in (offers or {}).items() if v}
         restarted = self.created_at(epoch, version)
         self._lift(restarted, version)

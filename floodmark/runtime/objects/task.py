@@ -24,6 +24,7 @@ from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.inputs import EpochInputs, Origin
 from floodmark.runtime.objects.at_rest import AtRest
+from floodmark.runtime.objects.beginning import begins
 from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.stages import ObjectStages
@@ -70,13 +71,14 @@ class Work:
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
+        fills = found.key in self.created or found.refreshes
         return EpochInputs(
             tables,
             self.pipeline.objects,
             self.before,
             self.after,
             self.now,
-            fills=found.key in self.created or found.refreshes,
+            fills=fills or begins(found, self.pipeline, self.before, tables.store),
             origin=Origin(self.seed, found.key),
             first=self.first,
         )

@@ -23,6 +23,8 @@ from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
 
 ROWS = "__rows"
+OLD, NEW = "__old_", "__new_"
+"""What the names of state columns of before and after an epoch begin with."""
 
 
 def aggregate_of(call: AggCall) -> Aggregate:

@@ -18,12 +18,11 @@ from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import distinct_values
+from floodmark.runtime.operators.accumulators import NEW, OLD
 from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import Rows, error_column, error_of
 from floodmark.runtime.operators.shared_state import bound_columns
 from floodmark.runtime.operators.transitions import (
-    NEW,
-    OLD,
     Grouping,
     StateFiles,
     Surroundings,
@@ -145,11 +144,10 @@ def changes(
     `carried` accumulators, groups of which only those changed come too, of kind `-S` and `+S`; the
     old values are those that the object's table has.
     """
+    if fills:
+        return _come(node, merged, parts, carried)
     stored = bool(carried) and bool(node.group)
-    if stored:
-        old = _stored_output(node)
-    else:
-        old = _output(node, parts, OLD, always=not node.group and not fills)
+    old = _stored_output(node) if stored else _output(node, parts, OLD, always=not node.group)
     new = _output(node, parts, NEW, always=not node.group)
     bound = [t for side in ((NEW,) if stored else (OLD, NEW)) for t in bound_columns(parts, side)]
     if bound:
@@ -169,6 +167,31 @@ def changes(
     frame = sides.where(f"NOT ({' AND '.join(same)})").selectExpr(_pair(failing))
     frame = frame.selectExpr(*columns, *marks, *state, *error)
     return Rows(frame, failing=failing, consolidated=True, kinded=True, carried=carried)
+
+
+def _come(
+    node: Grouping, merged: DataFrame, parts: list[acc.Kept], carried: tuple[str, ...]
+) -> Rows:
+    """Return the rows of groups that were not there before."""
+    bound = bound_columns(parts, NEW)
+    row, error = _output(node, parts, NEW, always=not node.group), refused(node, parts, NEW)
+    sides = [f"{row} AS r", f"{_state_struct(carried, NEW)} AS s"]
+    sides += [] if error is None else [f"{error} AS x"]
+    groups = merged.selectExpr("*", *bound) if bound else merged
+    there = "r IS NOT NULL" if error is None else "r IS NOT NULL OR x IS NOT NULL"
+    columns = [f"r.{quoted(name)} AS {quoted(name)}" for name in node.names]
+    columns += [f"1 AS {WEIGHT}", f"'+I' AS {KIND}"]
+    columns += [f"s.{quoted(name)} AS {quoted(name)}" for name in carried]
+    columns += [] if error is None else [f"x AS {ERROR}"]
+    frame = groups.selectExpr(*sides).where(there).selectExpr(*columns)
+    return Rows(
+        frame,
+        failing=error is not None,
+        consolidated=True,
+        kinded=True,
+        carried=carried,
+        inserts=not carried,
+    )
 
 
 def _pair(failing: bool) -> str:

@@ -16,9 +16,8 @@ from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall, ColumnRef, Expr
 from floodmark.runtime.operators import accumulators as acc
+from floodmark.runtime.operators.accumulators import NEW, OLD
 from floodmark.runtime.operators.transitions import (
-    NEW,
-    OLD,
     Surroundings,
     group_fields,
     parts_of,

@@ -35,19 +35,29 @@ def batch(node: n.Hop, frame: DataFrame) -> DataFrame:
 def _exploded(
     node: n.Hop, frame: DataFrame, passed: list[str], *, failing: bool = False
 ) -> DataFrame:
+    kept = [*map(quoted, node.input.names), *passed]
+    repeats = repeated(node, frame, node.time, kept, failing=failing)
+    bounds = [quoted(name) for name in (node.start, node.end)]
+    return repeats.selectExpr(*map(quoted, node.input.names), *bounds, *passed)
+
+
+def repeated(
+    node: n.Hop, frame: DataFrame, time: str, kept: list[str], *, failing: bool = False
+) -> DataFrame:
+    """Return rows, with the texts `kept`, once per window that holds the column `time`."""
     type_ = node.input.field(node.time).type
     size, slide, offset = (micros(i) for i in (node.size, node.slide, node.offset))
-    since = to_micros(quoted(node.time), type_)
+    since = to_micros(quoted(time), type_)
     past = f"pmod({since} - {offset}, {slide})"
     windows = f"({size + slide - 1} - {past}) div {slide}"
     back = f"CASE WHEN {windows} > 0 THEN sequence(0L, {windows} - 1L) END"
     if failing:
         back = f"CASE WHEN {ERROR} IS NOT NULL THEN array(0L) ELSE {back} END"
-    kept = [*map(quoted, node.input.names), *passed]
-    exploded = frame.selectExpr(*kept, f"explode({back}) AS {_BACK}")
+    held = [] if quoted(time) in kept else [quoted(time)]
+    exploded = frame.selectExpr(*kept, *held, f"explode({back}) AS {_BACK}")
     start = f"({since} - {past} - {_BACK} * {slide})"
     bounds = [
         f"{from_micros(start, type_)} AS {quoted(node.start)}",
         f"{from_micros(f'{start} + {size}', type_)} AS {quoted(node.end)}",
     ]
-    return exploded.selectExpr(*map(quoted, node.input.names), *bounds, *passed)
+    return exploded.selectExpr(*kept, *bounds)

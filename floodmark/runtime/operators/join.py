@@ -45,6 +45,10 @@ class Sides(Protocol):
     def few(self) -> bool:
         """Tell whether the epoch changes few rows."""
 
+    @property
+    def fills(self) -> bool:
+        """Tell whether there was nothing before."""
+
     def changes(self, node: n.Node) -> Rows | None:
         """Return the changes of an input."""
 
@@ -61,6 +65,8 @@ class Sides(Protocol):
 def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
     """Return the changes of a join that is not full."""
     kept, other = roles(node)
+    if sides.fills:
+        return _begun(node, kept, other, sides, now)
     changed = sides.changes(kept), sides.changes(other)
     once = None in changed
     mine, theirs = (sides.delta(side, once=once) for side in (kept, other))
@@ -82,6 +88,17 @@ def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
     failing = failing_residual(node, now) is not None
     frame = reduce(lambda a, b: a.unionAll(b), present)
     return Rows(frame, failing=failing, inserts=_inserts(node, *changed))
+
+
+def _begun(node: n.Join, kept: n.Node, other: n.Node, sides: Sides, now: int) -> Rows | None:
+    """Return the rows of a join that had none."""
+    come, mine = sides.changes(kept), sides.delta(kept, once=True)
+    theirs = sides.new(other)
+    frame = None if mine is None else _of_kept(node, mine, theirs, now)
+    if come is None or frame is None:
+        return None
+    failing = failing_residual(node, now) is not None
+    return Rows(frame, failing=failing, inserts=come.inserts)
 
 
 def roles(node: n.Join) -> tuple[n.Node, n.Node]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
+from floodmark.analysis.state import rereadable
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.bounds import EVERYWHERE, Bounds, hull
@@ -51,22 +52,42 @@ def delta(
     `narrow` leaves out rows of the scopes of its only input that no change concerns; those that it
     chooses are within the bounds `near`.
     """
+    if around.inputs.fills:
+        return _begun(node, batch, around, failing=failing)
     changes = [around.settled(child) for child in node.inputs]
     if all(frame is None for frame in changes):
         return None
-    keys = None if around.inputs.fills else _touched(changes, scopes)
+    keys = _touched(changes, scopes)
     within = [{**bounds, **near} for bounds in _within(node, scopes, changes, around)]
     inputs = [
         _tagged(node, i, scope, keys, bounds, around)
         for i, (scope, bounds) in enumerate(zip(scopes, within, strict=True))
     ]
-    if narrow is not None and not around.inputs.fills:
+    if narrow is not None:
         inputs = [narrow(_with_places(node, inputs[0], changes[0]))]
     rows = batch(inputs)
     names = [quoted(c) for c in node.names]
     weight = f"CASE WHEN {AFTER} THEN 1 ELSE -1 END AS {WEIGHT}"
     error = [ERROR] if failing else []
     return Rows(rows.selectExpr(*names, weight, *error), failing=failing)
+
+
+def _begun(node: n.Node, batch: Batch, around: Evaluation, *, failing: bool = False) -> Rows | None:
+    """Return the rows of a node that had none: all of them come."""
+    if all(around.delta(child) is None for child in node.inputs):
+        return None
+    inputs = []
+    for i, child in enumerate(node.inputs):
+        if rereadable(child):
+            rows = around.begun(child)
+        else:
+            _, rows = around.before_and_after(node, i, EVERYWHERE)
+        rows = empty(around.inputs.spark, child) if rows is None else rows
+        inputs.append(rows.selectExpr(*map(quoted, child.names), f"TRUE AS {AFTER}"))
+    names = [quoted(c) for c in node.names]
+    error = [ERROR] if failing else []
+    frame = batch(inputs).selectExpr(*names, f"1 AS {WEIGHT}", *error)
+    return Rows(frame, failing=failing, inserts=True)
 
 
 class OwnRows(Protocol):
@@ -87,10 +108,15 @@ def delta_from_own(
 
     `scope` are columns of the only input that the node passes on.
     """
+    if around.inputs.fills:
+        (child,) = node.inputs
+        return _begun(
+            node, lambda inputs: compute(inputs[0].selectExpr(*map(quoted, child.names))), around
+        )
     changes = around.settled(node.inputs[0])
     if changes is None:
         return None
-    keys = None if around.inputs.fills else _touched([changes], [scope])
+    keys = _touched([changes], [scope])
     (within,) = _within(node, [scope], [changes], around)
     names = [quoted(c) for c in node.names]
     parts = []
@@ -117,8 +143,6 @@ def _within(
     node: n.Node, scopes: Scopes, changes: Sequence[DataFrame | None], around: Evaluation
 ) -> list[Bounds]:
     """Return for each input where the touched values of its scope columns lie."""
-    if around.inputs.fills:
-        return [{} for _ in scopes]
     found = []
     for child, scope, frame in zip(node.inputs, scopes, changes, strict=True):
         if frame is not None:

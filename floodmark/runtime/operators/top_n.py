@@ -115,7 +115,7 @@ def _number(node: n.TopN) -> str:
 
 def _kept(node: n.TopN, around: Evaluation, key: Key) -> Rows | None:
     """Return the changes over rows that are only added: from the first rows and the new ones."""
-    fresh = around.settled(node.input)
+    fresh = around.once(node.input) if around.inputs.fills else around.settled(node.input)
     own = around.stages.own_rows(node)
     lies = around.bounds(node.input)
     within = {c: lies[c] for c in node.group if c in lies}
@@ -123,16 +123,17 @@ def _kept(node: n.TopN, around: Evaluation, key: Key) -> Rows | None:
         if fresh is None:
             return None
         stored = own.before(within)
-        return Rows(_replaced(node, stored, fresh, key, around.inputs.few), consolidated=True)
+        found = _replaced(node, stored, fresh, key, around.inputs.few)
+        return Rows(found, consolidated=True, inserts=stored is None)
     name = around.name(node)
     held = around.stages.arrangement(first_name(name), node.schema)
-    settled = None
+    settled, stored = None, held.before(within)
     if fresh is not None:
-        changes = Rows(_replaced(node, held.before(within), fresh, key, around.inputs.few))
+        changes = Rows(_replaced(node, stored, fresh, key, around.inputs.few))
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         settled = around.stages.settle(f"{name}_changes", changes, columns)
     held.after(settled)
-    return None if settled is None else Rows(settled, consolidated=True)
+    return None if settled is None else Rows(settled, consolidated=True, inserts=stored is None)
 
 
 def _replaced(

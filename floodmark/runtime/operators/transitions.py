@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from floodmark.analysis import stream_key
@@ -11,7 +12,8 @@ from floodmark.catalog.types import Field, Schema
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
-from floodmark.runtime.operators import keyed
+from floodmark.runtime.operators import keyed, panes
+from floodmark.runtime.operators.accumulators import NEW, OLD
 from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import Rows, never_negative
 from floodmark.runtime.operators.shared_state import shared
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from floodmark.runtime.bounds import Bounds
     from floodmark.runtime.evaluation import Inputs, Keeps, Stages
 
-OLD, NEW = "__old_", "__new_"
 Grouping = n.Aggregate | n.CloseAggregate
 
 
@@ -137,8 +138,16 @@ def transitions(
 
     `widened` are the changes with what comes and goes of the values of DISTINCT.
     """
-    partial = _partial(node, changes if widened is None else widened, parts)
     scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
+    if scoped and widened is None and _all_come(node, around):
+        added, scoped = parts, []
+    else:
+        added = [p for p in parts if p.strategy is not acc.Strategy.SCOPE]
+    below = _rows_of_panes(node, added, around) if widened is None else None
+    if below is not None:
+        partial = panes.added_up(node, below, added, lambda by, rows: _partial(by, rows, added))
+    else:
+        partial = _partial(node.group, changes if widened is None else widened, added)
     if scoped:
         rows = _scope(node, changes, around)
         partial = _with_scope(node, partial, scoped, rows, around.inputs.few)
@@ -169,17 +178,32 @@ def _scope(node: Grouping, changes: DataFrame, around: Surroundings) -> DataFram
     return None if rows is None else accepted(node, rows, around.now)
 
 
-def _partial(node: Grouping, changes: DataFrame, parts: list[acc.Kept]) -> DataFrame:
+def _all_come(node: Grouping, around: Surroundings) -> bool:
+    """Tell whether the changes of the input are all of its rows."""
+    rows = around.delta(node.input)
+    return around.inputs.fills and rows is not None and rows.inserts
+
+
+def _rows_of_panes(node: Grouping, parts: list[acc.Kept], around: Surroundings) -> DataFrame | None:
+    """Return the changes below hopping windows, where the groups are added up by their panes."""
+    if not isinstance(node.input, n.Hop) or not panes.pay(node, parts, around.inputs.rows):
+        return None
+    rows = around.delta(node.input.input)
+    fails = any(c.error for _, call in node.aggregates for c in acc.errors_of(call, around.now))
+    return None if rows is None or rows.failing or fails else rows.frame
+
+
+def _partial(group: Sequence[str], changes: DataFrame, parts: list[acc.Kept]) -> DataFrame:
+    """Return what changes add to each group."""
     from pyspark.sql import functions as F
 
     aggregates = [F.expr(f"CAST(sum({WEIGHT}) AS BIGINT)").alias(NEW + acc.ROWS)]
     for part in parts:
-        if part.strategy is not acc.Strategy.SCOPE:
-            aggregates += [
-                F.expr(text).alias(NEW + f.name)
-                for f, text in zip(part.columns, part.partial, strict=True)
-            ]
-    return changes.groupBy(*map(quoted, node.group)).agg(*aggregates)
+        aggregates += [
+            F.expr(text).alias(NEW + f.name)
+            for f, text in zip(part.columns, part.partial, strict=True)
+        ]
+    return changes.groupBy(*map(quoted, group)).agg(*aggregates)
 
 
 def _with_scope(

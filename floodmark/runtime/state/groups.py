@@ -13,7 +13,7 @@ from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.keys import touched_files
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import keyed
-from floodmark.runtime.operators.transitions import NEW, OLD
+from floodmark.runtime.operators.accumulators import NEW, OLD
 from floodmark.runtime.tables import ROUTE, rows_of
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
