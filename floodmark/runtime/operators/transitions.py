@@ -179,9 +179,11 @@ def _scope(node: Grouping, changes: DataFrame, around: Surroundings) -> DataFram
 
 
 def _all_come(node: Grouping, around: Surroundings) -> bool:
-    """Tell whether the changes of the input are all of its rows."""
+    """Tell whether the changes of the input are all of its rows, which nobody has to arrange."""
+    if not around.inputs.fills or not rereadable(node.input):
+        return False
     rows = around.delta(node.input)
-    return around.inputs.fills and rows is not None and rows.inserts
+    return rows is not None and rows.inserts
 
 
 def _rows_of_panes(node: Grouping, parts: list[acc.Kept], around: Surroundings) -> DataFrame | None:
