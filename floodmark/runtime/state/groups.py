@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.types import Schema
+from floodmark.catalog.types import Field, Schema
 from floodmark.runtime import rewrite
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.keys import touched_files
@@ -15,7 +15,7 @@ from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.accumulators import NEW, OLD
 from floodmark.runtime.tables import ROUTE, rows_of
-from floodmark.spark.types import quoted
+from floodmark.spark.types import quoted, spark_type
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
@@ -57,6 +57,9 @@ class AggregateFiles:
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
+        before = self.stages.handle_before(self.table)
+        if before is None or not before.files:
+            return self._begun(transitions, schema, key, before)
         scratch = f"{self.table}_transitions"
         files = self.stages.writer.write(scratch, transitions)
         if not files:
@@ -76,6 +79,30 @@ class AggregateFiles:
             written = self.stages.writer.write(self.table, rows)
         self.stages.commit(self.table, self.schema, written, touched, handle)
         return read_back
+
+    def _begun(
+        self,
+        transitions: DataFrame,
+        schema: Schema,
+        key: tuple[str, ...],
+        before: Handle | None,
+    ) -> DataFrame:
+        """Write the first groups; read back, they are the transitions."""
+        stages = self.stages
+        if self._recorded():
+            done = stages.tables.at(self.table, stages.versions[self.table])
+            written = done.files
+        else:
+            written = stages.writer.write(self.table, self._new(transitions, key))
+            if not written:
+                self._unchanged()
+                return transitions.where("FALSE")
+            done = stages.commit(self.table, self.schema, written, (), before)
+        groups = stages.tables.read(done, self.schema, written)
+        if groups is None:
+            return transitions.where("FALSE")
+        sides = (_side(field) for field in schema[len(key) :])
+        return groups.selectExpr(*map(quoted, key), *sides)
 
     def _rewritten_here(
         self,
@@ -122,9 +149,7 @@ class AggregateFiles:
         key: tuple[str, ...],
     ) -> DataFrame:
         """Return the rows of the touched files after the transitions."""
-        new = transitions.where(f"{quoted(NEW + acc.ROWS)} IS NOT NULL").selectExpr(
-            *self._columns(key)
-        )
+        new = self._new(transitions, key)
         if handle is None or not touched or not key:
             return new
         stored = self.stages.tables.read(handle, self.schema, touched)
@@ -133,9 +158,11 @@ class AggregateFiles:
         few = rows_of(files) <= keyed.FEW
         return keyed.without(stored, transitions, key, few=few).unionAll(new)
 
-    def _columns(self, key: tuple[str, ...]) -> list[str]:
+    def _new(self, transitions: DataFrame, key: tuple[str, ...]) -> DataFrame:
+        """Return the groups that are there after the transitions."""
         values = [f.name for f in self.schema[len(key) :]]
-        return [*map(quoted, key), *(f"{quoted(NEW + c)} AS {quoted(c)}" for c in values)]
+        columns = [*map(quoted, key), *(f"{quoted(NEW + c)} AS {quoted(c)}" for c in values)]
+        return transitions.where(f"{quoted(NEW + acc.ROWS)} IS NOT NULL").selectExpr(*columns)
 
     def release(
         self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
@@ -166,6 +193,13 @@ class AggregateFiles:
             self.stages.commit(self.table, self.schema, routed.get(0, ()), removes, handle)
         released = routed.get(1, ())
         return self.stages.read_scratch(self.table, released, self.schema)
+
+
+def _side(field: Field) -> str:
+    """Return the text of a transition's column over the columns of a group that is new."""
+    if field.name.startswith(OLD):
+        return f"CAST(NULL AS {spark_type(field.type)}) AS {quoted(field.name)}"
+    return f"{quoted(field.name.removeprefix(NEW))} AS {quoted(field.name)}"
 
 
 def _only_new(files: tuple[DataFile, ...]) -> bool:

@@ -1,0 +1,32 @@
+"""Programs with hopping windows emit the same when every epoch adds up by panes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from program_spark import case_of, isolated, mismatches, run_all
+from test_programs_spark import PROGRAMS
+
+from floodmark.runtime import run as epoch_run
+from floodmark.runtime.operators import keyed
+from floodmark.spark.session import Sessions
+from floodmark.testing.program import load
+
+pytestmark = pytest.mark.spark
+
+
+def test_sums_by_panes_are_those_of_the_programs(
+    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
+    monkeypatch.setattr(keyed, "ALIKE", 0)
+    chosen = [load(path) for path in PROGRAMS if path.name.startswith("hop_")]
+    cases = [
+        case_of(program, program, f"p{i}_", tmp_path, use_dml=False)
+        for i, program in enumerate(chosen)
+    ]
+    assert len(cases) >= 3
+    outcome = run_all(cases, tmp_path, sessions).outcome()
+    assert not outcome.broken
+    assert not [text for case in cases for text in mismatches(case, outcome)]
