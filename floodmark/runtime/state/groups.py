@@ -58,7 +58,7 @@ class AggregateFiles:
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
         before = self.stages.handle_before(self.table)
-        if before is None or not before.files:
+        if key and (before is None or not before.files):
             return self._begun(transitions, schema, key, before)
         scratch = f"{self.table}_transitions"
         files = self.stages.writer.write(scratch, transitions)
