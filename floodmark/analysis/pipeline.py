@@ -19,26 +19,23 @@ from floodmark.analysis.refresh import (
     refuse_on_close,
 )
 from floodmark.analysis.sinks import check_sole_writer, fit_to_target
+from floodmark.analysis.stored import declaration
 from floodmark.analysis.supported import check_options, check_supported
-from floodmark.analysis.watermark import check_declared
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
-from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
-from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
+from floodmark.catalog.types import Schema
+from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, FloodmarkError, NotSupported
 from floodmark.plan.build import build_query, rename_columns
-from floodmark.plan.definitions import ColumnInfo, Declared, check_available, declare_columns
-from floodmark.plan.lookups import LOOKUP, check_external
+from floodmark.plan.definitions import Declared, check_available
+from floodmark.plan.lookups import check_external
 from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.first_rows import unordered
 from floodmark.plan.rules.temporal_filters import plain_filters, temporal_filters
 from floodmark.plan.user_functions import Functions, functions_of
 from floodmark.sql import statements as s
-
-ORIGIN = "__origin"
-"""VARCHAR: on a table without a key, the upstream stream key of a row that a sink wrote."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,19 @@ class AnalysedObject:
 
     @property
     def append_only(self) -> bool:
-        """Tell whether the object's rows never change."""
+        """Tell whether rows are only added to the object's table; its changes are their epochs'.
+
+        Those of a source may be seen during a period alone.
+        """
+        if self.declared is not None:
+            return self.declared.append_only
         return self.relation.mode is ChangelogMode.APPEND_ONLY
+
+    @property
+    def period(self) -> Schema:
+        """Return the hidden columns that say from and before when a row is seen."""
+        transform = None if self.declared is None else self.declared.transform
+        return () if transform is None else transform.period
 
     @property
     def emits_on_close(self) -> bool:
@@ -209,45 +217,11 @@ def _refusal(*checks: Callable[[], None]) -> NotSupported | None:
 
 
 def _stored(declared: CatalogObject, catalog: Catalog, functions: Functions) -> AnalysedObject:
-    columns = declare_columns(declared, functions)
-    check_declared(columns)
+    columns, relation = declaration(declared, functions)
     refused = _refusal(lambda: check_available(declared))
     check_external(declared, columns)
     feeders = tuple(o.key for o in catalog.feeders(declared.key))
-    relation = _stored_relation(declared, columns)
     return AnalysedObject(declared, relation, declared=columns, feeders=feeders, refused=refused)
-
-
-def _stored_relation(declared: CatalogObject, columns: Declared) -> Relation:
-    is_source = declared.kind is Kind.SOURCE
-    append_only = columns.append_only
-    key, hidden = columns.primary_key, tuple[Field, ...]()
-    if not key:
-        hidden = (Field(ROW_ID, BIGINT, nullable=False),)
-        if not is_source:
-            hidden = (*hidden, Field(ORIGIN, VARCHAR))
-        key = tuple(f.name for f in hidden)
-    return Relation(
-        name=declared.key,
-        kind=declared.kind,
-        columns=(*_fields(columns.columns), *hidden),
-        stream_key=key,
-        mode=ChangelogMode.APPEND_ONLY if append_only else ChangelogMode.RETRACT,
-        watermarks=tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks),
-        primary_key=columns.primary_key,
-        metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
-        static=(declared.option("static") or "").lower() in ("true", "on", "1", "t"),
-        external=columns.connector == LOOKUP,
-    )
-
-
-def _metadata(columns: Declared) -> tuple[str, ...]:
-    """Return the columns that each message brings about itself, though the row is the same."""
-    return tuple(c.name for c in columns.columns if c.metadata is not None)
-
-
-def _fields(columns: tuple[ColumnInfo, ...]) -> Schema:
-    return tuple(Field(c.name, c.type, not c.not_null) for c in columns)
 
 
 def plain_views(objects: Iterable[AnalysedObject]) -> dict[str, Node]:

@@ -15,6 +15,7 @@ from floodmark.plan.bind import BindContext, bind_scalar, bind_type
 from floodmark.plan.determinism import asks_again, class_of
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
+from floodmark.plan.transform import Transform
 from floodmark.sql import statements as s
 
 PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
@@ -48,7 +49,10 @@ class WatermarkInfo:
 
 @dataclass(frozen=True)
 class Declared:
-    """What a CREATE SOURCE or CREATE TABLE says, bound."""
+    """What a CREATE SOURCE or CREATE TABLE says, bound.
+
+    `columns` are those of the rows that come; `transform` is what is made of them and stored.
+    """
 
     columns: tuple[ColumnInfo, ...]
     primary_key: tuple[str, ...] = ()
@@ -58,11 +62,25 @@ class Declared:
     connector: str | None = None
     format: str = PLAIN
     encode: str = "JSON"
+    transform: Transform | None = None
 
     @property
     def is_messages(self) -> bool:
         """Tell whether the connector delivers changes by key, not rows that are only added."""
         return self.connector is not None and self.format in (UPSERT, DEBEZIUM)
+
+    @property
+    def marked(self) -> dict[str, str]:
+        """Map columns with a watermark to what a transformation calls them.
+
+        One that gets the name of another is not told from that.
+        """
+        if self.transform is None:
+            return {}
+        columns = {mark.column for mark in self.watermarks}
+        passed = self.transform.passed
+        pairs = ((c, passed[c]) for c in columns if c in passed)
+        return {c: name for c, name in pairs if name == c or name not in columns}
 
     @property
     def metadata(self) -> Schema:
@@ -211,13 +229,6 @@ def check_available(found: CatalogObject) -> None:
             f"FORMAT {st.format.format} is not available yet",
             span=st.format.span,
             hint=f"FORMAT {PLAIN}, {UPSERT} or {DEBEZIUM}",
-        )
-    if isinstance(st, s.CreateSource) and st.transforms:
-        raise NotSupported(
-            "E0345",
-            "TRANSFORM USING is not available yet",
-            span=st.name.span,
-            hint="write the transformation as a materialized view over the source",
         )
     _refuse_includes(st)
     if isinstance(st, s.CreateSource):

@@ -40,23 +40,26 @@ class Period:
     """When a condition holds for a row, where the `plain` conditions, without `now()`, hold.
 
     From the largest of `lowers` on and before the smallest of `uppers`, TIMESTAMPTZ each; never
-    where one of them is NULL.
+    where one of them is NULL. Without `branches` no branch of an OR may read the time.
     """
 
     plain: list[Expr] = field(default_factory=list)
     lowers: list[Expr] = field(default_factory=list)
     uppers: list[Expr] = field(default_factory=list)
+    branches: bool = True
 
 
-def period_of(condition: Expr) -> Period:
+def period_of(condition: Expr, *, branches: bool = True) -> Period:
     """Return when a condition holds; raises `NoPeriodError` where nothing tells.
+
+    With `branches` one branch of an OR may read the time.
 
     >>> from floodmark.plan.expressions import ColumnRef, Now
     >>> ts = ColumnRef(TIMESTAMPTZ, "ts")
     >>> period_of(Call(BOOLEAN, ">", (ts, Now(TIMESTAMPTZ)))).uppers == [ts]
     True
     """
-    period = Period()
+    period = Period(branches=branches)
     for part in conjuncts(condition):
         _add(part, period)
     return period
@@ -133,6 +136,9 @@ def _add_branches(part: BoolOp, period: Period) -> None:
     if not timed:
         period.plain.append(BoolOp(BOOLEAN, "or", tuple(left), span=part.span))
         return
+    if not period.branches:
+        hint = "write the OR as WHERE of a view over what is stored"
+        raise NoPeriodError("now() in a branch of an OR", place_of(timed[0]), hint)
     if len(timed) > 1:
         hint = "write a view for each, and UNION them"
         raise NoPeriodError("now() in several branches of an OR", part.span, hint)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
@@ -17,6 +18,7 @@ from floodmark.runtime import layout
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.tables import Tables, rows_of
+from floodmark.runtime.visible import seen
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile, Handle, Store
@@ -29,11 +31,15 @@ _ADDS = f"{KIND} IN {ADDED}"
 
 @dataclass(frozen=True)
 class CurrentRows:
-    """The rows of an object as of one version of its table and one of its layer."""
+    """The rows of an object as of one version of its table and one of its layer.
+
+    Where rows have a period, those are seen whose period holds `as_of` a time.
+    """
 
     found: AnalysedObject
     base: Handle
     layer: Handle | None = None
+    as_of: datetime | None = None
 
     @property
     def folded(self) -> int:
@@ -45,6 +51,12 @@ class CurrentRows:
         """Return the files of the layer with rows that the table does not hold yet."""
         files = () if self.layer is None else self.layer.files
         return tuple(f for f in files if f.high[EPOCH] > self.folded)
+
+    @property
+    def parts(self) -> tuple[tuple[Handle, tuple[DataFile, ...]], ...]:
+        """Return all files with rows, by the table that has them."""
+        base = ((self.base, self.base.files),)
+        return base if self.layer is None else (*base, (self.layer, self.over))
 
     @property
     def few(self) -> bool:
@@ -66,6 +78,18 @@ class CurrentRows:
         `files` are those of the table that matter, rows of the layer are all there; `names` are the
         columns that matter.
         """
+        rows = self.stored(tables, files, names)
+        return None if rows is None else seen(rows, self.found.period, self.as_of)
+
+    def stored(
+        self,
+        tables: Tables,
+        files: Sequence[DataFile] | None = None,
+        names: Collection[str] | None = None,
+    ) -> DataFrame | None:
+        """Return the rows as `read` does, those that are not seen, too."""
+        if names is not None:
+            names = {*names, *(f.name for f in self.found.period)}
         schema, over = layout.current_schema(self.found), self.over
         if self.layer is None or not over:
             wanted = schema if names is None else [f for f in schema if f.name in names]
@@ -99,7 +123,8 @@ def current_rows(
     if table not in versions:
         return None
     over = store.open(layer, versions[layer]) if layer in versions else None
-    return CurrentRows(found, store.open(table, versions[table]), over)
+    as_of = None if record is None else record.as_of
+    return CurrentRows(found, store.open(table, versions[table]), over, as_of)
 
 
 def current_at(store: Store, found: AnalysedObject, cut: Cut) -> CurrentRows | None:

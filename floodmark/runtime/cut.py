@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from floodmark.storage.epoch_log import ObjectRecord
@@ -24,6 +25,11 @@ class Cut:
         """Return the version of an object's table, or None where it is not there yet."""
         found = self.records.get(object_)
         return None if found is None else found.versions.get(table)
+
+    def as_of(self, object_: str) -> datetime | None:
+        """Return the time at which an object's rows with a period are seen, if it has any."""
+        found = self.records.get(object_)
+        return None if found is None else found.as_of
 
     def watermarks(self, object_: str) -> Watermarks:
         """Return an object's watermarks; empty before its first."""

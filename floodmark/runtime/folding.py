@@ -42,7 +42,7 @@ def fold(tables: Tables, found: AnalysedObject, record: ObjectRecord) -> int:
         return 0
     paths = tables.store.paths(rows.layer, rows.over)
     touched = touched_files(rows.base, rows.over, paths, found.relation.stream_key)
-    frame = rows.read(tables, touched)
+    frame = rows.stored(tables, touched)
     assert frame is not None
     attempt = secrets.randbelow(10**9) + 1
     frame.write.mode("append").parquet(

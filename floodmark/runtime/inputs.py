@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject
@@ -13,6 +14,7 @@ from floodmark.catalog.types import Schema
 from floodmark.changelog import KIND, WEIGHT
 from floodmark.connectors.lookup import Lookup
 from floodmark.plan import nodes as n
+from floodmark.plan.transform import UPPER
 from floodmark.reference.watermarks import propagate
 from floodmark.runtime import bounds, layout
 from floodmark.runtime.bounds import Bounds
@@ -23,6 +25,7 @@ from floodmark.runtime.operators.materialize import cancelled
 from floodmark.runtime.operators.rows import Rows, weighted
 from floodmark.runtime.state.fetched import lookup_of
 from floodmark.runtime.tables import Tables
+from floodmark.runtime.visible import moved, moving, seen
 from floodmark.spark.types import quoted
 from floodmark.storage.table import DataFile, Handle
 
@@ -98,11 +101,10 @@ class EpochInputs:
         self._due_rows += rows
 
     def changed(self, object_: str) -> bool:
-        """Tell whether the epoch changed an object's rows."""
+        """Tell whether the epoch changed an object's rows, or which of them are seen."""
         table = layout.current_table(self.objects[object_])
-        return self._version(self._before, object_, table) != self._version(
-            self._after, object_, table
-        )
+        before, after = (cut.version(object_, table) for cut in (self._before, self._after))
+        return before != after or self._before.as_of(object_) != self._after.as_of(object_)
 
     def changes(self, scan: n.Scan) -> Rows | None:
         """Return what the epoch changed in an object; all its rows when filling.
@@ -114,23 +116,51 @@ class EpochInputs:
             return None if rows is None else Rows(weighted(rows), consolidated=True, inserts=True)
         if not self.changed(scan.object):
             return None
-        handle, columns = self._changes_of(scan.object)
         found = self.objects[scan.object]
+        wanted = {*scan.names, *(f.name for f in found.period)}
+        written = self._written(found, wanted)
+        names = [*map(quoted, scan.names), WEIGHT]
+        if not found.period:
+            if written is None:
+                return None
+            rows = written.selectExpr(*names)
+            return Rows(rows, consolidated=True, inserts=found.append_only)
+        parts = [self._moved(found, wanted)]
+        if written is not None:
+            parts.append(seen(written, found.period, self._after.as_of(found.key)))
+        frames = [part.selectExpr(*names) for part in parts if part is not None]
+        if not frames:
+            return None
+        stays = all(field.name != UPPER for field in found.period)
+        return Rows(
+            reduce(lambda a, b: a.unionAll(b), frames),
+            consolidated=found.append_only,
+            inserts=found.append_only and stays,
+        )
+
+    def _written(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
+        """Return what the epoch wrote of an object's changes, with their weight."""
+        handle, columns = self._changes_of(found.key)
         if found.append_only:
-            columns = tuple(field for field in columns if field.name in scan.names)
+            columns = tuple(field for field in columns if field.name in wanted)
         frame = self.tables.of_epochs(handle, columns, self._first, self.epoch)
         if frame is None:
             return None
-        names = [quoted(name) for name in scan.names]
         if found.append_only:
-            return Rows(weighted(frame.selectExpr(*names)), consolidated=True, inserts=True)
-        if self._merges:
-            relation = found.relation
-            whole = [quoted(f.name) for f in relation.columns]
-            frame = frame.selectExpr(*whole, _WEIGHT_OF_KIND)
-            net = cancelled(frame, relation.columns, relation.stream_key)
-            return Rows(net.selectExpr(*names, WEIGHT), consolidated=True)
-        return Rows(frame.selectExpr(*names, _WEIGHT_OF_KIND), consolidated=True)
+            return weighted(frame)
+        rows = layout.row_schema(found)
+        frame = frame.selectExpr(*(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)
+        return cancelled(frame, rows, found.relation.stream_key) if self._merges else frame
+
+    def _moved(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
+        """Return the rows that come and go because of the time alone, with their weight."""
+        rows = current_at(self.tables.store, found, self._before)
+        then, now = self._before.as_of(found.key), self._after.as_of(found.key)
+        if rows is None or then is None or now is None:
+            return None
+        files = moving(rows.base.files, found.period, then, now)
+        stored = rows.stored(self.tables, files, wanted)
+        return None if stored is None else moved(stored, found.period, then, now)
 
     def bounds(self, scan: n.Scan) -> Bounds | None:
         """Return the bounds of what the epoch changed in an object, None when that is nothing."""
@@ -140,7 +170,16 @@ class EpochInputs:
             return None
         handle, _ = self._changes_of(scan.object)
         files = self.tables.files_of_epochs(handle, self._first, self.epoch)
-        return bounds.of_files(files, scan.names)
+        return bounds.of_files([*files, *self._moving(scan.object)], scan.names)
+
+    def _moving(self, object_: str) -> tuple[DataFile, ...]:
+        """Return the files with rows that come and go because of the time alone."""
+        found = self.objects[object_]
+        rows = current_at(self.tables.store, found, self._before) if found.period else None
+        then, now = self._before.as_of(object_), self._after.as_of(object_)
+        if rows is None or then is None or now is None:
+            return ()
+        return (*moving(rows.base.files, found.period, then, now), *rows.over)
 
     def _changes_of(self, object_: str) -> tuple[Handle, Schema]:
         """Return the table that holds an object's changes, after the epoch, and its columns."""
@@ -191,9 +230,6 @@ class EpochInputs:
         frame = rows.read(self.tables, files, scan.names)
         return None if frame is None else frame.selectExpr(*(quoted(name) for name in scan.names))
 
-    def _version(self, cut: Cut, object_: str, table: str) -> int | None:
-        return cut.version(object_, table)
-
     def _handle(self, cut: Cut, object_: str, table: str) -> Handle | None:
-        version = self._version(cut, object_, table)
+        version = cut.version(object_, table)
         return None if version is None else self.tables.at(table, version)

@@ -84,15 +84,20 @@ def own_state(found: AnalysedObject) -> Schema:
     return state_schema((), parts)
 
 
+def row_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of a row: the relation's, and the period in which it is seen."""
+    return (*found.relation.columns, *found.period)
+
+
 def current_schema(found: AnalysedObject) -> Schema:
-    """Return the columns at rest: the relation's, accumulators, the epoch that wrote the row."""
-    return (*found.relation.columns, *own_state(found), Field(EPOCH, BIGINT, nullable=False))
+    """Return the columns at rest: those of a row, accumulators, the epoch that wrote it."""
+    return (*row_schema(found), *own_state(found), Field(EPOCH, BIGINT, nullable=False))
 
 
 def changes_schema(found: AnalysedObject) -> Schema:
     """Return the columns of the changes."""
     head = (Field(EPOCH, BIGINT, nullable=False), Field(KIND, VARCHAR, nullable=False))
-    return (*head, *found.relation.columns)
+    return (*head, *row_schema(found))
 
 
 def layer_schema(found: AnalysedObject) -> Schema:

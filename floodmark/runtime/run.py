@@ -242,6 +242,7 @@ class Run:
             dead_rows=0,
             ignored_rows=0,
             before_differs=0,
+            timed_rows=0,
             asked={},
             duration_s=0.0,
             touched=False,

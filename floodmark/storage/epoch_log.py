@@ -11,15 +11,15 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked
 from floodmark.storage.local_files import disk_errors, put_if_absent
+from floodmark.storage.object_record import ObjectRecord as ObjectRecord
 from floodmark.storage.records import read_record, to_text
-from floodmark.storage.table import Scalar
 from floodmark.storage.warehouse import engine_folder
 
 BUCKET = 1000
@@ -53,53 +53,6 @@ class OpenRecord:
     def kind(self) -> str:
         """Return what the epoch is for: `dml`, `data`, or `ddl`."""
         return "dml" if self.dml else "data" if self.splits else "ddl"
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectRecord:
-    """What an epoch did to one object; `versions` pins each of its tables.
-
-    `position` is the last epoch that the object has taken in: behind the log while it is suspended.
-    Of what a source by key took in, `ignored_rows` changed nothing: a later operation of the epoch
-    took its place, the row is so already, there is none to delete. `before_differs` counts keys of
-    which the first message delivered another old row than the stored one. `asked` has the versions
-    of Delta tables elsewhere that were looked up in. A view that is `backfilling` has no rows in
-    the cut; its position is the epoch that created it. At `due` rows change without any input.
-    """
-
-    object: str
-    versions: Mapping[str, int]
-    rows_in: int = 0
-    rows_out: int = 0
-    late_rows: int = 0
-    dead_rows: int = 0
-    watermarks: Mapping[str, Scalar] = field(default_factory=dict)
-    duration_s: float = 0.0
-    touched: bool = True
-    position: int = 0
-    ignored_rows: int = 0
-    before_differs: int = 0
-    asked: Mapping[str, int] = field(default_factory=dict)
-    backfilling: bool = False
-    due: datetime | None = None
-
-    @property
-    def watermark(self) -> Scalar:
-        """Return the object's first watermark, or None."""
-        return next((w for w in self.watermarks.values() if w is not None), None)
-
-    @property
-    def watermark_time(self) -> datetime | None:
-        """Return the first watermark that is a time, in UTC where it has no zone."""
-        for value in self.watermarks.values():
-            if isinstance(value, datetime):
-                return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        return None
-
-    def lag(self, now: datetime) -> timedelta | None:
-        """Return how far the first watermark in time is behind a time; None without one."""
-        mark = self.watermark_time
-        return None if mark is None else now - mark
 
 
 @dataclass(frozen=True, slots=True)

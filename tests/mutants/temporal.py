@@ -40,14 +40,14 @@ TEMPORAL = (
         _OPERATOR,
         "AND {_NOW} < {_BEFORE}",
         "AND {_NOW} <= {_BEFORE}",
-        on_spark("temporal_recent_rows"),
+        on_spark("temporal_two_bounds"),
     ),
     Planted(
         "a bound that is NULL is passed over",
         _OPERATOR,
-        "WHEN {whole} THEN {_extreme('least'",
-        "WHEN TRUE THEN {_extreme('least'",
-        on_spark("temporal_bounds_that_fail"),
+        'whole = " AND ".join(f"({text}) IS NOT NULL" for text in texts)',
+        'whole = "TRUE"',
+        on_spark("temporal_two_bounds"),
     ),
     Planted(
         "what is due at the time itself waits for the next epoch",

@@ -112,7 +112,7 @@ class AtRest:
         table, store, epoch = current.table, self.tables.store, self.writer.epoch
         if self._rewritten_here(current, touched, files, paths):
             return store.staged(table, epoch, self.writer.attempt)
-        columns = (*self.found.relation.columns, *layout.own_state(self.found))
+        columns = (*layout.row_schema(self.found), *layout.own_state(self.found))
         changes = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
         stored = self.tables.read(current, layout.current_schema(self.found), touched)
         few = rows_of(files) <= keyed.FEW
@@ -132,7 +132,7 @@ class AtRest:
         key = [f for f in relation.columns if f.name in relation.stream_key]
         if not rewrite.is_small(touched, files, tuple(key)):
             return False
-        names = [f.name for f in (*relation.columns, *layout.own_state(self.found))]
+        names = [f.name for f in (*layout.row_schema(self.found), *layout.own_state(self.found))]
         folder = store.stage(current.table, self.writer.epoch, self.writer.attempt)
         return rewrite.rewrite(
             store.paths(current, touched),

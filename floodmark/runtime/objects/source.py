@@ -1,4 +1,7 @@
-"""A source in an epoch: take in a connector's splits, put late rows and dead letters aside."""
+"""A source in an epoch: take in a connector's splits, put late rows and dead letters aside.
+
+What a TRANSFORM USING makes of the rows is all that is written; time alone writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.types import BIGINT, VARCHAR, Field
-from floodmark.changelog import EPOCH, ROW_ID
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.changelog import EPOCH, ROW_ID, WEIGHT
 from floodmark.connectors.base import Connector, Split
+from floodmark.plan.definitions import Declared
 from floodmark.reference.expressions import evaluate
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import of_files
 from floodmark.runtime.objects.task import Task
+from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.operators import keyed, on_time, source
+from floodmark.runtime.operators.counted import Counted
 from floodmark.runtime.operators.promised_key import once_per_key
 from floodmark.runtime.operators.source import PLACE, LateFilter
-from floodmark.runtime.tables import rows_of
+from floodmark.runtime.operators.transform import transformed
+from floodmark.runtime.tables import ROUTE, rows_of
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
@@ -24,6 +31,10 @@ from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_ENGINES = (Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), Field(PLACE, VARCHAR))
+_PASSED = (*(f.name for f in _ENGINES), WEIGHT, ROUTE, layout.WATERMARK)
+"""The engine's columns of rows on their way in."""
 
 
 def advance(task: Task, sessions: Sessions, connector: Connector) -> ObjectRecord:
@@ -47,11 +58,13 @@ class _Intake:
             handle = task.writer.commit(table, schema)
             marks = task.work.before.watermarks(found.key)
             versions = {**task.kept_versions(), table: handle.version}
-            return ObjectRecord(found.key, versions, watermarks=marks)
+            return timed(task, ObjectRecord(found.key, versions, watermarks=marks))
         declared = found.declared
         assert declared is not None
         self.connector.check(splits)
         late = self._late_filter(sessions, splits)
+        if declared.transform is not None:
+            return self._transformed(self._rows(sessions, splits), declared, late)
         if not declared.primary_key and not late.watermarks and self._is_intact(splits):
             kept = self._taken_over(table, splits)
             if kept is None:
@@ -62,7 +75,10 @@ class _Intake:
         rows = self._rows(sessions, splits)
         frame = source.typed(rows, declared, task.work.epoch, task.now)
         if declared.primary_key:
-            return self._taken_once(frame, splits, late)
+            columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
+            routed = source.routed(frame, late, columns, task.now)
+            row = source.as_json(declared)
+            return self._taken_once(routed, columns, declared.primary_key, row)
         routed = source.routed(frame, late, schema, task.now)
         files = task.writer.write_routed(table, routed)
         aside = ((table, files.get(source.DEAD, ())),)
@@ -86,27 +102,53 @@ class _Intake:
         whole = rows_of(kept) == sum(split.end - split.start for split in splits)
         return kept if whole else None
 
+    def _transformed(self, rows: DataFrame, declared: Declared, late: LateFilter) -> ObjectRecord:
+        """Store what the transformation makes of the rows; what came is counted on the way."""
+        assert declared.transform is not None
+        task, transform = self.task, declared.transform
+        columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
+        frame = source.typed(rows, declared, task.work.epoch, task.now)
+        counted = Counted(declared)
+        routed = counted.over(source.routed(frame, late, columns, task.now))
+        text = source.as_json(declared)
+        made = source.routed_again(transformed(routed, transform, _PASSED, text, PLACE, task.now))
+        if transform.key:
+            stored = (*transform.fields, *transform.period, *_ENGINES)
+            shown = ", ".join(quoted(f.name) for f in task.found.relation.visible)
+            row = f"to_json(struct({shown}), map('ignoreNullFields', 'false'))"
+            return self._taken_once(made, stored, transform.key, row, counted)
+        table = layout.current_table(task.found)
+        files = task.writer.write_routed(table, made.drop(PLACE))
+        aside = ((table, files.get(source.DEAD, ())),)
+        return self._committed(table, files, files.get(source.GOOD, ()), aside, counted)
+
     def _taken_once(
-        self, frame: DataFrame, splits: Sequence[Split], late: LateFilter
+        self,
+        routed: DataFrame,
+        columns: Schema,
+        key: tuple[str, ...],
+        row: str,
+        counted: Counted | None = None,
     ) -> ObjectRecord:
-        """Store the rows whose key is not there yet; the source has promised that for all."""
-        task, found, declared = self.task, self.task.found, self.task.found.declared
-        assert declared is not None
+        """Store the rows whose key is not there yet; the source has promised that for all.
+
+        `row` is the text of a row as a dead letter shows it.
+        """
+        task, found = self.task, self.task.found
         scratch, table = layout.state_table(found, "connector"), layout.current_table(found)
-        fields = tuple(Field(c.name, c.type) for c in declared.columns)
-        epoch, order, place = Field(EPOCH, BIGINT), Field(ROW_ID, BIGINT), Field(PLACE, VARCHAR)
-        columns = (*fields, epoch, order, place)
-        routed = source.routed(frame, late, columns, task.now)
         files = task.writer.write_routed(scratch, routed)
         accepted = files.get(source.GOOD, ())
         once: dict[int, tuple[DataFile, ...]] = {}
         if accepted:
             rows = task.tables.read_paths(task.writer.paths(scratch, accepted), columns)
-            stored, _ = task.stored_rows(of_files(accepted, declared.primary_key) or {})
+            stored, _ = task.stored_rows(of_files(accepted, key) or {})
             few = rows_of(accepted) <= keyed.FEW
-            once = task.writer.write_routed(table, once_per_key(rows, stored, declared, few=few))
+            names = [f.name for f in layout.row_schema(found)]
+            once = task.writer.write_routed(
+                table, once_per_key(rows, stored, key, names, row, few=few)
+            )
         aside = ((scratch, files.get(source.DEAD, ())), (table, once.get(source.DEAD, ())))
-        return self._committed(scratch, files, once.get(source.GOOD, ()), aside)
+        return self._committed(scratch, files, once.get(source.GOOD, ()), aside, counted)
 
     def _committed(
         self,
@@ -114,23 +156,29 @@ class _Intake:
         files: Mapping[int, tuple[DataFile, ...]],
         good: tuple[DataFile, ...],
         dead: Sequence[tuple[str, tuple[DataFile, ...]]],
+        counted: Counted | None = None,
     ) -> ObjectRecord:
-        """Commit what the routes of the table `written` hold; `good` are the files to store."""
+        """Commit what the routes of the table `written` hold; `good` are the files to store.
+
+        What is not written is `counted`.
+        """
         task, found = self.task, self.task.found
         failpoints.reach("files_written")
         versions = self._put_aside(written, files.get(source.LATE, ()), dead)
         table = layout.current_table(found)
         handle = task.writer.commit(table, layout.current_schema(found), good)
         failpoints.reach("view_committed")
-        return ObjectRecord(
+        written_rows = sum(rows_of(f) for f in files.values())
+        record = ObjectRecord(
             found.key,
             {**versions, table: handle.version},
-            rows_in=sum(rows_of(f) for f in files.values()),
+            rows_in=written_rows if counted is None else counted.rows,
             rows_out=rows_of(good),
             late_rows=rows_of(files.get(source.LATE, ())),
             dead_rows=sum(rows_of(f) for _, f in dead),
-            watermarks=self._watermarks(files),
+            watermarks=self._watermarks(self._highs(files) if counted is None else counted.highs),
         )
+        return timed(task, record)
 
     def _late_filter(self, sessions: Sessions, splits: Sequence[Split]) -> LateFilter:
         """Leave out the watermarks under which no row can be late.
@@ -169,23 +217,36 @@ class _Intake:
         needed = source.needed(declared, self.task.now)
         return needed is not None and self.connector.intact(splits, needed)
 
-    def _watermarks(self, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, Any]:
-        """Return the watermarks after the epoch: raised by all rows but dead ones.
+    def _watermarks(self, highs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the watermarks after the epoch, also under the names that a transformation gives.
+
+        `highs` has the highest value that came of each column: of all rows but dead ones.
+        """
+        declared = self.task.found.declared
+        assert declared is not None
+        marks = dict(self.task.work.before.watermarks(self.task.found.key))
+        for mark in declared.watermarks:
+            if mark.column not in highs:
+                continue
+            value, _ = evaluate(mark.expr, {mark.column: highs[mark.column]}, self.task.work.now)
+            if value is not None and (mark.column not in marks or marks[mark.column] < value):
+                marks[mark.column] = value
+        called = declared.marked
+        return {**marks, **{called[c]: v for c, v in marks.items() if c in called}}
+
+    def _highs(self, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, Any]:
+        """Return the highest value of each column with a watermark, late rows among them.
 
         One whose key came twice has a time as good as any.
         """
         declared = self.task.found.declared
         assert declared is not None
-        marks = dict(self.task.work.before.watermarks(self.task.found.key))
         written = [*files.get(source.GOOD, ()), *files.get(source.LATE, ())]
-        for mark in declared.watermarks:
-            highs = [f.high[mark.column] for f in written if mark.column in f.high]
-            if not highs:
-                continue
-            value, _ = evaluate(mark.expr, {mark.column: max(highs)}, self.task.work.now)
-            if value is not None and (mark.column not in marks or marks[mark.column] < value):
-                marks[mark.column] = value
-        return marks
+        found = {
+            m.column: [f.high[m.column] for f in written if m.column in f.high]
+            for m in declared.watermarks
+        }
+        return {column: max(values) for column, values in found.items() if values}
 
     def _put_aside(
         self,

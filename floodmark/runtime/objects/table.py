@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from floodmark.analysis.pipeline import ORIGIN, AnalysedObject
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.analysis.stored import ORIGIN
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT
@@ -68,7 +69,7 @@ class _Gathering:
     @property
     def columns(self) -> Schema:
         """Return the table's columns, hidden ones included."""
-        return self.found.relation.columns
+        return layout.row_schema(self.found)
 
     @property
     def declared(self) -> Declared:

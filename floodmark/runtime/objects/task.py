@@ -193,12 +193,15 @@ class Task:
         return materialize.as_changes(pairs, columns, self.work.epoch)
 
     def stored_rows(self, within: Bounds) -> tuple[DataFrame | None, bool]:
-        """Return the rows before the epoch, at least those within bounds; and: they are few."""
+        """Return the rows before the epoch, at least those within bounds; and: they are few.
+
+        Those that are not seen are among them.
+        """
         rows = current_at(self.tables.store, self.found, self.work.before)
         if rows is None:
             return None, True
         files = prune(rows.base, None, within)
-        return rows.read(self.tables, files), rows.bytes_of(files) < keyed.BROADCAST_BYTES
+        return rows.stored(self.tables, files), rows.bytes_of(files) < keyed.BROADCAST_BYTES
 
     def apply(self, changes: DataFrame | None, stages: ObjectStages) -> tuple[int, dict[str, int]]:
         """Commit changes to the changes table, then the current rows that follow from them."""

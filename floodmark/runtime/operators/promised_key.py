@@ -6,15 +6,15 @@ that are only added.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.types import VARCHAR
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
 from floodmark.errors import IntakeCode
-from floodmark.plan.definitions import Declared
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.rows import ERROR_TYPE
-from floodmark.runtime.operators.source import DEAD, GOOD, PLACE, as_json
+from floodmark.runtime.operators.source import DEAD, GOOD, PLACE
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
@@ -26,13 +26,19 @@ _NTH, _STORED = "__nth", "__stored"
 
 
 def once_per_key(
-    frame: DataFrame, stored: DataFrame | None, declared: Declared, *, few: bool
+    frame: DataFrame,
+    stored: DataFrame | None,
+    key: tuple[str, ...],
+    names: Sequence[str],
+    row: str,
+    *,
+    few: bool,
 ) -> DataFrame:
-    """Return the rows with `__route`; theirs is the order of the row id they bring along.
+    """Return the columns `names` of rows, with `__route`.
 
-    `few` tells that there are few rows.
+    The order is that of the row id that they bring along; `row` is the text of one as a dead letter
+    shows it, `few` tells that there are few.
     """
-    key = declared.primary_key
     keys = ", ".join(map(quoted, key))
     ranked = frame.selectExpr(
         "*", f"row_number() OVER (PARTITION BY {keys} ORDER BY {ROW_ID}) AS {_NTH}"
@@ -45,10 +51,10 @@ def once_per_key(
     promise = literal(f"PRIMARY KEY ({', '.join(key)})", VARCHAR)
     error = (
         f"named_struct('code', {IntakeCode.KEY_TWICE}, 'expression', {promise}, "
-        f"'row', {as_json(declared)}, 'place', {PLACE}, 'message', NULL)"
+        f"'row', {row}, 'place', {PLACE}, 'message', NULL)"
     )
     return ranked.selectExpr(
-        *(quoted(c.name) for c in declared.columns),
+        *map(quoted, names),
         EPOCH,
         f"CAST(1 AS INT) AS {WEIGHT}",
         f"CASE WHEN {twice} THEN CAST({error} AS {ERROR_TYPE}) END AS {ERROR}",

@@ -1,0 +1,88 @@
+"""Sources and tables: what they declare, what a TRANSFORM USING makes of it, what others see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from floodmark.analysis.watermark import check_declared
+from floodmark.catalog.objects import CatalogObject, Kind, Relation
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.changelog import ROW_ID, ChangelogMode
+from floodmark.plan.definitions import Declared, declare_columns
+from floodmark.plan.lookups import LOOKUP
+from floodmark.plan.transform import UPPER, Transform, bind_transform
+from floodmark.plan.user_functions import Functions
+from floodmark.sql import statements as s
+
+ORIGIN = "__origin"
+"""VARCHAR: on a table without a key, the upstream stream key of a row that a sink wrote."""
+
+
+def declaration(declared: CatalogObject, functions: Functions) -> tuple[Declared, Relation]:
+    """Return what a source or table declares, bound, and the relation that others see of it."""
+    columns = declare_columns(declared, functions)
+    check_declared(columns)
+    raw = _raw_relation(declared, columns)
+    statement = declared.statement
+    if not (isinstance(statement, s.CreateSource) and statement.transforms):
+        return columns, raw
+    transform = bind_transform(statement.transforms[0], raw, functions, statement.span)
+    if transform is None:
+        return columns, raw
+    columns = replace(columns, transform=transform)
+    return columns, _transformed(raw, columns, transform)
+
+
+def _raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
+    """Return the relation of the rows as they come."""
+    is_source = declared.kind is Kind.SOURCE
+    append_only = columns.append_only
+    key, hidden = columns.primary_key, tuple[Field, ...]()
+    if not key:
+        hidden = (Field(ROW_ID, BIGINT, nullable=False),)
+        if not is_source:
+            hidden = (*hidden, Field(ORIGIN, VARCHAR))
+        key = tuple(f.name for f in hidden)
+    return Relation(
+        name=declared.key,
+        kind=declared.kind,
+        columns=(*_fields(columns), *hidden),
+        stream_key=key,
+        mode=ChangelogMode.APPEND_ONLY if append_only else ChangelogMode.RETRACT,
+        watermarks=tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks),
+        primary_key=columns.primary_key,
+        metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
+        static=(declared.option("static") or "").lower() in ("true", "on", "1", "t"),
+        external=columns.connector == LOOKUP,
+    )
+
+
+def _transformed(raw: Relation, columns: Declared, transform: Transform) -> Relation:
+    """Return the relation of what is made of the rows.
+
+    Rows with an end go again. A watermark says nothing of rows that are seen later than they come.
+    """
+    hidden = tuple(f for f in raw.columns if f.name == ROW_ID)
+    ends = any(f.name == UPPER for f in transform.period)
+    passed = transform.passed
+    marked = {} if transform.period else columns.marked
+    visible_key = tuple(passed.get(c, "") for c in raw.primary_key)
+    return replace(
+        raw,
+        columns=(*transform.fields, *hidden),
+        stream_key=transform.key or raw.stream_key,
+        mode=ChangelogMode.RETRACT if ends else raw.mode,
+        watermarks=tuple((marked[c], group) for c, group in raw.watermarks if c in marked),
+        primary_key=visible_key if all(visible_key) else (),
+        metadata=tuple(passed[c] for c in raw.metadata if c in passed),
+        static=raw.static and not transform.period,
+    )
+
+
+def _metadata(columns: Declared) -> tuple[str, ...]:
+    """Return the columns that each message brings about itself, though the row is the same."""
+    return tuple(c.name for c in columns.columns if c.metadata is not None)
+
+
+def _fields(columns: Declared) -> Schema:
+    return tuple(Field(c.name, c.type, not c.not_null) for c in columns.columns)

@@ -1,0 +1,209 @@
+"""TRANSFORM USING: what a source makes of a row before anything is stored.
+
+The query is one map, filter and projection of the source's own rows, nested selects flattened into
+it. It is taken apart: what does not read the time decides what is stored, and how; conditions that
+compare the row with `now()` become the period in which it is seen, stored beside it. So nothing of
+what came has to be read again to know when a row comes and goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from floodmark.catalog.functions import lookup
+from floodmark.catalog.functions.user import UserFunction
+from floodmark.catalog.objects import DEFAULT_SCHEMA, Relation
+from floodmark.catalog.references import table_name
+from floodmark.catalog.types import BIGINT, Field, Schema
+from floodmark.changelog import is_hidden
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.plan import nodes as n
+from floodmark.plan.build import build_query
+from floodmark.plan.conjunctions import all_of
+from floodmark.plan.determinism import reads_now
+from floodmark.plan.expressions import Call, ColumnRef, Expr, transform, walk
+from floodmark.plan.temporal import NoPeriodError, period_of, place_of
+from floodmark.sql import statements as s
+from floodmark.sql.spans import span_of
+
+LOWER, UPPER = "__lower", "__upper"
+"""BIGINT in a source's table: the microseconds since 1970 from, and before, which a row is seen."""
+_KEPT_KEY = "__key_{}"
+"""The name of a key column that the query projects away."""
+_VIEW = "write that as a materialized view over the source, or WITH (split = true) behind the query"
+
+
+@dataclass(frozen=True)
+class Transform:
+    """The parts of a TRANSFORM USING, over the declared columns of the source.
+
+    Of rows for which `condition` is TRUE `columns` are stored, those that users see first; `key`
+    names those of the primary key. They are seen from the largest of `lowers` on and before the
+    smallest of `uppers`, TIMESTAMPTZ each; where one is NULL they are not stored.
+    """
+
+    columns: tuple[tuple[str, Expr], ...]
+    condition: Expr | None = None
+    lowers: tuple[Expr, ...] = ()
+    uppers: tuple[Expr, ...] = ()
+    key: tuple[str, ...] = ()
+    not_null: frozenset[str] = frozenset()
+
+    @property
+    def fields(self) -> Schema:
+        """Return what is stored of a row, without its period."""
+        return tuple(Field(name, e.type, name not in self.not_null) for name, e in self.columns)
+
+    @property
+    def period(self) -> Schema:
+        """Return the hidden columns with the bounds of the rows' periods."""
+        lower = (Field(LOWER, BIGINT, nullable=False),) if self.lowers else ()
+        upper = (Field(UPPER, BIGINT, nullable=False),) if self.uppers else ()
+        return (*lower, *upper)
+
+    @property
+    def passed(self) -> dict[str, str]:
+        """Map declared columns to the first stored one that is the same."""
+        out: dict[str, str] = {}
+        for name, expr in self.columns:
+            if isinstance(expr, ColumnRef):
+                out.setdefault(expr.name, name)
+        return out
+
+
+def bind_transform(
+    part: s.Transform, raw: Relation, functions: Mapping[str, UserFunction], source: Span
+) -> Transform | None:
+    """Return the parts of a source's TRANSFORM USING; `raw` is the source as it would be without.
+
+    None where nothing is to be done to a row. Raises E0345 for more than one map, filter and
+    projection of the source, E0357 for a condition on `now()` without a period, E0359 for a value
+    that another evaluation would not give again.
+    """
+    if part.query is None:
+        return None
+    _check_relations(part.query, raw, source)
+    node = build_query(part.query, {raw.name: raw}, source, functions=functions)
+    columns, parts = _flattened(node, part)
+    for _, expr in columns:
+        _check_value(expr)
+    lowers, uppers, plain = _split(parts)
+    shown = [(name, expr) for name, expr in columns if not is_hidden(name)]
+    found = Transform(tuple(shown))
+    hidden = [c for c in raw.primary_key if c not in found.passed]
+    types = {f.name: f.type for f in raw.columns}
+    kept = tuple((_KEPT_KEY.format(c), ColumnRef(types[c], c)) for c in hidden)
+    key = tuple(found.passed.get(c, _KEPT_KEY.format(c)) for c in raw.primary_key)
+    given = {f.name for f in raw.columns if not f.nullable}
+    columns = (*shown, *kept)
+    full = {name for name, e in columns if isinstance(e, ColumnRef) and e.name in given}
+    return Transform(columns, all_of(plain), lowers, uppers, key, frozenset(full))
+
+
+def _check_relations(query: exp.Expression, raw: Relation, source: Span) -> None:
+    """Refuse a query that reads anything but the source itself."""
+    for table in query.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and table_name(table) != raw.name:
+            ctes = {cte.alias for cte in query.find_all(exp.CTE)}
+            if table.db in ("", DEFAULT_SCHEMA) and table.name in ctes:
+                continue
+            raise BindError(
+                "E0345",
+                f'TRANSFORM USING of "{raw.name}" reads another relation, "{table_name(table)}"',
+                span=span_of(table, source),
+                hint=f"it sees one row of {raw.name} at a time; join in a view over the source",
+            )
+
+
+def _flattened(node: n.Node, part: s.Transform) -> tuple[tuple[tuple[str, Expr], ...], list[Expr]]:
+    """Return columns and conditions of a query over the rows that came."""
+    match node:
+        case n.Scan():
+            return node.identity, []
+        case n.Project():
+            below, parts = _flattened(node.input, part)
+            inside = dict(below)
+            return tuple((name, _over(expr, inside)) for name, expr in node.columns), parts
+        case n.Filter():
+            below, parts = _flattened(node.input, part)
+            return below, [*parts, _over(node.predicate, dict(below))]
+        case _:
+            raise NotSupported(
+                "E0345",
+                f"TRANSFORM USING looks at one row at a time: {_words(node)} needs others",
+                span=node.span or part.span,
+                hint=_VIEW,
+            )
+
+
+def _over(expr: Expr, inside: Mapping[str, Expr]) -> Expr:
+    """Return an expression with what its columns are below it."""
+    return transform(expr, lambda e: inside[e.name] if isinstance(e, ColumnRef) else e)
+
+
+def _words(node: n.Node) -> str:
+    match node:
+        case n.Join() | n.LookupJoin():
+            return "a join or a subquery"
+        case n.Aggregate() | n.CloseAggregate():
+            return "an aggregate, GROUP BY or DISTINCT"
+        case n.UnionAll() | n.SetOperation():
+            return "UNION, INTERSECT or EXCEPT"
+        case n.TopN():
+            return "ORDER BY, LIMIT or DISTINCT ON"
+        case n.OverWindow():
+            return "a window function"
+        case n.ProjectSet():
+            return "a function that returns several rows"
+        case n.Tumble() | n.Hop() | n.Session():
+            return "a window of time"
+        case n.Values():
+            return "VALUES, or a SELECT without FROM,"
+        case _:
+            return type(node).__name__
+
+
+def _check_value(expr: Expr) -> None:
+    """Refuse a column whose value would not be the same at another time."""
+    if reads_now(expr):
+        raise NotSupported(
+            "E0359",
+            "now() as a value of a row would be another one each time that it is computed",
+            span=place_of(expr),
+            hint="INCLUDE INGESTION TIMESTAMP AS c is the time at which a row was taken in",
+        )
+    _check_stable(expr)
+
+
+def _check_stable(expr: Expr) -> None:
+    calls = (part for part in walk(expr) if isinstance(part, Call))
+    call = next((c for c in calls if not lookup(c).ingestion_stable), None)
+    if call is not None:
+        raise NotSupported(
+            "E0359",
+            f"{call.function}() gives another value each time that it is computed",
+            span=place_of(call) or place_of(expr),
+            hint="a row is transformed once, and what is stored must say why; compute it in a view "
+            "over the source, which stores it",
+        )
+
+
+def _split(
+    parts: list[Expr],
+) -> tuple[tuple[Expr, ...], tuple[Expr, ...], list[Expr]]:
+    """Return lower bounds, upper bounds and plain conditions."""
+    lowers, uppers, plain = list[Expr](), list[Expr](), list[Expr]()
+    for part in parts:
+        _check_stable(part)
+        try:
+            period = period_of(part, branches=False)
+        except NoPeriodError as error:
+            message = f"{error.what} does not say when a row is seen"
+            raise NotSupported("E0357", message, span=error.span, hint=error.hint) from None
+        lowers += period.lowers
+        uppers += period.uppers
+        plain += period.plain
+    return tuple(lowers), tuple(uppers), plain

@@ -1,0 +1,49 @@
+"""What time alone does to a source whose rows are seen during a period: which, and when next."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.functions.intervals import datetime_of, micros_of
+from floodmark.catalog.functions.model import RowError
+from floodmark.runtime.current import CurrentRows, current_at, current_rows
+from floodmark.runtime.visible import next_time, times
+from floodmark.storage.epoch_log import ObjectRecord
+
+if TYPE_CHECKING:
+    from floodmark.runtime.objects.task import Task
+
+
+def timed(task: Task, record: ObjectRecord) -> ObjectRecord:
+    """Return the record of a source with the time at which it is seen, and the next that matters.
+
+    Rows that have come or gone by themselves since the epoch before count as changes. Reads no more
+    than bounds, and those without Spark.
+    """
+    if not task.found.period:
+        return record
+    before, store, now = task.work.before, task.tables.store, task.work.now
+    rows = current_at(store, task.found, before)
+    then = before.as_of(task.found.key)
+    moved = 0
+    if rows is not None and then is not None:
+        moved = sum(_times(task, rows, micros_of(then) + 1, micros_of(now)))
+    after = current_rows(store, task.found, record)
+    assert after is not None
+    found = [
+        next_time(store, handle, files, task.found.period, now) for handle, files in after.parts
+    ]
+    first = min((micros for micros in found if micros is not None), default=None)
+    due = None
+    if first is not None:
+        with suppress(RowError):
+            # What is after the last year is never due.
+            due = datetime_of(first, zoned=True)
+    return replace(record, as_of=now, due=due, timed_rows=moved, rows_out=record.rows_out + moved)
+
+
+def _times(task: Task, rows: CurrentRows, first: int, last: int) -> list[int]:
+    store, period = task.tables.store, task.found.period
+    return [times(store, handle, files, period, first, last).size for handle, files in rows.parts]

@@ -1,0 +1,66 @@
+"""What came, counted while it is written: how many rows, and how far their times reach.
+
+Files say both of the rows that they hold. Of rows that are not stored nothing else does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.functions.intervals import datetime_of
+from floodmark.catalog.types import Kind, SqlType
+from floodmark.changelog import ERROR
+from floodmark.plan.definitions import Declared
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ROWS = "rows"
+_TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+
+
+class Counted:
+    """A count on the way: known once the frame that `over` returns has been written."""
+
+    def __init__(self, declared: Declared) -> None:
+        from pyspark.sql import Observation
+
+        types = {c.name: c.type for c in declared.columns}
+        self._marks = {mark.column: types[mark.column] for mark in declared.watermarks}
+        self._observed = Observation()
+
+    def over(self, frame: DataFrame) -> DataFrame:
+        """Return the frame, counted when it is computed; dead rows move no watermark."""
+        from pyspark.sql import functions as F
+
+        highs = [
+            F.expr(f"max(CASE WHEN {ERROR} IS NULL THEN {_told(c, t)} END)").alias(f"high_{i}")
+            for i, (c, t) in enumerate(self._marks.items())
+        ]
+        return frame.observe(self._observed, F.expr("count(*)").alias(_ROWS), *highs)
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows came."""
+        return int(self._observed.get.get(_ROWS) or 0)
+
+    @property
+    def highs(self) -> dict[str, Any]:
+        """Return the highest value of each column with a watermark, where there is any."""
+        found = self._observed.get
+        values = ((c, t, found.get(f"high_{i}")) for i, (c, t) in enumerate(self._marks.items()))
+        return {
+            column: _value(value, type_) for column, type_, value in values if value is not None
+        }
+
+
+def _told(column: str, type_: SqlType) -> str:
+    name = quoted(column)
+    return f"unix_micros(CAST({name} AS TIMESTAMP_LTZ))" if type_.kind in _TIMES else name
+
+
+def _value(value: Any, type_: SqlType) -> Any:
+    if type_.kind not in _TIMES:
+        return value
+    return datetime_of(int(value), zoned=type_.kind is Kind.TIMESTAMPTZ)

@@ -1,0 +1,60 @@
+"""What an epoch did to one object, as the epoch log keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from floodmark.storage.table import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRecord:
+    """What an epoch did to one object; `versions` pins each of its tables.
+
+    `position` is the last epoch that the object has taken in: behind the log while it is suspended.
+    Of what a source by key took in, `ignored_rows` changed nothing: a later operation of the epoch
+    took its place, the row is so already, there is none to delete. `before_differs` counts keys of
+    which the first message delivered another old row than the stored one. `asked` has the versions
+    of Delta tables elsewhere that were looked up in. A view that is `backfilling` has no rows in
+    the cut; its position is the epoch that created it. At `due` rows change without any input. Rows
+    that are seen during a period alone are those of the time `as_of`; of the changes, `timed_rows`
+    have come or gone because of the time alone.
+    """
+
+    object: str
+    versions: Mapping[str, int]
+    rows_in: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    dead_rows: int = 0
+    watermarks: Mapping[str, Scalar] = field(default_factory=dict)
+    duration_s: float = 0.0
+    touched: bool = True
+    position: int = 0
+    ignored_rows: int = 0
+    before_differs: int = 0
+    asked: Mapping[str, int] = field(default_factory=dict)
+    backfilling: bool = False
+    due: datetime | None = None
+    as_of: datetime | None = None
+    timed_rows: int = 0
+
+    @property
+    def watermark(self) -> Scalar:
+        """Return the object's first watermark, or None."""
+        return next((w for w in self.watermarks.values() if w is not None), None)
+
+    @property
+    def watermark_time(self) -> datetime | None:
+        """Return the first watermark that is a time, in UTC where it has no zone."""
+        for value in self.watermarks.values():
+            if isinstance(value, datetime):
+                return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return None
+
+    def lag(self, now: datetime) -> timedelta | None:
+        """Return how far the first watermark in time is behind a time; None without one."""
+        mark = self.watermark_time
+        return None if mark is None else now - mark
