@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.refresh import could_refresh
-from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.conjunctions import conjuncts
 from floodmark.plan.determinism import reads_now
@@ -24,9 +23,8 @@ def check_periods(plan: AnalysedPlan, statement: s.Statement) -> None:
         try:
             _check(node)
         except NoPeriodError as error:
-            hints = (error.hint, *([_REFRESH] if could_refresh(plan, statement) else ()))
-            message = f"{error.what} cannot be kept as time passes"
-            raise NotSupported("E0357", message, span=error.span, hint="; ".join(hints)) from None
+            hints = (_REFRESH,) if could_refresh(plan, statement) else ()
+            raise error.refusal("cannot be kept as time passes", *hints) from None
 
 
 def _check(node: n.Node) -> None:

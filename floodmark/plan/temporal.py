@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from floodmark.catalog.types import BOOLEAN, TIMESTAMPTZ
-from floodmark.errors import Span
+from floodmark.errors import NotSupported, Span
 from floodmark.plan.conjunctions import all_of, conjuncts
 from floodmark.plan.determinism import is_deterministic, reads_now
 from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, columns_of, walk
@@ -33,6 +33,11 @@ class NoPeriodError(Exception):
         self.what = what
         self.span = span
         self.hint = hint
+
+    def refusal(self, so: str, *hints: str) -> NotSupported:
+        """Return the error E0357 for it; `so` is what follows, `hints` are added to its own."""
+        message = f"{self.what} {so}"
+        return NotSupported("E0357", message, span=self.span, hint="; ".join((self.hint, *hints)))
 
 
 @dataclass(slots=True)

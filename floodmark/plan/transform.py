@@ -201,8 +201,7 @@ def _split(
         try:
             period = period_of(part, branches=False)
         except NoPeriodError as error:
-            message = f"{error.what} does not say when a row is seen"
-            raise NotSupported("E0357", message, span=error.span, hint=error.hint) from None
+            raise error.refusal("does not say when a row is seen") from None
         lowers += period.lowers
         uppers += period.uppers
         plain += period.plain

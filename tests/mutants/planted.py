@@ -35,8 +35,9 @@ CHANGES = (
     Planted(
         "an old row of an update is skipped",
         "runtime/inputs.py",
-        "return Rows(frame.selectExpr(*names, _WEIGHT_OF_KIND), consolidated=True)",
-        """return Rows(frame.where(f"{KIND} <> '-U'").selectExpr(*names, _WEIGHT_OF_KIND))""",
+        "frame = frame.selectExpr(*(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)",
+        """frame = frame.where(f"{KIND} <> '-U'").selectExpr(
+            *(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)""",
         on_spark("filter_update_crosses_predicate"),
     ),
     Planted(
