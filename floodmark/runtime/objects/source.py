@@ -22,8 +22,8 @@ from floodmark.runtime.operators import keyed, on_time, source
 from floodmark.runtime.operators.counted import Counted
 from floodmark.runtime.operators.promised_key import once_per_key
 from floodmark.runtime.operators.source import PLACE, LateFilter
-from floodmark.runtime.operators.transform import transformed
-from floodmark.runtime.tables import ROUTE, rows_of
+from floodmark.runtime.operators.transform import of_rows
+from floodmark.runtime.tables import rows_of
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ENGINES = (Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), Field(PLACE, VARCHAR))
-_PASSED = (*(f.name for f in _ENGINES), WEIGHT, ROUTE, layout.WATERMARK)
+_PASSED = (*(f.name for f in _ENGINES), WEIGHT, layout.WATERMARK)
 """The engine's columns of rows on their way in."""
 
 
@@ -110,8 +110,7 @@ class _Intake:
         frame = source.typed(rows, declared, task.work.epoch, task.now)
         counted = Counted(declared)
         routed = counted.over(source.routed(frame, late, columns, task.now))
-        text = source.as_json(declared)
-        made = source.routed_again(transformed(routed, transform, _PASSED, text, PLACE, task.now))
+        made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now)
         if transform.key:
             stored = (*transform.fields, *transform.period, *_ENGINES)
             shown = ", ".join(quoted(f.name) for f in task.found.relation.visible)
