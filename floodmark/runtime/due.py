@@ -79,7 +79,9 @@ def _files(scheduler: Scheduler, objects: Collection[str], until: int) -> Iterat
         owners = (pipeline[key], *(pipeline[feeder] for feeder in pipeline[key].feeders))
         plans = ((owner, owner.plan) for owner in owners if owner.plan is not None)
         for owner, plan in plans:
-            filters = (node for node in plan.nodes if isinstance(node, n.TemporalFilter))
+            filters = (
+                node for node in plan.nodes if isinstance(node, n.TemporalFilter | n.GrowingSeries)
+            )
             for table in (
                 layout.state_table(owner, s.name) for f in filters for s in plan[f].state
             ):
