@@ -55,9 +55,10 @@ def _portion_of_rows(scheduler: Scheduler, key: str, until: datetime) -> datetim
         return None
     first, last = micros_of(record.as_of) + 1, micros_of(until)
     moments = times(scheduler.store, rows.parts, found.period, first, last)
-    if moments.size <= MAX_DUE_ROWS:
+    most = scheduler.max_due_rows
+    if moments.size <= most:
         return None
-    return datetime_of(max(int(moments[MAX_DUE_ROWS]) - 1, int(moments[0])), zoned=True)
+    return datetime_of(max(int(moments[most]) - 1, int(moments[0])), zoned=True)
 
 
 def _portion_of_changes(
@@ -67,7 +68,7 @@ def _portion_of_changes(
     rows = 0
     for file in files:
         rows += file.rows
-        if rows > MAX_DUE_ROWS and first_of(file) > first_of(files[0]):
+        if rows > scheduler.max_due_rows and first_of(file) > first_of(files[0]):
             return datetime_of(first_of(file) - 1, zoned=True)
     return None
 

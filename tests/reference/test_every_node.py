@@ -39,7 +39,10 @@ SAMPLES: tuple[n.Node, ...] = (
     n.SetOperation(T, U, n.SetKind.INTERSECT, False),
     n.ProjectSet(T, Call(list_of(INT), "unnest", (XS,)), ("x",), "__n"),
     n.GrowingSeries(
-        T, Call(list_of(TIMESTAMPTZ), "generate_series", (TS, Now(TIMESTAMPTZ), _DAY)), ("x",), "__n"
+        T,
+        Call(list_of(TIMESTAMPTZ), "generate_series", (TS, Now(TIMESTAMPTZ), _DAY)),
+        ("x",),
+        "__n",
     ),
     n.TemporalFilter(T, Call(BOOLEAN, "<=", (TS, Now(TIMESTAMPTZ))), (TS,), ()),
     n.MaterializeProject(T, (("k", K),), ()),
