@@ -109,8 +109,8 @@ class _Intake:
         columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
         frame = source.typed(rows, declared, task.work.epoch, task.now)
         counted = Counted(declared)
-        routed = counted.over(source.routed(frame, late, columns, task.now))
-        made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now)
+        routed = source.routed(frame, late, columns, task.now)
+        made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
         if transform.key:
             stored = (*transform.fields, *transform.period, *_ENGINES)
             shown = ", ".join(quoted(f.name) for f in task.found.relation.visible)
@@ -175,6 +175,7 @@ class _Intake:
             rows_out=rows_of(good),
             late_rows=rows_of(files.get(source.LATE, ())),
             dead_rows=sum(rows_of(f) for _, f in dead),
+            dropped_rows=0 if counted is None else counted.dropped,
             watermarks=self._watermarks(self._highs(files) if counted is None else counted.highs),
         )
         return timed(task, record)

@@ -23,7 +23,6 @@ from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.operators import keyed, materialize, merge, messages, source
-from floodmark.runtime.operators.counted import Counted
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.source import PLACE, LateFilter
 from floodmark.runtime.operators.transform import of_messages
@@ -144,20 +143,17 @@ class _Gathering:
         if declared.is_messages:
             frame = messages.operations(frame, declared)
         routed = source.routed(frame, LateFilter((), {}), columns, task.now)
-        counted = None
         if declared.transform is not None:
-            counted = Counted(declared)
             text = source.as_json(declared)
             passed = (ROW_ID, EPOCH, WEIGHT)
-            routed = of_messages(counted.over(routed), declared.transform, passed, text, task.now)
+            routed = of_messages(routed, declared.transform, passed, text, task.now)
             columns = self._stored_fields()
         scratch = layout.state_table(self.found, "connector")
         files = task.writer.write_routed(scratch, routed)
         self.stages.put_aside(scratch, files.get(source.DEAD, ()))
         accepted = files.get(source.GOOD, ())
         good = self.stages.read_scratch(scratch, accepted, columns)
-        written = sum(rows_of(f) for f in files.values())
-        self.rows_in += written if counted is None else counted.rows
+        self.rows_in += sum(rows_of(f) for f in files.values())
         if good is None:
             return None
         if declared.is_messages:

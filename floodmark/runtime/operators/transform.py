@@ -16,6 +16,7 @@ from floodmark.changelog import ERROR
 from floodmark.connectors.base import DELETES, OPERATION, UPSERTS
 from floodmark.plan.expressions import Expr
 from floodmark.plan.transform import LOWER, UPPER, Transform
+from floodmark.runtime.operators.counted import Counted
 from floodmark.runtime.operators.rows import ERROR_TYPE, constants, message_text
 from floodmark.runtime.operators.source import DEAD, PLACE
 from floodmark.runtime.tables import ROUTE
@@ -33,15 +34,21 @@ _EVER = 2**63 - 1
 
 
 def of_rows(
-    frame: DataFrame, transform: Transform, passed: Sequence[str], row: str, now: int
+    frame: DataFrame,
+    transform: Transform,
+    passed: Sequence[str],
+    row: str,
+    now: int,
+    counted: Counted,
 ) -> DataFrame:
     """Return what is stored of routed rows, and those on their way to the dead letters.
 
     `passed` are columns of the engine that go along; `row` is the text of a row as a dead letter
-    shows it.
+    shows it. All that come are counted.
     """
     made = _Made(transform, row, now)
-    kept = made.judged(frame).where(f"{_KEEPS} OR {ERROR} IS NOT NULL")
+    stays = f"{_KEEPS} OR {ERROR} IS NOT NULL"
+    kept = counted.over(made.judged(frame), f"NOT ({stays})").where(stays)
     route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} ELSE {ROUTE} END AS {ROUTE}"
     return kept.selectExpr(*made.columns(), *passed, ERROR, route)
 
