@@ -27,7 +27,7 @@ _EXACT = {
     Kind.INT: (pa.int32(),),
     Kind.BIGINT: (pa.int64(),),
     Kind.DOUBLE: (pa.float64(),),
-    Kind.VARCHAR: (pa.string(), pa.large_string()),
+    Kind.VARCHAR: (pa.string(), pa.large_string(), pa.string_view()),
     Kind.DATE: (pa.date32(),),
     Kind.TIMESTAMP: (pa.timestamp("us"),),
     Kind.TIMESTAMPTZ: (pa.timestamp("us", "UTC"),),

@@ -126,6 +126,28 @@ def test_row_ids_and_epochs_are_those_of_written_rows(fm: Floodmark, tmp_path: P
     assert ids() == before and taken(fm) == [False]
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_is_replaced_while_it_is_taken_over_is_not_stored(
+    fm: Floodmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
+) -> None:
+    landing = tmp_path / "landing"
+    fm.execute(SOURCE.format(folder=landing))
+    land(landing, "a.parquet", rows(0))
+    take = fm.store.take
+
+    def too_late(*arguments: Any) -> Any:
+        (landing / "a.parquet").unlink()
+        if replaced:
+            land(landing, "a.parquet", rows(0) | {"k": pa.nulls(20, pa.int64())})
+        return take(*arguments)
+
+    monkeypatch.setattr(fm.store, "take", too_late)
+    fm.advance()
+    assert fm.execute("SELECT * FROM s").rows == ()
+    assert fm.scheduler.log.suspended()["s"].code == "E0476"
+
+
 @pytest.mark.parametrize(
     ("column", "values"),
     [

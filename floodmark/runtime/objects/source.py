@@ -98,7 +98,11 @@ class _Intake:
         if files is None:
             return None
         first = splits[0].partition << source.BLOCK_BITS
-        kept = self.task.writer.take(table, [(path, first | offset) for path, offset in files])
+        try:
+            kept = self.task.writer.take(table, [(path, first | offset) for path, offset in files])
+        except Exception:
+            self.connector.check(splits)
+            raise
         whole = rows_of(kept) == sum(split.end - split.start for split in splits)
         return kept if whole else None
 
@@ -163,6 +167,8 @@ class _Intake:
         """
         task, found = self.task, self.task.found
         failpoints.reach("files_written")
+        # What was looked at and what was stored are one file only if nobody has replaced it.
+        self.connector.check(task.work.splits[found.key])
         versions = self._put_aside(written, files.get(source.LATE, ()), dead)
         table = layout.current_table(found)
         handle = task.writer.commit(table, layout.current_schema(found), good)
