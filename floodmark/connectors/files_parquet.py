@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Field, Kind, Schema, SqlType
 from floodmark.connectors.base import Split, rows_of_piece
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
@@ -299,13 +300,50 @@ def _statistics(folder: Path, split: Split, column: str) -> list[Any]:
     return [footer.row_group(group).column(index).statistics for group, _, _ in groups]
 
 
+def has_known_times(folder: Path, split: Split, column: str) -> bool:
+    """Tell whether the statistics of a split's row groups say that all times are within a range.
+
+    Those outside of the years 1 to 9999 have no statistics in Python.
+    """
+    for statistics in _statistics(folder, split, column):
+        if statistics is None or not statistics.has_min_max:
+            if statistics is None or statistics.num_values:
+                return False
+            continue
+        try:
+            _ = statistics.min, statistics.max
+        except (OverflowError, ValueError):
+            return False
+    return True
+
+
+def fault(schema: Schema, types: Mapping[str, str | None]) -> str:
+    """Return the Spark text of what is wrong with a row's times, NULL where nothing is."""
+    whens = []
+    for column in schema:
+        stored = types.get(column.name, spark_type(column.type))
+        if stored in _CALENDAR:
+            said = quote(f"{column.name} is outside of the years 1 to 9999")
+            whens.append(f"WHEN {quoted(column.name)} NOT BETWEEN {_CALENDAR[stored]} THEN {said}")
+    return f"CASE {' '.join(whens)} END" if whens else "CAST(NULL AS STRING)"
+
+
+_LAST = "9999-12-31 23:59:59.999999"
+_CALENDAR = {
+    "date": "DATE'0001-01-01' AND DATE'9999-12-31'",
+    "timestamp_ntz": f"TIMESTAMP_NTZ'0001-01-01' AND TIMESTAMP_NTZ'{_LAST}'",
+    "timestamp_ltz": f"TIMESTAMP_LTZ'0001-01-01' AND TIMESTAMP_LTZ'{_LAST}'",
+}
+
+
 def column_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[str]:
     """Return per declared column the Spark text that makes it from the columns of the file."""
     texts = []
     for column in schema:
         name, target = quoted(column.name), spark_type(column.type)
         if column.name not in types:
-            texts.append(name)
+            # A file with other bytes is put aside as one that cannot be read.
+            texts.append(f"validate_utf8({name}) AS {name}" if target == "string" else name)
         elif types[column.name] is None:
             texts.append(f"CAST(NULL AS {target}) AS {name}")
         else:

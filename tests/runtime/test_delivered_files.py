@@ -148,6 +148,31 @@ def test_a_file_that_is_replaced_while_it_is_taken_over_is_not_stored(
     assert fm.scheduler.log.suspended()["s"].code == "E0476"
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("form", [pa.int64(), pa.int32()], ids=["taken over", "written"])
+def test_text_that_is_no_utf8_and_times_that_are_none_go_aside(
+    fm: Floodmark, tmp_path: Path, form: pa.DataType
+) -> None:
+    landing = tmp_path / "landing"
+    fm.execute(SOURCE.format(folder=landing))
+    fm.execute("CREATE MATERIALIZED VIEW v AS SELECT t, ts, count(*) AS n FROM s GROUP BY t, ts")
+    bad = pa.array([b"good", b"\xff\xfe"]).cast(pa.string(), safe=False)
+    latin = rows(0, 2) | {"t": pa.Array.from_buffers(pa.string(), 2, bad.buffers())}
+    times = pa.array([0, 2**62, -(2**62)], pa.int64()).cast(pa.timestamp("us"))
+    land(landing, "a.parquet", latin | {"k": pa.array([1, 2], form)})
+    land(landing, "b.parquet", rows(0, 3) | {"ts": times, "k": pa.array([3, 4, 5], form)})
+    fm.advance()
+    land(landing, "c.parquet", rows(20) | {"k": pa.array(range(20, 40), form)})
+    fm.advance()
+    assert fm.scheduler.log.suspended() == {}
+    assert fm.execute("SELECT count(*), min(k) FROM s").rows == ((21, 3),)
+    assert fm.execute("SELECT sum(n) FROM v").rows == ((21,),)
+    letters = fm.execute("SELECT reason, row FROM s__dead_letter ORDER BY row").rows
+    assert [reason for reason, _ in letters] == ["E0651"] * 3
+    assert [row for _, row in letters][:2] == ["ts is outside of the years 1 to 9999"] * 2
+    assert "a.parquet cannot be read: column t: " in letters[2][1]
+
+
 @pytest.mark.parametrize(
     ("column", "values"),
     [
