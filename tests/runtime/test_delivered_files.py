@@ -18,7 +18,8 @@ from floodmark import Floodmark
 from floodmark.catalog.types import BIGINT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.connectors.base import Split
 from floodmark.connectors.parquet_delivery import storable
-from floodmark.runtime import compacting
+from floodmark.errors import TransientError
+from floodmark.runtime import compacting, failpoints
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
 from floodmark.storage.delivered import is_delivered
@@ -146,6 +147,37 @@ def test_a_file_that_is_replaced_while_it_is_taken_over_is_not_stored(
     fm.advance()
     assert fm.execute("SELECT * FROM s").rows == ()
     assert fm.scheduler.log.suspended()["s"].code == "E0476"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["", ", PRIMARY KEY (k)"], ids=["without key", "with key"])
+def test_files_that_are_stored_may_go_before_the_epoch_is_sealed(
+    fm: Floodmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    landing = tmp_path / "landing"
+    fm.execute(SOURCE.replace("'5 seconds'", f"'5 seconds'{form}").format(folder=landing))
+    fm.execute("CREATE MATERIALIZED VIEW v AS SELECT t, count(*) AS n FROM s GROUP BY t")
+    land(landing, "a.parquet", rows(0))
+    fm.advance()
+    late = rows(20)
+    late["ts"] = pa.array([START, *late["ts"].to_pylist()[1:]], pa.timestamp("us"))
+    land(landing, "b.parquet", late)
+
+    def die(name: str) -> None:
+        if name == "view_committed":
+            raise TransientError("E0515", "killed")
+
+    with monkeypatch.context() as patched, pytest.raises(TransientError):
+        patched.setattr(failpoints, "reach", die)
+        fm.advance()
+    (landing / "b.parquet").unlink()
+    fm.advance()
+    assert fm.scheduler.log.suspended() == {}
+    record = fm.status()["s"]
+    assert (record.rows_in, record.rows_out, record.late_rows) == (20, 19, 1)
+    assert record.watermarks == {"ts": START + timedelta(seconds=34)}
+    assert fm.execute("SELECT count(*) FROM s").rows == ((39,),)
+    assert fm.execute("SELECT sum(n) FROM v").rows == ((39,),)
 
 
 @pytest.mark.spark

@@ -6,7 +6,7 @@ What a TRANSFORM USING makes of the rows is all that is written; time alone writ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
@@ -27,7 +27,8 @@ from floodmark.runtime.tables import rows_of
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.table import DataFile
+from floodmark.storage.records import from_text, to_text
+from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,6 +62,10 @@ class _Intake:
             return timed(task, ObjectRecord(found.key, versions, watermarks=marks))
         declared = found.declared
         assert declared is not None
+        told, done = task.writer.told(table), task.writer.recorded(table)
+        if told is not None and done is not None:
+            # An earlier attempt has stored all of it, whatever has become of the files since.
+            return self._finished(ObjectRecord(**from_text(told)), done)
         self.connector.check(splits)
         late = self._late_filter(sessions, splits)
         if declared.transform is not None:
@@ -171,12 +176,10 @@ class _Intake:
         self.connector.check(task.work.splits[found.key])
         versions = self._put_aside(written, files.get(source.LATE, ()), dead)
         table = layout.current_table(found)
-        handle = task.writer.commit(table, layout.current_schema(found), good)
-        failpoints.reach("view_committed")
         written_rows = sum(rows_of(f) for f in files.values())
         record = ObjectRecord(
             found.key,
-            {**versions, table: handle.version},
+            versions,
             rows_in=written_rows if counted is None else counted.rows,
             rows_out=rows_of(good),
             late_rows=rows_of(files.get(source.LATE, ())),
@@ -184,7 +187,16 @@ class _Intake:
             dropped_rows=0 if counted is None else counted.dropped,
             watermarks=self._watermarks(self._highs(files) if counted is None else counted.highs),
         )
-        return timed(task, record)
+        schema = layout.current_schema(found)
+        handle = task.writer.commit(table, schema, good, told=to_text(asdict(record)))
+        failpoints.reach("view_committed")
+        return self._finished(record, handle)
+
+    def _finished(self, record: ObjectRecord, handle: Handle) -> ObjectRecord:
+        """Return the record with the version of the source's own table, which is committed last."""
+        return timed(
+            self.task, replace(record, versions={**record.versions, handle.table: handle.version})
+        )
 
     def _late_filter(self, sessions: Sessions, splits: Sequence[Split]) -> LateFilter:
         """Leave out the watermarks under which no row can be late.
