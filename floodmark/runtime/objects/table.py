@@ -20,6 +20,7 @@ from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
 from floodmark.runtime.evaluation import Evaluation
+from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.operators import keyed, materialize, merge, messages, source
@@ -81,6 +82,9 @@ class _Gathering:
 
     def merged(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
         """Write and commit what the epoch changes in the table."""
+        done = None if connector is None else self._merged_before(connector)
+        if done is not None:
+            return done
         operations = list(self._operations(sessions, connector))
         if not operations:
             out, written = self.task.apply(None, self.stages)
@@ -104,6 +108,30 @@ class _Gathering:
             due=self.stages.due,
         )
         return timed(self.task, record)
+
+    def _merged_before(self, connector: Connector) -> ObjectRecord | None:
+        """Go on with the changes that an earlier attempt has stored of splits that are gone."""
+        task, found = self.task, self.found
+        splits = task.work.splits.get(found.key, ())
+        append_only = found.append_only
+        table = layout.current_table(found) if append_only else layout.changes_table(found)
+        stored = task.stored(table)
+        if stored is None or found.feeders or connector.changed(splits) is None:
+            return None
+        version, files = stored
+        versions = {**task.kept_versions(), table: version}
+        dead = task.stored(layout.dead_letter_table(found))
+        if dead is not None:
+            versions[layout.dead_letter_table(found)] = dead[0]
+        if not append_only:
+            at_rest = AtRest(found, task.work.before, task.tables, task.writer)
+            versions.update(at_rest.follow(table, files))
+        out, letters = rows_of(files), 0 if dead is None else rows_of(dead[1])
+        # How many rows were delivered, and change nothing, nobody knows any more.
+        record = ObjectRecord(
+            found.key, versions, rows_in=out + letters, rows_out=out, dead_rows=letters
+        )
+        return timed(task, record)
 
     def _rows_in(self) -> int:
         upstream = {r for key in self.found.feeders for r in self.task.work.pipeline[key].reads}
