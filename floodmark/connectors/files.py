@@ -139,9 +139,7 @@ class FilesConnector:
         from floodmark.connectors import files_parquet
 
         times = [c.name for c in self.spec.schema if c.type.kind in _TIMES]
-        return all(
-            files_parquet.has_values(self.folder, s, c) for s in splits for c in columns
-        ) and all(files_parquet.has_known_times(self.folder, s, c) for s in splits for c in times)
+        return all(files_parquet.is_intact(self.folder, s, columns, times) for s in splits)
 
     def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say which file is gone or is not the one that was logged: by size, time and digest."""

@@ -206,14 +206,37 @@ def bounds_of(folder: Path, splits: Sequence[Split], column: str) -> tuple[Any, 
     return None if low is None else (low, high)
 
 
-def has_values(folder: Path, split: Split, column: str) -> bool:
-    """Tell whether the statistics of a split's row groups say that no value is NULL."""
+def is_intact(folder: Path, split: Split, needed: Sequence[str], times: Sequence[str]) -> bool:
+    """Tell whether the statistics of a split's row groups say that no row of it is dead.
+
+    No value of the needed columns is NULL, and all times are within the calendar.
+    """
     try:
-        found = _statistics(folder, split, column)
+        footer = pq.read_metadata(folder / split.payload["file"])
     except (pa.ArrowException, OSError):
         return False
+    return all(_has_values(_found(footer, split, c)) for c in needed) and all(
+        _has_known_times(_found(footer, split, c)) for c in times
+    )
+
+
+def _has_values(found: Sequence[Any]) -> bool:
     counted = all(s is not None and s.has_null_count and s.null_count == 0 for s in found)
     return bool(found) and counted
+
+
+def _has_known_times(found: Sequence[Any]) -> bool:
+    """Tell whether Python has the lowest and the highest time: those of the years 1 to 9999."""
+    for statistics in found:
+        if statistics is None or not statistics.has_min_max:
+            if statistics is None or statistics.num_values:
+                return False
+            continue
+        try:
+            _ = statistics.min, statistics.max
+        except (OverflowError, ValueError):
+            return False
+    return True
 
 
 def pieces_of(folder: Path, splits: Sequence[Split], column: str) -> list[tuple[Any, Any]] | None:
@@ -287,7 +310,10 @@ def _groups(footer: Any, first: int, last: int) -> Iterator[tuple[int, int, int]
 
 
 def _statistics(folder: Path, split: Split, column: str) -> list[Any]:
-    footer = pq.read_metadata(folder / split.payload["file"])
+    return _found(pq.read_metadata(folder / split.payload["file"]), split, column)
+
+
+def _found(footer: Any, split: Split, column: str) -> list[Any]:
     first = split.payload["row"]
     last = first + split.end - split.start
     name = find_name(column, footer.schema.to_arrow_schema().names)
@@ -298,23 +324,6 @@ def _statistics(folder: Path, split: Split, column: str) -> list[Any]:
         return [None]
     groups = _groups(footer, first, last)
     return [footer.row_group(group).column(index).statistics for group, _, _ in groups]
-
-
-def has_known_times(folder: Path, split: Split, column: str) -> bool:
-    """Tell whether the statistics of a split's row groups say that all times are within a range.
-
-    Those outside of the years 1 to 9999 have no statistics in Python.
-    """
-    for statistics in _statistics(folder, split, column):
-        if statistics is None or not statistics.has_min_max:
-            if statistics is None or statistics.num_values:
-                return False
-            continue
-        try:
-            _ = statistics.min, statistics.max
-        except (OverflowError, ValueError):
-            return False
-    return True
 
 
 def fault(schema: Schema, types: Mapping[str, str | None]) -> str:
