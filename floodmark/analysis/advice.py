@@ -180,6 +180,11 @@ def _ingested(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     return (Note("A111", text),)
 
 
+def _periods(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    text = "depends on where epochs are cut: now() is the epoch's time"
+    return (Note("A111", text),) if found.period else ()
+
+
 def _volatile(plan: AnalysedPlan) -> Notes:
     retracting = (node for node in plan.nodes if _over_updates(node, plan))
     exprs = (e for node in retracting for e in expressions_of(node))
@@ -249,8 +254,8 @@ def _is_on(found: AnalysedObject, option: str) -> bool:
 
 
 _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
-    _late_rows, _refreshed, _refused, _upstream, _ingested, _several_writers, _clock_options,
-    _filtered_changes, _no_snapshot,
+    _late_rows, _refreshed, _refused, _upstream, _ingested, _periods, _several_writers,
+    _clock_options, _filtered_changes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[AnalysedPlan], Notes], ...] = (
     _growing_state, _arrangements, _one_group, _cross_joins, _reads_now, _volatile, _lookups,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -13,15 +13,16 @@ from floodmark.analysis.advice import Note, advise
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.describe import Place, describe, is_plain
 from floodmark.analysis.explain_text import render
+from floodmark.analysis.explain_transform import TransformParts, parts_of
 from floodmark.analysis.functional_dependencies import NOTHING, Dependencies, Dependency
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.state import StateTable, own_rows, own_table
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import Kind, Relation
 from floodmark.catalog.types import Field, Schema
 from floodmark.catalog.types import Kind as TypeKind
-from floodmark.changelog import ChangelogMode
+from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.errors import Span
 from floodmark.plan import nodes as n
 from floodmark.plan.definitions import Declared, WatermarkInfo
@@ -94,7 +95,8 @@ class Explanation:
     """An object's plan: operators, inputs first, what becomes of the last one, notes.
 
     `result` is the last line (`Materialize`, `Sink`, `View`, `Result` or a declaration) and
-    `result_details` what stands beside it. `str()` gives the text form.
+    `result_details` what stands beside it; `transform` is what a source makes of its rows. `str()`
+    gives the text form.
     """
 
     name: str | None
@@ -104,6 +106,7 @@ class Explanation:
     result_details: tuple[str, ...]
     notes: tuple[Note, ...] = ()
     lines: tuple[str, ...] = ()
+    transform: TransformParts | None = None
 
     def __str__(self) -> str:
         return render(self)
@@ -125,6 +128,7 @@ class Explanation:
             "result": self.result,
             "result_details": list(self.result_details),
             "lines": list(self.lines),
+            "transform": self.transform and self.transform.as_dict(),
             "notes": [{"code": note.code, "text": note.text} for note in self.notes],
         }
 
@@ -259,8 +263,10 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
     word = "Source" if found.kind is Kind.SOURCE else "Materialize"
     relation = found.relation
     details = [str(relation.mode), f"key [{', '.join(shown(c) for c in relation.stream_key)}]"]
-    if declared.watermarks:
-        details.append("watermark " + ", ".join(_delayed(w) for w in declared.watermarks))
+    if declared.transform is not None and relation.watermarks:
+        details.append("watermark " + ", ".join(shown(c) for c, _ in relation.watermarks))
+    elif declared.transform is None and declared.watermarks:
+        details.append("watermark " + ", ".join(_marks(declared)))
     if found.kind is Kind.TABLE:
         details.append(f"conflict behaviour: {_conflict(found, declared)}")
     return Explanation(
@@ -271,6 +277,7 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
         tuple(details),
         notes,
         _column_lines(declared),
+        parts_of(declared, relation),
     )
 
 
@@ -281,15 +288,30 @@ def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, .
     words = []
     if declared.connector is not None:
         form = f"{declared.connector}, FORMAT {declared.format} ENCODE {declared.encode}"
-        words.append(("Connector", form, relation))
+        words.append(("Connector", form, _delivered(relation, declared)))
     if found.kind is Kind.TABLE:
         words.append(("Dml", "INSERT" if found.append_only else "INSERT, UPDATE, DELETE", relation))
     feeders = [pipeline[key] for key in found.feeders if key in pipeline.objects]
     words += [("Sink", o.name, o.relation) for o in feeders]
     return tuple(
-        ExplainedNode(f"r{i}", word, text, (), r.columns, r.stream_key, r.mode)
+        ExplainedNode(f"r{i}", word, text, (), r.columns, r.stream_key, r.mode,
+                      _marks(declared) if declared.transform is not None else ())
         for i, (word, text, r) in enumerate(words)
-    )
+    )  # fmt: skip
+
+
+def _marks(declared: Declared) -> tuple[str, ...]:
+    return tuple(map(_delayed, declared.watermarks))
+
+
+def _delivered(relation: Relation, declared: Declared) -> Relation:
+    """Return the relation of the rows as they come, before a transformation."""
+    if declared.transform is None:
+        return relation
+    columns = tuple(Field(c.name, c.type, not c.not_null) for c in declared.columns)
+    mode = ChangelogMode.APPEND_ONLY if declared.append_only else ChangelogMode.RETRACT
+    key = declared.primary_key or (ROW_ID,)
+    return replace(relation, columns=columns, stream_key=key, mode=mode)
 
 
 def _conflict(found: AnalysedObject, declared: Declared) -> str:

@@ -30,6 +30,8 @@ def render(explanation: Explanation) -> str:
         lines += [_detail(cells, widths) for cells in node.details]
     lines.append(_line(last, widths))
     lines += [_INDENT + line for line in explanation.lines]
+    if explanation.transform is not None:
+        lines += [_INDENT + line for line in explanation.transform.lines]
     lines += [f"note  {note.code}  {note.text}" for note in explanation.notes]
     return "\n".join(lines)
 

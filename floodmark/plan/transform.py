@@ -33,6 +33,8 @@ LOWER, UPPER = "__lower", "__upper"
 """BIGINT in a source's table: the microseconds since 1970 from, and before, which a row is seen."""
 _KEPT_KEY = "__key_{}"
 """The name of a key column that the query projects away."""
+_RELATIONS = (exp.From, exp.Join, exp.CTE, exp.SetOperation)
+"""Where a query in parentheses stands for rows, not for a value."""
 _VIEW = "write that as a materialized view over the source, or WITH (split = true) behind the query"
 
 
@@ -131,12 +133,29 @@ def _flattened(node: n.Node, part: s.Transform) -> tuple[tuple[tuple[str, Expr],
             below, parts = _flattened(node.input, part)
             return below, [*parts, _over(node.predicate, dict(below))]
         case _:
-            raise NotSupported(
-                "E0345",
-                f"TRANSFORM USING looks at one row at a time: {_words(node)} needs others",
-                span=node.span or part.span,
-                hint=_VIEW,
-            )
+            raise _more_than_rows(node, part)
+
+
+def _more_than_rows(node: n.Node, part: s.Transform) -> NotSupported:
+    """Return the refusal of what is no map, filter or projection."""
+    if isinstance(node, n.Values):
+        text = "TRANSFORM USING reads nothing of the source"
+        hint = "write SELECT … FROM the source's name"
+        return NotSupported("E0345", text, span=_place(node, part), hint=hint)
+    return NotSupported(
+        "E0345",
+        f"TRANSFORM USING looks at one row at a time: {_words(node)} needs others",
+        span=_place(node, part),
+        hint=_VIEW,
+    )
+
+
+def _place(node: n.Node, part: s.Transform) -> Span | None:
+    """Return where a node stands in the SQL; one for a subquery that is a value, or for all."""
+    assert part.query is not None
+    values = (q for q in part.query.find_all(exp.Subquery) if not isinstance(q.parent, _RELATIONS))
+    inner = (span_of(q, part.span) for q in (*values, part.query))
+    return node.span or next(inner) or part.span
 
 
 def _over(expr: Expr, inside: Mapping[str, Expr]) -> Expr:
@@ -160,8 +179,6 @@ def _words(node: n.Node) -> str:
             return "a function that returns several rows"
         case n.Tumble() | n.Hop() | n.Session():
             return "a window of time"
-        case n.Values():
-            return "VALUES, or a SELECT without FROM,"
         case _:
             return type(node).__name__
 
