@@ -177,7 +177,7 @@ def _reuse(
     before = None if known is None else known.objects.get(declared.key)
     if before is None or before.object is not declared or known is None:
         return None
-    reads = {*before.reads, *declared.reads}
+    reads = {*before.reads, *declared.reads, *catalog.functions_below(declared.reads)}
     same = all(
         done.get(k) is known.objects.get(k)
         and (k in done or catalog.objects.get(k) is known.catalog.objects.get(k))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -29,6 +30,13 @@ TRUE_TEXTS = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 FALSE_TEXTS = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
 BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
 _TEXT = RowErrorCode.INVALID_TEXT
+_VERSIONS: Mapping[tuple[Kind, Kind], int] = {}
+"""Of casts whose meaning has changed since the first release, by kinds: a number that grows."""
+
+
+def cast_version(source: SqlType, target: SqlType) -> int:
+    """Return the version of a cast's meaning, as `Function.version` is that of a function's."""
+    return _VERSIONS.get((source.kind, target.kind), 1)
 
 
 def cast_value(value: Any, source: SqlType, target: SqlType) -> Any:

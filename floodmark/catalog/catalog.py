@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
-from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, not_available, qualified
+from floodmark.catalog.objects import (
+    FUNCTION_PREFIX,
+    CatalogObject,
+    Kind,
+    Origin,
+    key_of,
+    not_available,
+    qualified,
+)
 from floodmark.catalog.references import calls_of, relations_of
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
@@ -98,6 +106,17 @@ class Catalog:
                 if uses and other.key not in found:
                     found.setdefault(other.key)
                     frontier.append(other.key)
+        return tuple(found)
+
+    def functions_below(self, reads: Iterable[str]) -> tuple[str, ...]:
+        """Return the keys of the functions among what is read, and of those that they call."""
+        found: dict[str, None] = {}
+        left = [key for key in reads if key.startswith(FUNCTION_PREFIX)]
+        while left:
+            key = left.pop()
+            if key not in found:
+                found.setdefault(key)
+                left += self.objects[key].reads
         return tuple(found)
 
     def feeders(self, table: str) -> tuple[CatalogObject, ...]:
@@ -194,7 +213,9 @@ def _calls_of(statement: s.Definition) -> tuple[str, ...]:
     match statement:
         case s.CreateSource() | s.CreateTable():
             columns = [e for c in statement.columns for e in (c.generated, c.default)]
-            return calls_of(*columns, *(w.expression for w in statement.watermarks))
+            transforms = statement.transforms if isinstance(statement, s.CreateSource) else ()
+            queries = (t.query for t in transforms)
+            return calls_of(*columns, *(w.expression for w in statement.watermarks), *queries)
         case s.CreateFunction(language="sql"):
             # The text may be any: what is called in it is what stands before a parenthesis.
             names = re.findall(r"([a-z_][a-z0-9_]*)\s*\(", statement.body.lower())

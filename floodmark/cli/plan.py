@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from floodmark.api import Floodmark
     from floodmark.runtime.deployment import Change, Plan
 
-_SIGNS = {"create": ("+", "green"), "rebuild": ("~", "yellow"), "drop": ("-", "red")}
+_SIGNS = {"create": ("+", "green"), "rebuild": ("~", "yellow"), "suspend": ("!", "yellow"),
+          "drop": ("-", "red")}  # fmt: skip
 _DIFF_STYLES = {"+": "green", "-": "red"}
 HELP = """Show what the pipeline files would change in the warehouse: objects, SQL, what follows.
 
@@ -148,7 +149,12 @@ def _totals(found: Plan) -> str:
 
 
 def _count(changes: Iterable[Change]) -> Iterator[str]:
-    words = {"create": "to create", "rebuild": "to rebuild", "drop": "to drop"}
+    words = {
+        "create": "to create",
+        "rebuild": "to rebuild",
+        "suspend": "to suspend",
+        "drop": "to drop",
+    }
     actions = [c.action for c in changes]
     for action, text in words.items():
         if action in actions:

@@ -128,6 +128,8 @@ def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
     suspended = connection.scheduler.log.suspended().get(key)
     if suspended is not None:
         return f"suspended ({suspended.code})"
+    if connection.deployed.changed_functions(key):
+        return "needs REBASE (E0377)"
     if record is not None and record.backfilling:
         return words(connection.scheduler, record)
     sealed = connection.scheduler.log.head().sealed

@@ -55,6 +55,12 @@ class Transform:
     not_null: frozenset[str] = frozenset()
 
     @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Return all that is computed of a row."""
+        condition = () if self.condition is None else (self.condition,)
+        return (*condition, *(e for _, e in self.columns), *self.lowers, *self.uppers)
+
+    @property
     def fields(self) -> Schema:
         """Return what is stored of a row, without its period."""
         return tuple(Field(name, e.type, name not in self.not_null) for name, e in self.columns)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from floodmark.analysis.ndu import DeterminismMode, with_default
 from floodmark.analysis.ndu.mode import OPTION
+from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
@@ -21,18 +22,33 @@ from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
 from floodmark.storage.delta_types import delta_schema
 
+Pins = Mapping[str, str]
+"""By signature, what tells the meaning of a function from another one."""
+
 
 @dataclass(frozen=True)
 class Deployed:
-    """A catalog version in force; version 0 is the empty catalog of a new warehouse."""
+    """A catalog version in force; version 0 is the empty catalog of a new warehouse.
+
+    `pinned` has, by key, what the functions meant with which sources make their rows.
+    """
 
     version: int
     pipeline: Pipeline
+    pinned: Mapping[str, Pins] = field(default_factory=dict)
 
     @property
     def catalog(self) -> Catalog:
         """Return the catalog."""
         return self.pipeline.catalog
+
+    def changed_functions(self, key: str) -> tuple[str, ...]:
+        """Return the functions of a source that mean something else than its definition pins."""
+        pins = self.pinned.get(key)
+        present = None if pins is None else pins_of(self.pipeline[key], self.pipeline)
+        if pins is None or present is None:
+            return ()
+        return tuple(sorted({name for name, _ in pins.items() ^ present.items()}))
 
     def find(self, name: str, span: Span | None = None) -> AnalysedObject:
         """Return an object by name: a relation, else a sink of that name; E0201 for neither."""
@@ -69,12 +85,20 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
         assert isinstance(statement, s.Definition)
         catalog = catalog.create(statement, Origin(applied.origin))
     pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
-    return Deployed(version.version, pipeline)
+    pinned = {
+        a.object: a.functions
+        for a in version.statements
+        if a.object is not None and a.functions is not None
+    }
+    return Deployed(version.version, pipeline, pinned)
 
 
-def statements_of(catalog: Catalog) -> list[AppliedStatement]:
+def statements_of(
+    catalog: Catalog, pinned: Mapping[str, Pins] | None = None
+) -> list[AppliedStatement]:
     """Return a catalog as the statements that define it, in the order of creation."""
-    return [_applied(found) for found in catalog.objects.values()]
+    pins = pinned or {}
+    return [replace(_applied(o), functions=pins.get(o.key)) for o in catalog.objects.values()]
 
 
 def _applied(found: CatalogObject) -> AppliedStatement:
@@ -120,10 +144,14 @@ def read_files(folder: Path) -> Desired:
 
 @dataclass(frozen=True)
 class Change:
-    """One object that an apply creates, rebuilds or drops, and why."""
+    """One object that an apply creates, rebuilds, suspends or drops, and why.
+
+    A source is suspended where nothing but the meaning of functions changes that its TRANSFORM
+    USING calls: its rows stay, and REBASE goes on.
+    """
 
     key: str
-    action: str  # "create" | "rebuild" | "drop"
+    action: str  # "create" | "rebuild" | "suspend" | "drop"
     reason: str
     before: str | None = None
     after: str | None = None
@@ -140,7 +168,24 @@ class Plan:
     @property
     def created(self) -> frozenset[str]:
         """Return the keys of the objects that are filled anew."""
-        return frozenset(c.key for c in self.changes if c.action != "drop")
+        return begun_anew(self.changes)
+
+    def pinned(self, deployed: Deployed) -> dict[str, Pins]:
+        """Return what is pinned once the plan is applied: the present meaning for what is new."""
+        before, suspended = deployed.pinned, [c.key for c in self.changes if c.action == "suspend"]
+        former = {k: pins_of(deployed.pipeline[k], deployed.pipeline) for k in suspended}
+        present = {k: pins_of(self.pipeline[k], self.pipeline) for k in self.created}
+        pins = {
+            **former,
+            **{k: p for k, p in before.items() if k in self.pipeline.objects},
+            **present,
+        }
+        return {key: found for key, found in pins.items() if found is not None}
+
+
+def begun_anew(changes: Iterable[Change]) -> frozenset[str]:
+    """Return the keys of the objects that are filled anew."""
+    return frozenset(c.key for c in changes if c.action in ("create", "rebuild"))
 
 
 def defines_else(plan: Plan, deployed: Deployed) -> bool:
@@ -215,7 +260,10 @@ def changes_between(before: Pipeline, after: Pipeline) -> list[Change]:
             out.append(Change(key, "create", "new", None, found.object.sql))
             continue
         reason = _reason(old, found, rebuilt)
-        if reason is not None:
+        if reason is not None and _differs_in_functions(old, found):
+            text = "functions of its TRANSFORM USING change: REBASE goes on"
+            out.append(Change(key, "suspend", text, old.object.sql, found.object.sql))
+        elif reason is not None:
             rebuilt.add(key)
             out.append(Change(key, "rebuild", reason, old.object.sql, found.object.sql))
     return out
@@ -229,6 +277,15 @@ def _reason(old: AnalysedObject, new: AnalysedObject, rebuilt: set[str]) -> str 
     if upstream or feeders:
         return f"{', '.join(upstream + feeders)} is rebuilt"
     return None
+
+
+def _differs_in_functions(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether no more than the meaning of functions differs, and rows are stored alike."""
+    before, after = old.declared, new.declared
+    if before is None or after is None or before.transform is None or after.transform is None:
+        return False
+    alike = (old.relation, before.watermarks) == (new.relation, after.watermarks)
+    return alike and old.object.statement == new.object.statement and old.period == new.period
 
 
 def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = True) -> Plan | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.refresh import follows_time
 from floodmark.connectors.base import Connector, Split
-from floodmark.errors import FloodmarkError, TransientError
+from floodmark.errors import FloodmarkError, TransientError, UserError
 from floodmark.runtime import failpoints
 from floodmark.runtime.cut import Progress
 from floodmark.runtime.epoch import Work, advance
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from floodmark.runtime.scheduler import Scheduler
 
 THREADS = 4
+CHANGED_FUNCTIONS = "E0377"
+"""The code of a suspension that REBASE ends."""
 
 
 class _Skipped(Enum):
@@ -153,6 +155,7 @@ class Run:
             return _Skipped.BACKFILLING
         if concerned & self.left:
             return _Skipped.LEFT
+        self._check_functions(found)
         work = self.work()
         if not self._has_work(found, work):
             return self._untouched(found, work)
@@ -171,6 +174,17 @@ class Run:
                 raise
         with sessions.guarded():
             return advance(found, self.work(), self.scheduler.tables, sessions, connector)
+
+    def _check_functions(self, found: AnalysedObject) -> None:
+        """Refuse to go on with a source whose rows would be made with another meaning."""
+        changed = self.scheduler.deployed().changed_functions(found.key)
+        if changed:
+            raise UserError(
+                CHANGED_FUNCTIONS,
+                f"{', '.join(changed)} means something else than when {found.name} was defined: "
+                "rows that come would be transformed in another way than the stored ones",
+                hint=f"ALTER SOURCE {found.name} REBASE goes on with the present meaning",
+            )
 
     def _amended(self, key: str, connector: Connector) -> bool:
         """Put aside what of a source's splits cannot be read; tell whether that was anything.

@@ -359,7 +359,7 @@ class Scheduler:
             return frozenset()
         after = self.at_version(version).pipeline
         changes = deployment.changes_between(self.at_version(previous).pipeline, after)
-        return frozenset(c.key for c in changes if c.action != "drop")
+        return deployment.begun_anew(changes)
 
     def _clear(self, created: Iterable[str], pipeline: Pipeline, epoch: int) -> None:
         """Remove what an earlier object of the same name left; not what this epoch has written."""

@@ -56,20 +56,19 @@ def apply_plan(
     `begun` is told the version. E0379 where a table would begin anew without the rows that
     statements wrote into it, unless `discard_rows`; a source that begins anew has to be readable.
     """
-    before = scheduler.deployed().pipeline
+    deployed = scheduler.deployed()
     _ask_again(plan)
     if not discard_rows:
         _refuse_loss(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1
-    version = scheduler.catalogs.append(
-        epoch, deployment.statements_of(plan.catalog), scheduler.clock.now()
-    )
+    defined = deployment.statements_of(plan.catalog, plan.pinned(deployed))
+    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now())
     begun.version = version.version
     summary = scheduler.run_once(version.version)
     for change in plan.changes:
         if change.action == "drop":
             with fence(scheduler.root):
-                for table in tables_of(before[change.key], scheduler.store):
+                for table in tables_of(deployed.pipeline[change.key], scheduler.store):
                     scheduler.store.drop(table)
     return summary
 

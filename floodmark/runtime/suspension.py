@@ -1,25 +1,34 @@
-"""Lifting suspensions: `ALTER … RESUME`, and how to write it."""
+"""Lifting suspensions: `ALTER … RESUME` and `ALTER SOURCE … REBASE`, and how to write them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind, key_of, qualified
 from floodmark.errors import UserError
 from floodmark.runtime.backfill.progress import under_way, words
-from floodmark.runtime.deployment import Deployed
+from floodmark.runtime.deployment import Deployed, statements_of
 from floodmark.runtime.results import Result
-from floodmark.runtime.run import upstream_of
+from floodmark.runtime.run import CHANGED_FUNCTIONS, upstream_of
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.sql import statements as s
 from floodmark.sql.dialect import quote_name
+from floodmark.storage.epoch_log import Event
 
 
-def resume_command(found: AnalysedObject) -> str:
+def resume_command(found: AnalysedObject, word: str = "RESUME") -> str:
     """Return the statement that lifts an object's suspension."""
     name = ".".join(map(quote_name, found.name.split(".")))
-    return f"ALTER {found.kind.value.upper()} {name} RESUME"
+    return f"ALTER {found.kind.value.upper()} {name} {word}"
+
+
+def remedy(found: AnalysedObject, event: Event) -> str:
+    """Return what to do about a suspension."""
+    if event.code == CHANGED_FUNCTIONS:
+        return f"{resume_command(found, 'REBASE')} goes on with the present meaning"
+    return f"mend it, then {resume_command(found)}"
 
 
 def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
@@ -44,7 +53,7 @@ def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
             what = "is suspended" if cause == key else f"waits for {cause}, which is suspended,"
             out.append(
                 f"{key} {what} since epoch {event.epoch}: {event.message}; "
-                f"mend it, then {resume_command(pipeline[cause])}"
+                f"{remedy(pipeline[cause], event)}"
             )
     return tuple(out)
 
@@ -67,7 +76,34 @@ def run_resume(statement: s.AlterResume, scheduler: Scheduler) -> Result:
     return Result(status="ALTER_RESUME")
 
 
-def _found(statement: s.AlterResume, deployed: Deployed) -> AnalysedObject:
+def run_rebase(statement: s.AlterRebase, scheduler: Scheduler) -> Result:
+    """Pin what the functions of a source mean now, and go on; E0387 where nothing is pinned."""
+    with scheduler.held("REBASE"):
+        deployed = scheduler.deployed()
+        found = _found(statement, deployed)
+        present = pins_of(found, deployed.pipeline)
+        if present is None:
+            raise UserError(
+                "E0387",
+                f"{found.kind.value} {found.name} has no TRANSFORM USING",
+                span=statement.name.span,
+                hint=f"{resume_command(found)} lifts a suspension",
+            )
+        event = scheduler.log.suspended().get(found.key)
+        if event is None and deployed.pinned.get(found.key) == present:
+            notice = f"the functions of {found.name} mean what they meant"
+            return Result(status="ALTER_REBASE", notices=(notice,))
+        pinned = {**deployed.pinned, found.key: present}
+        defined = statements_of(deployed.catalog, pinned)
+        if event is not None:
+            scheduler.log.record("resume", scheduler.clock.now(), "rebased", object=found.key)
+        epoch = scheduler.log.head().sealed + 1
+        scheduler.run_once(scheduler.catalogs.append(epoch, defined, scheduler.clock.now()).version)
+        _check(found.key, deployed.pipeline, scheduler, statement)
+    return Result(status="ALTER_REBASE")
+
+
+def _found(statement: s.Alter, deployed: Deployed) -> AnalysedObject:
     name = qualified(statement.name)
     if statement.kind is s.ObjectKind.SINK:
         name = key_of(name, Kind.SINK)
@@ -81,7 +117,7 @@ def _causes(key: str, pipeline: Pipeline, scheduler: Scheduler) -> list[str]:
     return [k for k in pipeline.objects if k in above and k in suspended]
 
 
-def _check(key: str, pipeline: Pipeline, scheduler: Scheduler, statement: s.AlterResume) -> None:
+def _check(key: str, pipeline: Pipeline, scheduler: Scheduler, statement: s.Alter) -> None:
     causes = _causes(key, pipeline, scheduler)
     again = scheduler.log.suspended().get(key)
     if causes:
@@ -89,12 +125,12 @@ def _check(key: str, pipeline: Pipeline, scheduler: Scheduler, statement: s.Alte
             "E0383",
             f"{key} waits for {', '.join(causes)}, which is suspended",
             span=statement.name.span,
-            hint=f"mend it, then {resume_command(pipeline[causes[0]])}",
+            hint=remedy(pipeline[causes[0]], scheduler.log.suspended()[causes[0]]),
         )
     if again is not None:
         raise UserError(
             "E0383",
             f"{key} is suspended again: [{again.code}] {again.message}",
             span=statement.name.span,
-            hint=f"mend it, then {resume_command(pipeline[key])}",
+            hint=remedy(pipeline[key], again),
         )

@@ -272,7 +272,7 @@ class AlterResume(Alter):
 
 @dataclass(frozen=True, kw_only=True)
 class AlterRebase(Alter):
-    """`ALTER SOURCE s REBASE`: accept that the outside data was rewritten."""
+    """`ALTER SOURCE s REBASE`: go on with what functions of its TRANSFORM USING mean now."""
 
 
 @dataclass(frozen=True, kw_only=True)

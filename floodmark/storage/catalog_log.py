@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from floodmark.storage.warehouse import engine_folder
 class AppliedStatement:
     """One statement of a catalog version: its text, where it came from and what it defines.
 
-    `line` and `column` are where it starts in its file, counted from 1.
+    `line` and `column` are where it starts in its file, counted from 1. `functions` pins what those
+    meant that a source's TRANSFORM USING calls; None pins nothing, as logs of former versions do.
     """
 
     sql: str
@@ -27,6 +28,7 @@ class AppliedStatement:
     object: str | None
     line: int = 1
     column: int = 1
+    functions: Mapping[str, str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

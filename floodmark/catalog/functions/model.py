@@ -179,7 +179,8 @@ class Function(Overload):
     `monotone` is the argument whose order the result keeps while all others are constant; the
     binder puts the constant of a sum on the right. `python` takes the argument values (never None
     when `strict`) and raises `RowError`; with `typed` it first takes the argument types and the
-    result type.
+    result type. `version` is raised by who changes what the function gives for some arguments:
+    sources whose rows were made with the former meaning do not go on by themselves.
     """
 
     spark: SparkForm
@@ -190,6 +191,7 @@ class Function(Overload):
     monotone: int | None = None
     error: ErrorForm | None = None
     ingestion_stable: bool = True
+    version: int = 1
 
     def is_null(self, operands: Operands) -> bool:
         """Tell whether an argument is a literal NULL, so that the value is; forms do not see it."""

@@ -75,12 +75,6 @@ def of_messages(
     )
 
 
-def expressions(transform: Transform) -> list[Expr]:
-    """Return all expressions of a transformation."""
-    condition = [] if transform.condition is None else [transform.condition]
-    return [*condition, *(e for _, e in transform.columns), *transform.lowers, *transform.uppers]
-
-
 @dataclass(frozen=True)
 class _Made:
     """A transformation at a time; `only` is the text of which rows it is about."""
@@ -92,7 +86,7 @@ class _Made:
 
     def judged(self, frame: DataFrame) -> DataFrame:
         """Return rows with `__error` where they are refused, and whether they are to be stored."""
-        register(frame.sparkSession, expressions(self.transform))
+        register(frame.sparkSession, self.transform.expressions)
         others = [quoted(c) for c in frame.columns if c != ERROR]
         keeps = " AND ".join([f"coalesce({self._asked.value}, FALSE)", *self._seen_some_day()])
         timed = frame.selectExpr("*", constants({_NOW: f"{self.now}L"}))

@@ -156,7 +156,8 @@ class _Again:
         self.epoch = epoch
         self.opened = scheduler.log.opened(epoch)
         self.records = scheduler.log.sealed(epoch).objects
-        self.pipeline = scheduler.at_version(self.opened.catalog_version).pipeline
+        self.deployed = scheduler.at_version(self.opened.catalog_version)
+        self.pipeline = self.deployed.pipeline
         self.created = scheduler.created_at(epoch, self.opened.catalog_version)
         self.before = carried(scheduler.cut(epoch - 1), self.pipeline, self.created)
 
@@ -222,6 +223,8 @@ class _Again:
                 return f"{key} came from its backfill in it"
             if before is not None and before.position < self.epoch - 1:
                 return f"{key} caught up on epochs {before.position + 1} to {self.epoch - 1} in it"
+        if changed := self.deployed.changed_functions(found.key):
+            return f"{', '.join(changed)} means something else since"
         gone = [p for i in work.dml if i["table"] == found.key for p in i["paths"]]
         if any(not Path(path).exists() for path in gone):
             return "the rows of a statement are not kept any more"
