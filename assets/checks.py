@@ -27,7 +27,7 @@ _DESCRIPTIONS = {
     "stream_key_unique": "No key is inserted twice",
     "changelog_well_formed": "Inserts, deletes and update pairs, and the stored rows follow",
     "columns_hold": "NOT NULL and the conditions in checks/ hold",
-    "rows_accounted_for": "Rows in = rows stored + late rows + dead letters",
+    "rows_accounted_for": "Rows in = rows stored, left out or ignored + late rows + dead letters",
     "watermark_monotonic": "No watermark goes back",
     "closed_windows_final": "No row comes out for a window that was closed before",
 }

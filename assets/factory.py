@@ -126,6 +126,8 @@ def _materialized(
         metadata["dagster/row_count"] = metadata.pop("row_count")
     if report.steps and (mark := watermark_text(report.steps[-1].after.watermarks)):
         metadata["watermark"] = mark
+    if report.steps and (due := report.steps[-1].after.due) is not None:
+        metadata["next_due"] = dg.MetadataValue.timestamp(due)
     return dg.MaterializeResult(
         asset_key=asset_key(report.found),
         metadata=metadata,

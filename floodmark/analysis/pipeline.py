@@ -82,6 +82,11 @@ class AnalysedObject:
         return self.relation.mode is ChangelogMode.APPEND_ONLY
 
     @property
+    def transforms(self) -> bool:
+        """Tell whether it stores what a TRANSFORM USING makes of the rows that come."""
+        return self.declared is not None and self.declared.transform is not None
+
+    @property
     def period(self) -> Schema:
         """Return the hidden columns that say from and before when a row is seen."""
         transform = None if self.declared is None else self.declared.transform

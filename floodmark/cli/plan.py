@@ -67,9 +67,13 @@ def plan(
         found = connection.plan(settings.pipelines)
         before = connection.deployed.pipeline
         if settings.json:
-            typer.echo(json.dumps(plan_json(found, before)))
+            rebases = {key: list(names) for key, names in connection.deployed.to_rebase.items()}
+            typer.echo(json.dumps(plan_json(found, before) | {"to_rebase": rebases}))
         else:
             show(found, before)
+            for key, names in connection.deployed.to_rebase.items():
+                what = f"{', '.join(names)} means something else"
+                typer.echo(f"! {key} does not go on (E0377): {what}; ALTER SOURCE {key} REBASE")
         if apply and found.changes and (yes or settings.json or _agreed(found)):
             code = _apply(connection, settings, discard_rows=discard_rows)
         elif found.changes and not settings.json and not apply:

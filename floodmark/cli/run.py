@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +77,8 @@ def run(
     with connected(settings) as connection:
         folder = settings.pipelines_if_any
         if folder is not None:
-            applied = connection.deploy(folder).changes
+            with _standing(connection, moment):
+                applied = connection.deploy(folder).changes
             if applied:
                 epoch = connection.scheduler.log.head().sealed
                 _say(settings, f"epoch {epoch} created {len(applied)} objects")
@@ -89,6 +91,28 @@ def run(
             _say_replaced(connection, settings)
         code = suspended_code(connection)
     raise typer.Exit(code)
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """A clock that says one time."""
+
+    moment: datetime
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+@contextmanager
+def _standing(connection: Floodmark, moment: datetime | None) -> Iterator[None]:
+    """Let the epoch that creates objects have the time of those after it: none goes back."""
+    clock = connection.scheduler.clock
+    if moment is not None:
+        connection.scheduler.clock = _Standing(moment)
+    try:
+        yield
+    finally:
+        connection.scheduler.clock = clock
 
 
 def _say_nothing(connection: Floodmark, settings: Settings) -> None:
@@ -225,6 +249,8 @@ def object_line(epoch: int, record: ObjectRecord, width: int = 20) -> str:
         f"late {record.late_rows:<5,}",
         f"dead {record.dead_rows:<4,}",
         *([f"ignored {record.ignored_rows:,}"] if record.ignored_rows else []),
+        *([f"left out {record.dropped_rows:,}"] if record.dropped_rows else []),
+        *([f"by time {record.timed_rows:,}"] if record.timed_rows else []),
         f"{record.duration_s:>6.2f} s",
     ]
     if record.before_differs:
@@ -266,6 +292,9 @@ def record_json(record: ObjectRecord) -> dict[str, Any]:
         "dead_rows": record.dead_rows,
         "ignored_rows": record.ignored_rows,
         "before_differs": record.before_differs,
+        "dropped_rows": record.dropped_rows,
+        "timed_rows": record.timed_rows,
+        "due": record.due and record.due.isoformat(),
         "watermarks": {k: v and cell(v) for k, v in record.watermarks.items()},
         "duration_s": record.duration_s,
         "position": record.position,

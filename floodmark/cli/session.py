@@ -129,13 +129,16 @@ def suspended_code(connection: Floodmark) -> int:
 
 def suspensions(connection: Floodmark) -> list[tuple[str, str]]:
     """Return, for each suspended object, what happened to it and what to do."""
-    from floodmark.runtime.suspension import resume_command
+    from floodmark.runtime.suspension import remedy
+
+    def quoted(command: str) -> str:
+        return f"`floodmark sql {shlex.quote(command)}`"
 
     objects = connection.deployed.pipeline.objects
     return [
         (
             f"{key} since epoch {event.epoch}: {event.message}",
-            f"mend it, then `floodmark sql {shlex.quote(resume_command(objects[key]))}`",
+            remedy(objects[key], event, quoted),
         )
         for key, event in connection.scheduler.log.suspended().items()
         if key in objects

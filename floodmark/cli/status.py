@@ -88,15 +88,25 @@ def _input(connection: Floodmark) -> str:
 
 
 def objects_table(connection: Floodmark) -> str:
-    """Return a line per object: kind, state, rows and bytes at rest, watermark and lag."""
+    """Return a line per object: kind, state, rows and bytes at rest, watermark and lag.
+
+    Where there is such, also when it changes by itself, and which share of its rows it stores.
+    """
+    from floodmark.runtime.reporting import intakes
     from floodmark.runtime.sizes import total
 
     records = connection.status()
     objects = connection.deployed.pipeline.objects
     now = datetime.now(UTC)
+    taken = intakes(connection.scheduler)
+    more = ["next due"] if any(record.due for record in records.values()) else []
+    more += ["stored of received"] if taken else []
     rows = []
     for key, found in objects.items():
         record = records.get(key)
+        due = None if record is None else record.due
+        told = {"next due": "" if due is None else cell(due),
+                "stored of received": str(taken.get(key, ""))}  # fmt: skip
         sizes = connection.sizes(key)
         rows_at_rest, bytes_at_rest = total(sizes, state=False)
         state_rows, state_bytes = total(sizes, state=True)
@@ -107,9 +117,10 @@ def objects_table(connection: Floodmark) -> str:
             _count(state_rows), _size(state_bytes),
             "" if mark is None else cell(mark),
             lag(record, now) if record is not None else "",
+            *(told[name] for name in more),
         ])  # fmt: skip
     numbers = ["rows", "size", "state rows", "state size"]
-    headers = ["object", "kind", "state", "mode", *numbers, "watermark", "lag"]
+    headers = ["object", "kind", "state", "mode", *numbers, "watermark", "lag", *more]
     return columns(headers, rows, right=numbers)
 
 
@@ -166,8 +177,10 @@ def _timings_table(connection: Floodmark) -> str:
 
 
 def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
+    from floodmark.runtime.reporting import intakes
     from floodmark.runtime.sizes import total
 
+    taken = intakes(connection.scheduler)
     head = connection.scheduler.log.head()
     records = connection.status()
     objects = []
@@ -185,6 +198,8 @@ def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
             "state_rows": state_rows,
             "state_bytes": state_bytes,
             "tables": [t.as_dict() for t in sizes],
+            **({} if key not in taken else {"received": taken[key].received,
+                                            "stored": taken[key].stored}),
             **({} if record is None else {"last": record_json(record)}),
         })  # fmt: skip
     out: dict[str, Any] = {

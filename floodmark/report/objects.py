@@ -13,6 +13,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.errors import FloodmarkError
 from floodmark.plan.printing import shown
 from floodmark.report.graph import anchor
+from floodmark.runtime.reporting import Intake, intakes
 
 SAMPLE_ROWS = 5
 
@@ -23,6 +24,7 @@ def object_parts(
     """Yield the part of each object, in the order in which epochs advance them."""
     pipeline = connection.deployed.pipeline
     suspended = connection.scheduler.log.suspended()
+    taken = intakes(connection.scheduler)
     for key, found in pipeline.objects.items():
         mode = "suspended" if key in suspended else str(found.relation.mode)
         note = f"<p>{escape(suspended[key].message)}</p>" if key in suspended else ""
@@ -32,23 +34,26 @@ def object_parts(
             f'<details class="object" id="{escape(anchor(key))}"><summary>'
             f"<b>{escape(found.name)}</b><span>{found.kind.value}</span>"
             f'<span class="badge {mode}">{mode}</span>{size}</summary><div class="inside">'
-            f"{note}{_properties(connection, found)}"
+            f"{note}{_properties(connection, found, taken)}"
             f"<h3>SQL</h3><pre>{escape(found.object.sql.strip())}</pre>"
             f"<h3>EXPLAIN</h3><pre>{escape(str(explain_object(found, pipeline)))}</pre>"
             f"{_sample(connection, found) if samples else ''}</div></details>"
         )
 
 
-def _properties(connection: Floodmark, found: AnalysedObject) -> str:
+def _properties(connection: Floodmark, found: AnalysedObject, taken: Mapping[str, Intake]) -> str:
     relation = found.relation
     record = connection.status().get(found.key)
     span = found.object.span
     marks = {} if record is None else record.watermarks
+    due = None if record is None else record.due
     pairs = [
         ("columns", ", ".join(f"{c.name} {c.type}" for c in relation.visible)),
         ("stream key", ", ".join(shown(c) for c in relation.stream_key) or "one row"),
         ("reads", ", ".join((*found.reads, *found.feeders))),
         ("watermarks", ", ".join(f"{c} {v}" for c, v in marks.items())),
+        ("next due", "" if due is None else f"{due:%Y-%m-%d %H:%M:%S} UTC"),
+        ("stored", str(taken.get(found.key, ""))),
         ("last epoch", str(record.position) if record is not None else ""),
         ("fingerprint", found.fingerprint),
         ("defined in", f"{span.file}:{span.line}" if span.file else "a statement"),

@@ -140,6 +140,8 @@ class _Audit:
         steps = self.report.steps
         if not steps:
             return 0
+        if self.found.period:
+            return None  # rows that are over leave the disk
         before = steps[0].before
         if before is not None and (before.backfilling or before.position < steps[0].epoch - 1):
             return None  # it caught up in between
@@ -157,18 +159,15 @@ class _Audit:
         return () if version is None else files_at(self.scheduler, table, version) or ()
 
     def _unaccounted(self, counted: Mapping[str, int]) -> dict[str, int]:
-        """Rows that came in and are neither stored, ignored by rule, late nor dead letters."""
+        """Rows that came in and are neither stored, left out or ignored, late nor dead letters."""
         done = [step.after for step in self.report.steps]
         if not self.found.append_only:
             applied = sum(r.rows_in - r.ignored_rows - r.dead_rows for r in done)
             changed = sum(counted.get(name, 0) for name in ("inserts", "updates", "deletes"))
             return {"rows": abs(applied - changed)}
         aside = [r.late_rows + r.dead_rows + r.dropped_rows for r in done]
-        stored = [r.rows_out - r.timed_rows for r in done]
-        lost = sum(abs(r.rows_in - n - a) for r, n, a in zip(done, stored, aside, strict=True))
-        kept = sum(stored)
-        # What is over leaves the table in maintenance, whatever came.
-        grown = None if self.found.period else self._grown()
+        lost = sum(abs(r.rows_in - r.stored_rows - n) for r, n in zip(done, aside, strict=True))
+        kept, grown = sum(r.stored_rows for r in done), self._grown()
         return {"rows": lost, "not_stored": 0 if grown is None else abs(kept - grown)}
 
     def _went_back(self) -> dict[str, int]:

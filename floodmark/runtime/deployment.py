@@ -50,6 +50,12 @@ class Deployed:
             return ()
         return tuple(sorted({name for name, _ in pins.items() ^ present.items()}))
 
+    @property
+    def to_rebase(self) -> dict[str, tuple[str, ...]]:
+        """Return the sources of which functions mean something else, with these."""
+        found = {key: self.changed_functions(key) for key in self.pinned}
+        return {key: names for key, names in found.items() if names}
+
     def find(self, name: str, span: Span | None = None) -> AnalysedObject:
         """Return an object by name: a relation, else a sink of that name; E0201 for neither."""
         found = self.known(name)

@@ -204,11 +204,48 @@ def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float
     ignored = ("ignored_rows",) if by_key else ()
     for name in ("rows_in", "rows_out", "late_rows", "dead_rows", *ignored):
         out[name] = sum(getattr(record, name) for record in done)
+    if report.found.transforms:
+        out["rows_stored"] = sum(record.stored_rows for record in done)
+        out["rows_dropped"] = sum(record.dropped_rows for record in done)
+        out["rows_timed"] = sum(record.timed_rows for record in done)
+        out["share_stored"] = share(out["rows_stored"], out["rows_in"])
     lag = None if not report.steps else watermark_lag(report.steps[-1])
     if lag is not None:
         out["watermark_lag_s"] = lag
     out["duration_s"] = round(sum(record.duration_s for record in done), 3)
     return out | sizes(report, scheduler)
+
+
+def share(part: float, whole: float) -> float:
+    """Return a part of a whole, of nothing all."""
+    return round(part / whole, 4) if whole else 1.0
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How many rows a source was given and stored over some epochs."""
+
+    received: int
+    stored: int
+
+    def __str__(self) -> str:
+        part = round(100 * share(self.stored, self.received))
+        return f"{self.stored:,} of {self.received:,} ({part} %)"
+
+
+def intakes(scheduler: Scheduler, newest: int = RECENT) -> dict[str, Intake]:
+    """Return what sources that transform their rows have made of them in the last epochs."""
+    keys = [o.key for o in scheduler.deployed().pipeline.stored if o.transforms]
+    if not keys:
+        return {}
+    head = scheduler.log.head().sealed
+    first = max(head - newest + 1, scheduler.kept.read().oldest)
+    found = [records for _, _, records in _sealed(scheduler, first, head)]
+    return {
+        key: Intake(sum(r.rows_in for r in mine), sum(r.stored_rows for r in mine))
+        for key in keys
+        if (mine := [records[key] for records in found if key in records])
+    }
 
 
 def watermark_lag(step: Step) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
@@ -24,11 +24,11 @@ def resume_command(found: AnalysedObject, word: str = "RESUME") -> str:
     return f"ALTER {found.kind.value.upper()} {name} {word}"
 
 
-def remedy(found: AnalysedObject, event: Event) -> str:
-    """Return what to do about a suspension."""
+def remedy(found: AnalysedObject, event: Event, quoted: Callable[[str], str] = str) -> str:
+    """Return what to do about a suspension; `quoted` writes a statement as it is to be given."""
     if event.code == CHANGED_FUNCTIONS:
-        return f"{resume_command(found, 'REBASE')} goes on with the present meaning"
-    return f"mend it, then {resume_command(found)}"
+        return f"{quoted(resume_command(found, 'REBASE'))} goes on with the present meaning"
+    return f"mend it, then {quoted(resume_command(found))}"
 
 
 def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:

@@ -44,6 +44,11 @@ class ObjectRecord:
     dropped_rows: int = 0
 
     @property
+    def stored_rows(self) -> int:
+        """Return how many rows were written, or their changes: not what the time alone did."""
+        return self.rows_out - self.timed_rows
+
+    @property
     def watermark(self) -> Scalar:
         """Return the object's first watermark, or None."""
         return next((w for w in self.watermarks.values() if w is not None), None)

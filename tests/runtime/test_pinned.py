@@ -169,6 +169,10 @@ def test_a_source_goes_on_after_rebase_and_nothing_is_lost(
         shown = CliRunner().invoke(app, ["status", "--warehouse", str(fm.root)])
         assert "needs REBASE (E0377)" in shown.output
         fm.advance()
+        place = ["--warehouse", str(fm.root), "--pipelines", str(site.pipelines)]
+        done = CliRunner().invoke(app, ["run", *place])
+        assert done.exit_code == 2 and "sql 'ALTER SOURCE s REBASE'` goes on" in done.output
+        assert "s does not go on (E0377)" in CliRunner().invoke(app, ["plan", *place]).output
         event = fm.scheduler.log.suspended()["s"]
         assert event.code == "E0377" and SIGNATURE in event.message
         result = fm.execute("SELECT m, k FROM v ORDER BY m")

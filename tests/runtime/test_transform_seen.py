@@ -1,0 +1,108 @@
+"""What people see of a source that transforms its rows: status, report, checks, metadata."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+from warehouses import Site
+
+from floodmark.api import Floodmark
+from floodmark.cli.app import app
+from floodmark.report.page import page
+from floodmark.runtime.checks import run_checks
+from floodmark.runtime.replay import ReplayOutcome
+from floodmark.runtime.reporting import Intake, intakes, numbers, reports
+
+pytestmark = pytest.mark.spark
+
+START = datetime(2013, 2, 1, tzinfo=UTC)
+DEFINED = """
+CREATE SOURCE s (id INT, ts TIMESTAMPTZ, n INT)
+WITH (connector = 'files', path = '{landing}') FORMAT PLAIN ENCODE JSON
+TRANSFORM USING (
+    SELECT id, 12 / n AS part FROM s
+    WHERE id > 0 AND ts <= now() AND now() < ts + INTERVAL '10 minutes'
+);
+CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n, sum(part) AS parts FROM s;
+"""
+
+
+def _at(minutes: float) -> datetime:
+    return START + timedelta(minutes=minutes)
+
+
+def _put(folder: Path, name: str, *rows: tuple[int, float, int]) -> None:
+    folder.mkdir(exist_ok=True)
+    texts = (json.dumps({"id": i, "ts": _at(m).isoformat(), "n": n}) for i, m, n in rows)
+    (folder / f"{name}.json").write_text("\n".join(texts))
+
+
+def _ids(fm: Floodmark) -> list[int]:
+    return [row[0] for row in fm.execute("SELECT id FROM s ORDER BY id").rows]
+
+
+def _invoked(fm: Floodmark, *arguments: str) -> str:
+    result = CliRunner().invoke(app, [*arguments, "--warehouse", str(fm.root)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_what_is_stored_and_when_it_is_seen_is_told(site: Site) -> None:
+    site.define(DEFINED)
+    # Seen at once, later, never (over), not asked for, refused.
+    _put(site.landing, "1", (1, 0, 1), (2, 5, 2), (3, -20, 3), (-4, 0, 4), (5, 0, 0))
+    with site.connect() as fm:
+        fm.clock.set(START)  # type: ignore[attr-defined]
+        fm.advance()
+        record = fm.status()["s"]
+        assert (record.rows_in, record.stored_rows, record.dead_rows) == (5, 2, 1)
+        assert record.due == _at(5) and _ids(fm) == [1]
+        assert not fm.has_new() and not fm.has_new(now=_at(4.9)) and fm.has_new(now=_at(5))
+
+        (report, *_) = reports(fm.scheduler, {})
+        told = numbers(report, fm.scheduler)
+        assert (told["rows_in"], told["rows_stored"], told["rows_timed"]) == (5, 2, 0)
+        assert told["share_stored"] == 0.4
+
+        assert [epoch.now for epoch in fm.advance(now=_at(5))] == [_at(5)]
+        assert _ids(fm) == [1, 2]
+        fm.clock.set(_at(12))  # type: ignore[attr-defined]
+        assert fm.has_new()
+        _put(site.landing, "2", (6, 11, 6))
+        fm.advance()
+        assert _ids(fm) == [2, 6]
+        record = fm.status()["s"]
+        assert (record.rows_in, record.stored_rows, record.timed_rows) == (1, 1, 1)
+        assert fm.execute("SELECT n, parts FROM v").rows == ((2, 8),)
+        assert intakes(fm.scheduler) == {"s": Intake(6, 3)}
+
+        text = _invoked(fm, "status")
+        assert "3 of 6 (50 %)" in text and "2013-02-01 00:15:00+00" in text
+        data = json.loads(_invoked(fm, "status", "--json"))
+        (found,) = (o for o in data["objects"] if o["object"] == "s")
+        assert (found["received"], found["stored"]) == (6, 3)
+        assert found["last"]["due"] == _at(15).isoformat() and found["last"]["timed_rows"] == 1
+        html = page(fm, samples=False)
+        assert "3 of 6 (50 %)" in html and "2013-02-01 00:15:00 UTC" in html
+
+        outcomes = run_checks(fm.scheduler, reports(fm.scheduler, {}), {})
+        failed: list[Any] = [o for found in outcomes.values() for o in found if not o.passed]
+        assert failed == []
+        head = fm.scheduler.log.head().sealed
+        again = [r for epoch in range(1, head + 1) for r in fm.replay(epoch=epoch)]
+        assert {r.outcome for r in again} == {ReplayOutcome.SAME}, again
+
+
+def test_a_run_of_the_shell_takes_its_time(site: Site) -> None:
+    site.define(DEFINED)
+    _put(site.landing, "1", (1, 0, 1), (2, 5, 2))
+    for now, expected in ((_at(0), [1]), (_at(5), [1, 2]), (_at(10), [2])):
+        done = site.run("warehouse", "--now", now.isoformat())
+        assert done.returncode == 0, done.stdout + done.stderr
+        with site.connect() as fm:
+            assert _ids(fm) == expected
