@@ -263,10 +263,8 @@ class Floodmark:
                 return statements.run_dml(statement, self.scheduler, self.reader)
             case s.Definition() | s.Drop():
                 return statements.run_ddl(statement, self.scheduler)
-            case s.AlterResume():
-                return suspension.run_resume(statement, self.scheduler)
-            case s.AlterRebase():
-                return suspension.run_rebase(statement, self.scheduler)
+            case s.AlterResume() | s.AlterRebase():
+                return suspension.go_on(statement, self.scheduler)
             case s.Explain():
                 return explain_result(statement, self.deployed, self.sizes)
             case s.Show() | s.Describe():

@@ -58,7 +58,14 @@ def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
     return tuple(out)
 
 
-def run_resume(statement: s.AlterResume, scheduler: Scheduler) -> Result:
+def go_on(statement: s.AlterResume | s.AlterRebase, scheduler: Scheduler) -> Result:
+    """Execute `ALTER … RESUME` or `ALTER … REBASE`."""
+    if isinstance(statement, s.AlterRebase):
+        return _rebase(statement, scheduler)
+    return _resume(statement, scheduler)
+
+
+def _resume(statement: s.AlterResume, scheduler: Scheduler) -> Result:
     """Lift a suspension in one epoch; E0383 where the object is suspended again, or waits still.
 
     An object that is not suspended is a notice, and no epoch.
@@ -76,7 +83,7 @@ def run_resume(statement: s.AlterResume, scheduler: Scheduler) -> Result:
     return Result(status="ALTER_RESUME")
 
 
-def run_rebase(statement: s.AlterRebase, scheduler: Scheduler) -> Result:
+def _rebase(statement: s.AlterRebase, scheduler: Scheduler) -> Result:
     """Pin what the functions of a source mean now, and go on; E0387 where nothing is pinned."""
     with scheduler.held("REBASE"):
         deployed = scheduler.deployed()
