@@ -10,7 +10,7 @@ from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.plan.definitions import Declared, declare_columns
 from floodmark.plan.lookups import LOOKUP
-from floodmark.plan.transform import UPPER, Transform, bind_transform
+from floodmark.plan.transform import UPPER, Transform, bind_transform, check_transforms
 from floodmark.plan.user_functions import Functions
 from floodmark.sql import statements as s
 
@@ -26,6 +26,7 @@ def declaration(declared: CatalogObject, functions: Functions) -> tuple[Declared
     statement = declared.statement
     if not (isinstance(statement, s.CreateSource) and statement.transforms):
         return columns, raw
+    check_transforms(statement)
     transform = bind_transform(statement.transforms[0], raw, functions, statement.span)
     if transform is None:
         return columns, raw

@@ -35,7 +35,7 @@ _KEPT_KEY = "__key_{}"
 """The name of a key column that the query projects away."""
 _RELATIONS = (exp.From, exp.Join, exp.CTE, exp.SetOperation)
 """Where a query in parentheses stands for rows, not for a value."""
-_VIEW = "write that as a materialized view over the source, or WITH (split = true) behind the query"
+_VIEW = "write that as a materialized view over the source"
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,25 @@ def bind_transform(
     return Transform(columns, all_of(plain), lowers, uppers, key, frozenset(full))
 
 
+def check_transforms(statement: s.CreateSource) -> None:
+    """Raise E0345 for several outputs of a source, and options of a transformation."""
+    if statement.for_tables:
+        raise NotSupported(
+            "E0345",
+            "FOR TABLES is not available yet",
+            span=next((t.span for t in statement.transforms), statement.span),
+            hint="write a source for each table, with a TRANSFORM USING of its own",
+        )
+    for option in (o for part in statement.transforms for o in part.options):
+        raise NotSupported(
+            "E0345",
+            f"TRANSFORM USING has no option {option.name} yet",
+            span=option.span,
+            hint="leave it out; what is more than one row at a time is a materialized view over "
+            "the source",
+        )
+
+
 def _check_relations(query: exp.Expression, raw: Relation, source: Span) -> None:
     """Refuse a query that reads anything but the source itself."""
     for table in query.find_all(exp.Table):
@@ -173,10 +192,10 @@ def _words(node: n.Node) -> str:
     match node:
         case n.Join() | n.LookupJoin():
             return "a join or a subquery"
+        case n.UnionAll() | n.SetOperation() | n.Aggregate(input=n.UnionAll()):
+            return "UNION, INTERSECT or EXCEPT"
         case n.Aggregate() | n.CloseAggregate():
             return "an aggregate, GROUP BY or DISTINCT"
-        case n.UnionAll() | n.SetOperation():
-            return "UNION, INTERSECT or EXCEPT"
         case n.TopN():
             return "ORDER BY, LIMIT or DISTINCT ON"
         case n.OverWindow():
@@ -228,4 +247,5 @@ def _split(
         lowers += period.lowers
         uppers += period.uppers
         plain += period.plain
-    return tuple(lowers), tuple(uppers), plain
+    # The same bound may be asked for twice.
+    return tuple(dict.fromkeys(lowers)), tuple(dict.fromkeys(uppers)), plain

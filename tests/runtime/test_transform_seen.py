@@ -106,3 +106,46 @@ def test_a_run_of_the_shell_takes_its_time(site: Site) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         with site.connect() as fm:
             assert _ids(fm) == expected
+
+
+BOUNDED = """
+CREATE SOURCE s (id INT, ts TIMESTAMPTZ, until TIMESTAMPTZ, n INT, days INT)
+WITH (connector = 'files', path = '{landing}') FORMAT PLAIN ENCODE JSON
+TRANSFORM USING (
+    SELECT id FROM s
+    WHERE 8 / n > 1 AND ts <= now() AND now() < until
+    AND now() < ts + coalesce(days, 1) * INTERVAL '1 day'
+);
+CREATE MATERIALIZED VIEW v AS SELECT id FROM s;
+"""
+
+
+def test_bounds_that_are_null_empty_or_out_of_range(site: Site) -> None:
+    site.define(BOUNDED)
+    site.landing.mkdir()
+    begin, end = _at(0).isoformat(), _at(60).isoformat()
+    rows = [
+        {"id": 1, "ts": begin, "until": end, "n": 1},
+        {"id": 2, "ts": begin, "until": None, "n": 1},
+        {"id": 3, "ts": None, "until": end, "n": 1},
+        {"id": 4, "ts": end, "until": begin, "n": 1},
+        {"id": 5, "ts": begin, "until": begin, "n": 1},
+        {"id": 6, "ts": begin, "until": end, "n": 1, "days": 2**31 - 1},
+        {"id": 7, "ts": begin, "until": end, "n": 8, "days": 2**31 - 1},
+        {"id": 8, "ts": begin, "until": end, "n": 0},
+        {"id": 9, "ts": begin, "until": end, "n": None},
+    ]
+    (site.landing / "1.json").write_text("\n".join(map(json.dumps, rows)))
+    with site.connect() as fm:
+        fm.clock.set(START)  # type: ignore[attr-defined]
+        fm.advance()
+        record = fm.status()["s"]
+        assert (record.rows_in, record.stored_rows) == (9, 1)
+        assert (record.dead_rows, record.dropped_rows) == (2, 6)
+        assert _ids(fm) == [1]
+        letters = fm.execute('SELECT reason, expression, "row" FROM s__dead_letter').rows
+        found = {json.loads(row)["id"]: (reason, text) for reason, text, row in letters}
+        assert {i: reason for i, (reason, _) in found.items()} == {6: "E0624", 8: "E0621"}
+        assert "days" in found[6][1]
+        fm.advance(now=_at(60))
+        assert _ids(fm) == [] == [row[0] for row in fm.execute("SELECT id FROM v").rows]
