@@ -20,7 +20,7 @@ from floodmark.catalog.functions import lookup
 from floodmark.catalog.types import Kind
 from floodmark.cli.app import app
 from floodmark.errors import BindError, UserError
-from floodmark.runtime import deployment
+from floodmark.runtime import deployment, failpoints
 from floodmark.runtime.deployment import EMPTY, Deployed, Plan, load, plan_files, statements_of
 from floodmark.storage.catalog_log import CatalogLog
 
@@ -202,3 +202,35 @@ def test_a_source_goes_on_after_rebase_and_nothing_is_lost(
         with pytest.raises(UserError) as nothing:
             fm.execute("ALTER MATERIALIZED VIEW v REBASE")
         assert nothing.value.code == "E0387"
+
+
+class Crash(BaseException):
+    """Stands for a power cut: nothing catches it."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("point", ["lease_taken", "offsets_logged", "view_committed"])
+def test_an_interrupted_rebase_is_done_or_can_be_done_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    def reach(name: str) -> None:
+        if name == point:
+            raise Crash
+
+    site.define(MORE, TWICE, SOURCE)
+    _put(site, "1", (1, 1, "a"))
+    with site.connect() as fm:
+        fm.advance()
+        _means_else(monkeypatch)
+        _put(site, "2", (2, 2, "b"))
+        fm.advance()
+        assert "s" in fm.scheduler.log.suspended()
+        with monkeypatch.context() as patch, pytest.raises(Crash):
+            patch.setattr(failpoints, "reach", reach)
+            fm.execute("ALTER SOURCE s REBASE")
+    with site.connect() as fm:
+        fm.advance()
+        if "s" in fm.scheduler.log.suspended():
+            fm.execute("ALTER SOURCE s REBASE")
+        assert _rows(fm) == _rows(fm, "v") == [(4, "A"), (6, "B")]
+        assert fm.deployed.changed_functions("s") == ()
