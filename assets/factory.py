@@ -14,6 +14,7 @@ from floodmark.analysis.pipeline import Pipeline
 from floodmark.api import Floodmark
 from floodmark.errors import TransientError, UserError
 from floodmark.runtime.reporting import ObjectReport, looked_through, numbers, recent, reports
+from floodmark.runtime.suspension import remedy
 from floodmark.runtime.system import watermark_text
 from floodmark.storage.report_book import ReportBook, Reported
 from resources.warehouse import Warehouse
@@ -147,7 +148,10 @@ def _fail_if_suspended(floodmark: Floodmark, selected: set[dg.AssetKey]) -> None
     if mine:
         raise dg.Failure(
             f"suspended: {', '.join(mine)}",
-            metadata={key: f"{event.code}: {event.message}" for key, event in mine.items()},
+            metadata={
+                key: f"{event.code}: {event.message}; {remedy(pipeline[key], event)}"
+                for key, event in mine.items()
+            },
             allow_retries=False,
         )
 
