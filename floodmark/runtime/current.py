@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import ADDED, EPOCH, KIND
+from floodmark.errors import NotSupported
 from floodmark.runtime import layout
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators import keyed
@@ -112,6 +113,15 @@ class CurrentRows:
             return alive
         kept = keyed.without(rows.selectExpr(*names), layer, key, few=self.few)
         return kept.unionAll(alive)
+
+
+def unwritten(found: AnalysedObject) -> NotSupported:
+    """Return the error for the changes of an object that time alone makes some of."""
+    return NotSupported(
+        "E0376",
+        f"rows of {found.name} come and go as time passes, which writes no changes",
+        hint=f"a materialized view over it has them: SELECT * FROM {found.name}",
+    )
 
 
 def current_rows(

@@ -26,7 +26,7 @@ from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.plan.rules.temporal_filters import plain_filters
 from floodmark.runtime import layout
-from floodmark.runtime.current import current_at
+from floodmark.runtime.current import current_at, unwritten
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators import dispatch, lookup_join
 from floodmark.runtime.operators.accumulators import aggregate_of
@@ -192,6 +192,12 @@ class Reader:
     def _changes(self, found: AnalysedObject) -> Frame:
         names = [quoted(f.name) for f in found.relation.visible]
         epoch, kind = layout.beside(found, "epoch"), layout.beside(found, "kind")
+
+        def refused() -> DataFrame:
+            raise unwritten(found)
+
+        if found.period:
+            return refused
         if found.append_only:
             rows = self._current(found)
             return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"'+I' AS {kind}", *names)

@@ -12,6 +12,7 @@ from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, KIND, RowKind
 from floodmark.errors import DataError, NotSupported
 from floodmark.runtime import layout
+from floodmark.runtime.current import unwritten
 from floodmark.runtime.results import python_rows
 from floodmark.runtime.sizes import STORED
 from floodmark.storage.delivered import with_epoch
@@ -52,7 +53,7 @@ def check_kept(found: AnalysedObject, after: int, scheduler: Scheduler) -> None:
 
 
 def watched(name: str, scheduler: Scheduler) -> AnalysedObject:
-    """Return an object that has rows of its own; E0376 for a sink or a plain view."""
+    """Return an object that has changes of its own; E0376 for a sink or a plain view."""
     found = scheduler.deployed().find(name)
     if found.kind not in STORED:
         raise NotSupported(
@@ -60,6 +61,8 @@ def watched(name: str, scheduler: Scheduler) -> AnalysedObject:
             f"{found.name} is a {found.kind.value}, which stores no changes",
             hint="watch the table that it feeds" if found.object.target else "watch what it reads",
         )
+    if found.period:
+        raise unwritten(found)
     return found
 
 

@@ -13,10 +13,12 @@ from warehouses import Site
 
 from floodmark.api import Floodmark
 from floodmark.cli.app import app
+from floodmark.errors import NotSupported
 from floodmark.report.page import page
 from floodmark.runtime.checks import run_checks
 from floodmark.runtime.replay import ReplayOutcome
 from floodmark.runtime.reporting import Intake, intakes, numbers, reports
+from floodmark.runtime.watch import watched
 
 pytestmark = pytest.mark.spark
 
@@ -89,6 +91,16 @@ def test_what_is_stored_and_when_it_is_seen_is_told(site: Site) -> None:
         assert found["last"]["due"] == _at(15).isoformat() and found["last"]["timed_rows"] == 1
         html = page(fm, samples=False)
         assert "3 of 6 (50 %)" in html and "2013-02-01 00:15:00 UTC" in html
+
+        for read in (
+            lambda: fm.execute("SELECT * FROM s__changes"),
+            lambda: watched("s", fm.scheduler),
+        ):
+            with pytest.raises(NotSupported, match="come and go") as refused:
+                read()
+            assert refused.value.code == "E0376"
+        changes = fm.execute("SELECT epoch, kind, n FROM v__changes ORDER BY epoch, kind DESC").rows
+        assert [kind for _, kind, _ in changes if kind != "-U"] == ["+I", "+U", "+U", "+U"]
 
         outcomes = run_checks(fm.scheduler, reports(fm.scheduler, {}), {})
         failed: list[Any] = [o for found in outcomes.values() for o in found if not o.passed]
