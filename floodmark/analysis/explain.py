@@ -94,7 +94,8 @@ class Explanation:
     """An object's plan: operators, inputs first, what becomes of the last one, notes.
 
     `result` is the last line (`Materialize`, `Sink`, `View`, `Result` or a declaration) and
-    `result_details` what stands beside it. `str()` gives the text form.
+    `result_details` what stands beside it. `before` are other objects of the same statement.
+    `str()` gives the text form.
     """
 
     name: str | None
@@ -104,9 +105,10 @@ class Explanation:
     result_details: tuple[str, ...]
     notes: tuple[Note, ...] = ()
     lines: tuple[str, ...] = ()
+    before: tuple[Explanation, ...] = ()
 
     def __str__(self) -> str:
-        return render(self)
+        return "\n\n".join([*map(str, self.before), render(self)])
 
     def to_json(self) -> str:
         """Return the JSON form as text."""
@@ -126,6 +128,7 @@ class Explanation:
             "result_details": list(self.result_details),
             "lines": list(self.lines),
             "notes": [{"code": note.code, "text": note.text} for note in self.notes],
+            **({"before": [other.as_dict() for other in self.before]} if self.before else {}),
         }
 
 

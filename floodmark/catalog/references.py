@@ -11,7 +11,7 @@ def relations_of(query: exp.Expression) -> tuple[str, ...]:
     """Return the names of the objects that a query reads, in order, each once."""
     found: dict[str, None] = {}
     for table in query.find_all(exp.Table):
-        if isinstance(table.this, exp.Identifier) and not _is_cte(table):
+        if isinstance(table.this, exp.Identifier) and not is_cte(table):
             found.setdefault(table_name(table))
     return tuple(found)
 
@@ -28,7 +28,7 @@ def table_name(table: exp.Table) -> str:
     return table.name if schema in ("", DEFAULT_SCHEMA) else f"{schema}.{table.name}"
 
 
-def _is_cte(table: exp.Table) -> bool:
+def is_cte(table: exp.Table) -> bool:
     """Tell whether a WITH around the reference defines its name."""
     if table.db:
         return False
