@@ -27,6 +27,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.definitions import Declared, WatermarkInfo
 from floodmark.plan.expressions import Call, ColumnRef, Literal
 from floodmark.plan.printing import delay_text, shown, to_text, type_text
+from floodmark.plan.transform import Transform
 from floodmark.sql import statements as s
 
 _WORDS: Mapping[Kind, str] = {
@@ -315,7 +316,21 @@ def _column_lines(declared: Declared) -> tuple[str, ...]:
             lines.append(f"{head} default {to_text(column.default)}")
         elif column.metadata is not None:
             lines.append(f"{head} from {column.metadata}")
-    return tuple(lines)
+    return (*lines, *_transform_lines(declared.transform))
+
+
+def _transform_lines(transform: Transform | None) -> tuple[str, ...]:
+    """Return what is stored of the rows that come, which, and when they are seen."""
+    if transform is None:
+        return ()
+    made = ((name, to_text(expr)) for name, expr in transform.columns)
+    stored = (
+        shown(name) if shown(name) == text else f"{shown(name)}: {text}" for name, text in made
+    )
+    condition = () if transform.condition is None else (f"where {to_text(transform.condition)}",)
+    seen = (*(f"from: {to_text(e)}" for e in transform.lowers),)
+    seen += (*(f"before: {to_text(e)}" for e in transform.uppers),)
+    return (f"stores {', '.join(stored)}", *condition, *seen)
 
 
 def _keys(keys: Keys) -> list[list[str]]:

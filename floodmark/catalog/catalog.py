@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -89,10 +89,16 @@ class Catalog:
         """Return the keys of what a CREATE SOURCE of that name made, if that was several."""
         return tuple(k for k, o in self.objects.items() if o.part and o.part.group == name)
 
+    @property
+    def _sets(self) -> frozenset[str]:
+        """Return the names of the users' functions that take or give several rows."""
+        made = ((o.name, o.statement) for o in self.objects.values())
+        return frozenset(name for name, st in made if _takes_or_gives_rows(st))
+
     def _declared(self, statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
         """Return the objects of a statement with all that they read."""
         out = []
-        for declared in _declare(statement, origin):
+        for declared in _declare(statement, origin, self._sets):
             calls = (key_of(name, Kind.FUNCTION) for name in _calls_of(declared.statement))
             used = tuple(key for key in calls if key in self.objects)
             out.append(replace(declared, reads=(*declared.reads, *used)) if used else declared)
@@ -121,12 +127,13 @@ class Catalog:
         kind, name = _DROP_KINDS[statement.kind], qualified(statement.name)
         if kind is Kind.SOURCE and (group := self._group(name) or self._output(name)):
             return group
-        found = self.objects.get(key_of(name, kind))
-        if found is None:
+        key = key_of(name, kind)
+        if key not in self.objects:
             if statement.if_exists:
                 return ()
-            raise unknown_object(name, self.objects, statement.name.span)
-        meant = kind_of(found.shown) if name in self._output(name) else found.kind
+            raise unknown_object(key, self.objects, statement.name.span)
+        found = self.objects[key]
+        meant = kind_of(found.shown)
         if kind is not meant:
             raise BindError(
                 "E0203",
@@ -226,7 +233,14 @@ def unknown_object(
     return BindError("E0201", f'{what} "{name}" does not exist', span=span, hint=hint)
 
 
-def _declare(statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
+def _takes_or_gives_rows(statement: s.Definition) -> bool:
+    table = isinstance(statement, s.CreateFunction) and bool(statement.returns_table)
+    return table or isinstance(statement, s.CreateAggregate)
+
+
+def _declare(
+    statement: s.Definition, origin: Origin, sets: Collection[str]
+) -> tuple[CatalogObject, ...]:
     name = qualified(statement.name)
     match statement:
         case s.CreateMaterializedView() | s.CreateView():
@@ -244,7 +258,7 @@ def _declare(statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ..
             target = qualified(statement.into)
             return (CatalogObject(name, statement, origin, reads, target, sql=statement.sql),)
         case s.CreateSource():
-            return objects_of(statement, origin)
+            return objects_of(statement, origin, sets)
         case s.CreateTable():
             return (CatalogObject(name, statement, origin, sql=statement.sql),)
         case s.CreateIndex():
@@ -276,9 +290,9 @@ def _span_of(statement: s.Definition, name: str) -> Span | None:
 
     from floodmark.sql.spans import span_of
 
-    query = getattr(statement, "query", None)
-    if query is None:
-        return statement.name.span
-    tables = (t for t in query.find_all(exp.Table) if t.name == name.rpartition(".")[2])
+    parts: tuple[s.Transform, ...] = getattr(statement, "transforms", ())
+    queries = [getattr(statement, "query", None), *(part.query for part in parts)]
+    found = (t for query in queries if query is not None for t in query.find_all(exp.Table))
+    tables = (t for t in found if t.name == name.rpartition(".")[2])
     place = next((span_of(t, statement.span) for t in tables), None)
     return place or statement.name.span

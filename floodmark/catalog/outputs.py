@@ -1,17 +1,19 @@
 """The objects that one CREATE SOURCE makes: an output for each table that it lists.
 
-Each is declared by a statement of its own, with the places of what the user wrote.
+One that is split is a source and a materialized view over it. Each object is declared by a
+statement of its own, with the places of what the user wrote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from sqlglot import exp
 
 from floodmark.catalog.objects import CatalogObject, Origin, Part, qualified
-from floodmark.catalog.references import is_cte, table_name
+from floodmark.catalog.references import relations_of, rename, table_name, tables_of
+from floodmark.catalog.splitting import is_split, parts_of
 from floodmark.errors import BindError
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
@@ -20,20 +22,39 @@ TABLE = "{table}"
 """In an option of a source FOR TABLES: the name of the table."""
 
 
-def objects_of(source: s.CreateSource, origin: Origin) -> tuple[CatalogObject, ...]:
-    """Return the objects of a source: itself, or its outputs.
+def objects_of(
+    source: s.CreateSource, origin: Origin, sets: Collection[str]
+) -> tuple[CatalogObject, ...]:
+    """Return the objects of a source: itself or its outputs, and of one that is split, a view.
 
-    Raises E0234 for two outputs of one name, E0236 for one that reads another.
+    `sets` are functions of users that take or give several rows. Raises E0234 for two outputs of
+    one name, E0236 for one that reads another, E0239 for options of a TRANSFORM USING.
     """
-    if not source.for_tables:
-        return (CatalogObject(qualified(source.name), source, origin, sql=source.sql),)
+    outputs = tuple(_outputs(source)) if source.for_tables else (source,)
+    found = [(o, parts_of(o, sets)) for o in outputs]
+    several = source.for_tables or len(found[0][1]) > 1
     group = qualified(source.name)
     return tuple(
         CatalogObject(
-            qualified(output.name), output, origin, sql=source.sql, part=Part(group, output)
+            qualified(made.name),
+            made,
+            origin,
+            _reads(made),
+            sql=source.sql,
+            part=Part(group, output) if several else None,
         )
-        for output in _outputs(source)
+        for output, parts in found
+        for made in parts
     )
+
+
+def _reads(made: s.CreateSource | s.CreateMaterializedView) -> tuple[str, ...]:
+    """Return the other relations that a definition names, as far as it may."""
+    if isinstance(made, s.CreateMaterializedView):
+        return relations_of(made.query)
+    queries = (t.query for t in made.transforms if is_split(t))
+    names = (name for query in queries if query is not None for name in relations_of(query))
+    return tuple(name for name in names if name != qualified(made.name))
 
 
 def _outputs(source: s.CreateSource) -> Iterator[s.CreateSource]:
@@ -110,21 +131,3 @@ def _of_output(
                 hint=f"it sees its own rows: FROM {source.name.name}; join in a view over both",
             )
     return query
-
-
-def tables_of(query: exp.Expression) -> tuple[exp.Table, ...]:
-    """Return the places where a query names relations of the catalog."""
-    tables = query.find_all(exp.Table)
-    return tuple(t for t in tables if isinstance(t.this, exp.Identifier) and not is_cte(t))
-
-
-def rename(table: exp.Table, name: s.ObjectName) -> None:
-    """Let a reference read another relation, under the name that it had."""
-    if table.args.get("alias") is None and table.name != name.name:
-        alias = exp.TableAlias(this=exp.Identifier(this=table.name, quoted=False))
-        table.set("alias", alias)
-    place = dict(table.this.meta)
-    table.set("this", exp.Identifier(this=name.name, quoted=False))
-    table.this.meta.update(place)
-    schema = name.schema and exp.Identifier(this=name.schema, quoted=False)
-    table.set("db", schema or None)

@@ -8,7 +8,8 @@ what came has to be read again to know when a row comes and goes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -24,11 +25,12 @@ from floodmark.plan import nodes as n
 from floodmark.plan.build import build_query
 from floodmark.plan.conjunctions import all_of
 from floodmark.plan.determinism import reads_now
-from floodmark.plan.expressions import Call, ColumnRef, Expr, transform, walk
+from floodmark.plan.expressions import Attempt, Call, ColumnRef, Expr, Outcome, transform, walk
 from floodmark.plan.temporal import NoPeriodError, period_of, place_of
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
 
+Columns = tuple[tuple[str, Expr], ...]
 LOWER, UPPER = "__lower", "__upper"
 """BIGINT in a source's table: the microseconds since 1970 from, and before, which a row is seen."""
 _KEPT_KEY = "__key_{}"
@@ -90,6 +92,11 @@ def bind_transform(
     columns, parts = _flattened(node, part)
     for _, expr in columns:
         _check_value(expr)
+    return transform_of(columns, parts, raw)
+
+
+def transform_of(columns: Columns, parts: Sequence[Expr], raw: Relation) -> Transform:
+    """Return a transformation of columns and conditions over the rows that come."""
     lowers, uppers, plain = _split(parts)
     shown = [(name, expr) for name, expr in columns if not is_hidden(name)]
     found = Transform(tuple(shown))
@@ -118,7 +125,7 @@ def _check_relations(query: exp.Expression, raw: Relation, source: Span) -> None
             )
 
 
-def _flattened(node: n.Node, part: s.Transform) -> tuple[tuple[tuple[str, Expr], ...], list[Expr]]:
+def _flattened(node: n.Node, part: s.Transform) -> tuple[Columns, list[Expr]]:
     """Return columns and conditions of a query over the rows that came."""
     match node:
         case n.Scan():
@@ -126,10 +133,10 @@ def _flattened(node: n.Node, part: s.Transform) -> tuple[tuple[tuple[str, Expr],
         case n.Project():
             below, parts = _flattened(node.input, part)
             inside = dict(below)
-            return tuple((name, _over(expr, inside)) for name, expr in node.columns), parts
+            return tuple((name, over(expr, inside)) for name, expr in node.columns), parts
         case n.Filter():
             below, parts = _flattened(node.input, part)
-            return below, [*parts, _over(node.predicate, dict(below))]
+            return below, [*parts, over(node.predicate, dict(below))]
         case _:
             raise NotSupported(
                 "E0345",
@@ -139,7 +146,7 @@ def _flattened(node: n.Node, part: s.Transform) -> tuple[tuple[tuple[str, Expr],
             )
 
 
-def _over(expr: Expr, inside: Mapping[str, Expr]) -> Expr:
+def over(expr: Expr, inside: Mapping[str, Expr]) -> Expr:
     """Return an expression with what its columns are below it."""
     return transform(expr, lambda e: inside[e.name] if isinstance(e, ColumnRef) else e)
 
@@ -178,9 +185,30 @@ def _check_value(expr: Expr) -> None:
     _check_stable(expr)
 
 
-def _check_stable(expr: Expr) -> None:
+def is_kept(expr: Expr) -> bool:
+    """Tell whether a value may be stored when a row comes: it would be the same later."""
+    outcomes = any(isinstance(part, Attempt | Outcome) for part in walk(expr))
+    return not outcomes and not reads_now(expr) and _unstable(expr) is None
+
+
+def can_be_asked(part: Expr) -> bool:
+    """Tell whether a condition may be asked when a row comes, or says when the row is seen."""
+    if not reads_now(part):
+        return is_kept(part)
+    with suppress(NoPeriodError):
+        period_of(part, branches=False)
+        return _unstable(part) is None
+    return False
+
+
+def _unstable(expr: Expr) -> Call | None:
+    """Return the first call that gives another value at another time."""
     calls = (part for part in walk(expr) if isinstance(part, Call))
-    call = next((c for c in calls if not lookup(c).ingestion_stable), None)
+    return next((c for c in calls if not lookup(c).ingestion_stable), None)
+
+
+def _check_stable(expr: Expr) -> None:
+    call = _unstable(expr)
     if call is not None:
         raise NotSupported(
             "E0359",
@@ -192,7 +220,7 @@ def _check_stable(expr: Expr) -> None:
 
 
 def _split(
-    parts: list[Expr],
+    parts: Sequence[Expr],
 ) -> tuple[tuple[Expr, ...], tuple[Expr, ...], list[Expr]]:
     """Return lower bounds, upper bounds and plain conditions."""
     lowers, uppers, plain = list[Expr](), list[Expr](), list[Expr]()
