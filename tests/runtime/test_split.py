@@ -25,6 +25,7 @@ from floodmark.runtime.deployment import (
     statements_of,
 )
 from floodmark.runtime.equivalence import differences
+from floodmark.runtime.replay import ReplayOutcome
 from floodmark.runtime.show import explain_name, show
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
@@ -241,3 +242,46 @@ def test_split_sources_run(site: Site) -> None:
         fm.execute("DROP SOURCE s")
         fm.execute("DROP SOURCE twice")
         assert [t for t in tables(fm.root) if "names" not in t] == []
+
+
+ALIKE = (
+    "SELECT k, count(*) AS n, sum(v) AS t FROM {s} WHERE v <> 3 AND now() < ts GROUP BY k",
+    "SELECT a.id, b.v FROM {s} a JOIN {s} b ON a.k = b.k WHERE a.v > 1 AND b.v > 1 AND a.id > 3",
+    "WITH d AS (SELECT upper(k) AS u, 100 / (v - 2) AS q FROM {s} WHERE v > 0)"
+    " SELECT u, q FROM d WHERE q > 1 UNION ALL SELECT u, max(q) FROM d GROUP BY u",
+    "SELECT id, v FROM {s} WHERE 10 / (v - 3) > -100 ORDER BY v DESC, id LIMIT 3",
+    "SELECT id, k FROM {s} EXCEPT SELECT id, k FROM {s} WHERE v > 3",
+)
+
+
+def test_a_split_source_is_a_source_and_a_view_over_it(site: Site) -> None:
+    """Rows and the number of dead letters are the same, and a replay finds them again."""
+    head = "CREATE SOURCE {} (id BIGINT{}, k VARCHAR, v INT, ts TIMESTAMPTZ)"
+    form = " WITH (connector = 'files', path = '{landing}') FORMAT PLAIN ENCODE JSON"
+    texts = [f"{head.format('plain', '')}{form};"]
+    for i, query in enumerate(ALIKE):
+        split = f"TRANSFORM USING ({query.replace('{s}', f's{i}')}) WITH (split = true)"
+        texts.append(f"CREATE MATERIALIZED VIEW v{i} AS {query.replace('{s}', 'plain')};")
+        texts.append(f"{head.format(f's{i}', ' PRIMARY KEY' * (i % 2))}{form} {split};")
+    site.define(*texts)
+    site.landing.mkdir()
+    with site.connect() as fm:
+        for epoch in range(2):
+            rows = [
+                {
+                    "id": i,
+                    "k": ("a", "b", None)[i % 3],
+                    "v": None if i % 7 == 6 else i % 5,
+                    "ts": (NOW + timedelta(minutes=7 * (i % 9))).isoformat(),
+                }
+                for i in range(epoch * 12, epoch * 12 + 12)
+            ]
+            text = "\n".join(map(json.dumps, rows))
+            (site.landing / f"{epoch}.json").write_text(text + "\n")
+            fm.advance(now=NOW + timedelta(minutes=1 + 30 * epoch))
+            for i in range(len(ALIKE)):
+                view, split = (fm.execute(f"SELECT * FROM {c}{i}").rows for c in "vs")
+                assert sorted(view, key=repr) == sorted(split, key=repr) != [], (epoch, i)
+        dead = {key: record.dead_rows for key, record in fm.status().items() if record.dead_rows}
+        assert dead.keys() == {"v2", "s2", "v3", "s3__stored"}
+        assert [r for r in fm.replay() if r.outcome is not ReplayOutcome.SAME] == []
