@@ -31,6 +31,7 @@ from floodmark.runtime.settings import (
     check_value,
     mode_named,
     retention_of,
+    rows_of_setting,
 )
 from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.runtime.sizes import TableSize, sizes_of
@@ -334,6 +335,7 @@ class Floodmark:
         value = DEFAULTS[name] if statement.value is None else statement.value
         check_value(name, value, statement.span)
         self._settings[name] = value
+        self.scheduler.max_due_rows = rows_of_setting(self._settings["max_due_rows"])
         return Result(status="SET")
 
     def settled(self, statement: s.Statement) -> s.Statement:

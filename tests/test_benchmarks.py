@@ -51,4 +51,4 @@ def test_small_changes_are_compared_with_recomputation() -> None:
 @pytest.mark.long
 def test_nexmark_is_compared_with_spark() -> None:
     text = printed("nexmark", "--queries", "q2", "--systems", "floodmark,floodmark-20,batch")
-    assert re.search(r"│ q2 +(│ [\d,]+ +){3}│ \d+\.\d\d +│", text) is not None, text
+    assert re.search(r"│ q2 +(│ +[\d,]+ +){3}│ +\d+\.\d\d +│", text) is not None, text

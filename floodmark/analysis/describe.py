@@ -97,6 +97,9 @@ def describe(node: n.Node, place: Place) -> Description:
             return Description("Session", head, _recomputed(node, place))
         case n.TemporalFilter():
             return _temporal(node, names, place)
+        case n.GrowingSeries():
+            made = f"{shown(node.outputs[0])}: {to_text(node.call, names)}"
+            return Description("GrowingSeries", made, _due(node, place))
         case _:
             return _row_local(node, names)
 
@@ -124,11 +127,15 @@ def _temporal(node: n.TemporalFilter, names: Mapping[str, str], place: Place) ->
     head = _fitted("TemporalFilter", to_text(node.condition, names))
     lines = [(f"from: {to_text(bound, names)}",) for bound in node.lowers]
     lines += [(f"before: {to_text(bound, names)}",) for bound in node.uppers]
-    kept: list[tuple[str, ...]] = []
-    if place.owner is not None:
-        how = derive(node, _modes(node, place)).text
-        kept = [(f"due: {place.state_text(t)}", t.role, how) for t in place.plan[node].state]
-    return Description(head.operator, head.arguments, (*head.details, *lines, *kept))
+    return Description(head.operator, head.arguments, (*head.details, *lines, *_due(node, place)))
+
+
+def _due(node: n.Node, place: Place) -> tuple[tuple[str, ...], ...]:
+    """Return a line for what an operator keeps until its time comes."""
+    if place.owner is None:
+        return ()
+    how = derive(node, _modes(node, place)).text
+    return tuple((f"due: {place.state_text(t)}", t.role, how) for t in place.plan[node].state)
 
 
 def is_plain(node: n.Node, labels: Labels) -> bool:

@@ -81,7 +81,7 @@ def window_of(node: n.Aggregate, plan: AnalysedPlan) -> str:
 
 def _timed_hint(plan: AnalysedPlan) -> str | None:
     """Return what to do where a temporal filter lets no watermark pass."""
-    if not any(isinstance(node, n.TemporalFilter) for node in plan.nodes):
+    if not any(isinstance(node, n.TemporalFilter | n.GrowingSeries) for node in plan.nodes):
         return None
     return "a condition on now() passes no watermark on: ask it in a view that reads this one"
 

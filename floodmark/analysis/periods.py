@@ -31,6 +31,9 @@ def _check(node: n.Node) -> None:
     match node:
         case n.Filter():
             _check_condition(node.predicate)
+        case n.ProjectSet() if reads_now(node.call) and not isinstance(node, n.GrowingSeries):
+            hint = "generate_series(start, now(), step) grows: a start that stays, a step upwards"
+            raise NoPeriodError("a table function of now()", place_of(node.call), hint)
         case n.Join() if node.residual is not None and reads_now(node.residual):
             _check_condition(node.residual)
             part = next(filter(reads_now, conjuncts(node.residual)))

@@ -98,7 +98,7 @@ def derive(
             return _arrangements(node, identifier, [node.group])
         case n.OverWindow() | n.Session():
             return _arrangements(node, identifier, [node.partition])
-        case n.TemporalFilter():
+        case n.TemporalFilter() | n.GrowingSeries():
             return (StateTable(due_name(identifier), "changes to come", (DUE_AT,)),)
         case _:
             return ()
@@ -109,7 +109,7 @@ DUE_AT = "floodmark__due_at"
 
 
 def due_name(identifier: str) -> str:
-    """Return the name of the table with the changes that a temporal filter has still to make."""
+    """Return the name of the table with the changes that an operator makes when it is time."""
     return f"{identifier}_due"
 
 

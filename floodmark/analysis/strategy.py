@@ -142,6 +142,8 @@ def derive(node: n.Node, modes: Modes) -> Strategy:
             return Strategy(Computed.SCOPE, text, node.partition)
         case n.TemporalFilter():
             return Strategy(Computed.DELTA, "exact delta, and the rows whose bound falls due")
+        case n.GrowingSeries():
+            return Strategy(Computed.DELTA, "exact delta, and the series whose next value is due")
         case n.MaterializeProject():
             return Strategy(Computed.STORED, "evaluated once and stored by stream key")
         case n.SortBuffer():

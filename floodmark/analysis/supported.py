@@ -95,6 +95,8 @@ def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
             return None
         case n.Project():
             loose = [e for e in loose if not (once or _is_replayed(e))]
+        case n.GrowingSeries():
+            return None
         case n.Filter() | n.ProjectSet():
             loose = [e for e in loose if reads_now(e) or not (once or _is_replayed(e))]
         case n.TemporalFilter():

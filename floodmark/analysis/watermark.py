@@ -90,7 +90,7 @@ def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
             return Watermarks()
         case n.Filter() if reads_now(node.predicate):
             return Watermarks()
-        case n.TemporalFilter():
+        case n.TemporalFilter() | n.GrowingSeries():
             # Rows come, or go, when their time has come, wherever the watermark is by then.
             return Watermarks()
         case _:

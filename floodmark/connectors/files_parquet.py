@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Field, Kind, Schema, SqlType
 from floodmark.connectors.base import Split, rows_of_piece
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
@@ -19,6 +20,8 @@ _MOST_IN_PIECES = 4_000_000
 """So many times are read here (50 to 80 ms a million); of more, Spark reads them."""
 _INTEGERS = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _INTEGER_DIGITS = {"smallint": 5, "int": 10, "bigint": 19}
+_UNKNOWN_TO_SPARK = frozenset({"BROTLI", "LZO", "BYTE_STREAM_SPLIT"})
+"""Codecs and encodings of pages that Arrow reads and Spark does not."""
 _WIDTH = {"smallint": 0, "int": 1, "bigint": 2}
 
 
@@ -40,8 +43,23 @@ def inspect_parquet(found: FoundFile, schema: Schema) -> FileFacts:
         stored = _stored_type(found.path, column, arrow, int96)
         if stored != spark_type(column.type):
             types[column.name] = stored
+    unknown = _unknown_to_spark(footer, {find_name(c.name, arrow.names) for c in schema})
+    if unknown is not None:
+        return FileFacts(1, 1, bad=unknown)
     extra = {"types": types} if types else {}
     return FileFacts(footer.num_rows, footer.num_rows, exact=True, extra=extra)
+
+
+def _unknown_to_spark(footer: Any, columns: set[str | None]) -> str | None:
+    """Say which of some columns Spark cannot read, and why; None where it can read all."""
+    groups = (footer.row_group(i) for i in range(footer.num_row_groups))
+    chunks = (group.column(i) for group in groups for i in range(group.num_columns))
+    for chunk in chunks:
+        found = {chunk.compression, *chunk.encodings} & _UNKNOWN_TO_SPARK
+        if found and columns & {chunk.path_in_schema, chunk.path_in_schema.split(".")[0]}:
+            what = f"Spark does not read {found.pop()} (column {chunk.path_in_schema})"
+            return f"{what}: write the file with ZSTD and PLAIN"
+    return None
 
 
 def _int96_columns(footer: Any) -> frozenset[str]:
@@ -91,14 +109,41 @@ def stored_as(type_: pa.DataType, declared: SqlType) -> str | None:
         return f"decimal({type_.precision},{type_.scale})"
     if pa.types.is_timestamp(type_) and type_.unit != "ns":
         return "timestamp_ltz" if type_.tz is not None else "timestamp_ntz"
-    # A nested column is read with its declared type, which has to be the stored one.
-    nested = {Kind.LIST: pa.types.is_list, Kind.STRUCT: pa.types.is_struct}
-    test = nested.get(declared.kind, pa.types.is_map if declared.kind is Kind.MAP else None)
-    if declared.kind is Kind.INTERVAL:
-        test = pa.types.is_struct
-    return spark_type(declared) if test is not None and test(type_) else None
+    # A nested column is read with its declared type.
+    return spark_type(declared) if _holds(type_, declared) else None
 
 
+def _holds(type_: pa.DataType, declared: SqlType) -> bool:
+    """Tell whether Spark reads a nested column of a file with its declared type."""
+    match declared:
+        case SqlType(Kind.LIST, element=SqlType() as element):
+            is_list = any(test(type_) for test in _LISTS)
+            return is_list and _holds_part(type_.value_type, element)
+        case SqlType(Kind.MAP, element=SqlType() as value, key=SqlType() as key):
+            if not pa.types.is_map(type_):
+                return False
+            return _holds_part(type_.key_type, key) and _holds_part(type_.item_type, value)
+        case SqlType(Kind.STRUCT, fields=fields) if pa.types.is_struct(type_):
+            known = {f.name: f.type for f in type_}
+            pairs = ((find_name(f.name, known), f.type) for f in fields)
+            return all(name is None or _holds_part(known[name], part) for name, part in pairs)
+        case _:
+            return declared.kind is Kind.INTERVAL and bool(pa.types.is_struct(type_))
+
+
+def _holds_part(type_: pa.DataType, declared: SqlType) -> bool:
+    # Elements that are all NULL or not there have the type of integers, where it was left open.
+    stored = stored_as(pa.int32() if pa.types.is_null(type_) else type_, declared)
+    return stored is not None and _readable(stored, declared)
+
+
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+    pa.types.is_fixed_size_list,
+)
 _SCALARS = (
     (pa.types.is_boolean, "boolean"),
     (lambda t: pa.types.is_int8(t) or pa.types.is_int16(t) or pa.types.is_uint8(t), "smallint"),
@@ -107,8 +152,8 @@ _SCALARS = (
     (pa.types.is_uint64, "decimal(20,0)"),
     (lambda t: pa.types.is_float32(t), "float"),
     (pa.types.is_float64, "double"),
-    (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t), "string"),
-    (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t), "binary"),
+    (lambda t: t in (pa.string(), pa.large_string(), pa.string_view()), "string"),
+    (lambda t: t in (pa.binary(), pa.large_binary(), pa.binary_view()), "binary"),
     (pa.types.is_date32, "date"),
 )
 
@@ -161,14 +206,37 @@ def bounds_of(folder: Path, splits: Sequence[Split], column: str) -> tuple[Any, 
     return None if low is None else (low, high)
 
 
-def has_values(folder: Path, split: Split, column: str) -> bool:
-    """Tell whether the statistics of a split's row groups say that no value is NULL."""
+def is_intact(folder: Path, split: Split, needed: Sequence[str], times: Sequence[str]) -> bool:
+    """Tell whether the statistics of a split's row groups say that no row of it is dead.
+
+    No value of the needed columns is NULL, and all times are within the calendar.
+    """
     try:
-        found = _statistics(folder, split, column)
+        footer = pq.read_metadata(folder / split.payload["file"])
     except (pa.ArrowException, OSError):
         return False
+    return all(_has_values(_found(footer, split, c)) for c in needed) and all(
+        _has_known_times(_found(footer, split, c)) for c in times
+    )
+
+
+def _has_values(found: Sequence[Any]) -> bool:
     counted = all(s is not None and s.has_null_count and s.null_count == 0 for s in found)
     return bool(found) and counted
+
+
+def _has_known_times(found: Sequence[Any]) -> bool:
+    """Tell whether Python has the lowest and the highest time: those of the years 1 to 9999."""
+    for statistics in found:
+        if statistics is None or not statistics.has_min_max:
+            if statistics is None or statistics.num_values:
+                return False
+            continue
+        try:
+            _ = statistics.min, statistics.max
+        except (OverflowError, ValueError):
+            return False
+    return True
 
 
 def pieces_of(folder: Path, splits: Sequence[Split], column: str) -> list[tuple[Any, Any]] | None:
@@ -242,7 +310,10 @@ def _groups(footer: Any, first: int, last: int) -> Iterator[tuple[int, int, int]
 
 
 def _statistics(folder: Path, split: Split, column: str) -> list[Any]:
-    footer = pq.read_metadata(folder / split.payload["file"])
+    return _found(pq.read_metadata(folder / split.payload["file"]), split, column)
+
+
+def _found(footer: Any, split: Split, column: str) -> list[Any]:
     first = split.payload["row"]
     last = first + split.end - split.start
     name = find_name(column, footer.schema.to_arrow_schema().names)
@@ -255,13 +326,33 @@ def _statistics(folder: Path, split: Split, column: str) -> list[Any]:
     return [footer.row_group(group).column(index).statistics for group, _, _ in groups]
 
 
+def fault(schema: Schema, types: Mapping[str, str | None]) -> str:
+    """Return the Spark text of what is wrong with a row's times, NULL where nothing is."""
+    whens = []
+    for column in schema:
+        stored = types.get(column.name, spark_type(column.type))
+        if stored in _CALENDAR:
+            said = quote(f"{column.name} is outside of the years 1 to 9999")
+            whens.append(f"WHEN {quoted(column.name)} NOT BETWEEN {_CALENDAR[stored]} THEN {said}")
+    return f"CASE {' '.join(whens)} END" if whens else "CAST(NULL AS STRING)"
+
+
+_LAST = "9999-12-31 23:59:59.999999"
+_CALENDAR = {
+    "date": "DATE'0001-01-01' AND DATE'9999-12-31'",
+    "timestamp_ntz": f"TIMESTAMP_NTZ'0001-01-01' AND TIMESTAMP_NTZ'{_LAST}'",
+    "timestamp_ltz": f"TIMESTAMP_LTZ'0001-01-01' AND TIMESTAMP_LTZ'{_LAST}'",
+}
+
+
 def column_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[str]:
     """Return per declared column the Spark text that makes it from the columns of the file."""
     texts = []
     for column in schema:
         name, target = quoted(column.name), spark_type(column.type)
         if column.name not in types:
-            texts.append(name)
+            # A file with other bytes is put aside as one that cannot be read.
+            texts.append(f"validate_utf8({name}) AS {name}" if target == "string" else name)
         elif types[column.name] is None:
             texts.append(f"CAST(NULL AS {target}) AS {name}")
         else:

@@ -54,5 +54,9 @@ def _read_pages(path: Path) -> None:
     import pyarrow.parquet as pq  # loads pyarrow: only where needed
 
     with pq.ParquetFile(path) as file:
-        for _ in file.iter_batches():
-            pass
+        for batch in file.iter_batches():
+            for name, values in zip(batch.schema.names, batch.columns, strict=True):
+                try:
+                    values.validate(full=True)
+                except ValueError as error:
+                    raise ValueError(f"column {name}: {error}") from error

@@ -1,7 +1,7 @@
 """Parquet files that can be stored as they are: Spark and Delta would have written the same rows.
 
 Then no row is read to be written again. A file is taken over whole or not at all; all of its pages
-are decoded here once, so that a broken one is found where it comes in.
+are decoded here once, so that a broken one, or text that is not UTF-8, is found where it comes in.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXACT = {
     Kind.INT: (pa.int32(),),
     Kind.BIGINT: (pa.int64(),),
     Kind.DOUBLE: (pa.float64(),),
-    Kind.VARCHAR: (pa.string(), pa.large_string()),
+    Kind.VARCHAR: (pa.string(), pa.large_string(), pa.string_view()),
     Kind.DATE: (pa.date32(),),
     Kind.TIMESTAMP: (pa.timestamp("us"),),
     Kind.TIMESTAMPTZ: (pa.timestamp("us", "UTC"),),
@@ -72,8 +72,8 @@ def _is_plain(path: Path, schema: Schema) -> bool:
         )
         if not same or not _is_known(file.metadata):
             return False
-        for _ in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
-            pass
+        for batch in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
+            batch.validate(full=True)
     except (pa.ArrowException, OSError):
         return False
     return True

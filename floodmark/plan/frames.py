@@ -109,7 +109,8 @@ def _distance(expr: Expr, order: tuple[SqlType, ...], span: Span | None) -> str:
             return f"{months}/{days}/{micros}"
         raise _misfit("the distance between times is a constant interval", span)
     if column.kind not in _NUMBERS:
-        raise refuse(f"RANGE with a distance over {column} is not available", span)
+        what = f"RANGE with a distance over {column} is not available"
+        raise refuse(what, span, "order by a number or a time, or write ROWS, which counts rows")
     if not isinstance(expr, Literal) or expr.value is None or expr.type.kind not in _NUMBERS:
         raise _misfit("the distance between numbers is a constant number", span)
     amount = Decimal(str(expr.value))

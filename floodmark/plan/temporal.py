@@ -165,11 +165,14 @@ def _unless(guard: Expr, bound: Expr, open_: Literal) -> Expr:
 
 
 def _parts(expr: Expr) -> Iterator[Expr]:
-    """Yield the parts of a branch, without a NOT around those that read the time."""
+    """Yield the parts of a branch: of those that read the time no NOT, and `now()` on the left."""
     for part in conjuncts(expr):
         match part:
             case Call(function="not", args=(inner,)) if reads_now(part):
                 yield from _parts(_negated(inner, part.span))
+            case Call(function=op, args=(left, right)) if op in _MIRRORED and not reads_now(left):
+                mirrored = replace(part, function=_MIRRORED[op], args=(right, left))
+                yield mirrored if reads_now(right) else part
             case _:
                 yield part
 

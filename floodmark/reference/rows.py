@@ -26,6 +26,8 @@ def canonical(value: Any) -> Any:
         return math.nan if math.isnan(value) else value + 0.0
     if isinstance(value, tuple | list):
         return tuple(canonical(part) for part in value)
+    if isinstance(value, dict):
+        return tuple((name, canonical(part)) for name, part in value.items())
     return value
 
 

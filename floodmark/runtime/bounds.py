@@ -53,6 +53,8 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
         case n.Project() | n.Filter() | n.Tumble() | n.Hop() | n.MaterializeProject():
             found = of_changes(node.input, scanned)
             return None if found is None else _row_local(node, found)
+        case n.GrowingSeries():
+            return {}
         case n.ProjectSet():
             return of_changes(node.input, scanned)
         case n.LookupJoin():

@@ -163,9 +163,12 @@ class _Audit:
             applied = sum(r.rows_in - r.ignored_rows - r.dead_rows for r in done)
             changed = sum(counted.get(name, 0) for name in ("inserts", "updates", "deletes"))
             return {"rows": abs(applied - changed)}
-        lost = sum(abs(r.rows_in - r.rows_out - r.late_rows - r.dead_rows) for r in done)
-        grown = self._grown()
-        kept = sum(r.rows_out for r in done)
+        aside = [r.late_rows + r.dead_rows + r.dropped_rows for r in done]
+        stored = [r.rows_out - r.timed_rows for r in done]
+        lost = sum(abs(r.rows_in - n - a) for r, n, a in zip(done, stored, aside, strict=True))
+        kept = sum(stored)
+        # What is over leaves the table in maintenance, whatever came.
+        grown = None if self.found.period else self._grown()
         return {"rows": lost, "not_stored": 0 if grown is None else abs(kept - grown)}
 
     def _went_back(self) -> dict[str, int]:

@@ -10,8 +10,10 @@ from floodmark.catalog.functions.intervals import datetime_of, micros_of
 from floodmark.plan import nodes as n
 from floodmark.runtime import layout
 from floodmark.runtime.catch_up import blocked
+from floodmark.runtime.current import current_rows
 from floodmark.runtime.run import upstream_of
 from floodmark.runtime.state.due import first_of
+from floodmark.runtime.visible import times
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
@@ -40,11 +42,33 @@ def due(scheduler: Scheduler, until: datetime, select: Collection[str] | None) -
 
 def portion(scheduler: Scheduler, objects: Collection[str], until: datetime) -> datetime | None:
     """Return the time of the next epoch where too much is due by a time for one; None elsewhere."""
+    moments = [_portion_of_changes(scheduler, objects, until)]
+    moments += [_portion_of_rows(scheduler, key, until) for key in objects]
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def _portion_of_rows(scheduler: Scheduler, key: str, until: datetime) -> datetime | None:
+    """Return the last time before which no more rows of a source come and go than in one epoch."""
+    found, record = scheduler.deployed().pipeline[key], scheduler.cut().records[key]
+    rows = current_rows(scheduler.store, found, record) if found.period else None
+    if rows is None or record.as_of is None:
+        return None
+    first, last = micros_of(record.as_of) + 1, micros_of(until)
+    moments = times(scheduler.store, rows.parts, found.period, first, last)
+    most = scheduler.max_due_rows
+    if moments.size <= most:
+        return None
+    return datetime_of(max(int(moments[most]) - 1, int(moments[0])), zoned=True)
+
+
+def _portion_of_changes(
+    scheduler: Scheduler, objects: Collection[str], until: datetime
+) -> datetime | None:
     files = sorted(_files(scheduler, objects, micros_of(until)), key=first_of)
     rows = 0
     for file in files:
         rows += file.rows
-        if rows > MAX_DUE_ROWS and first_of(file) > first_of(files[0]):
+        if rows > scheduler.max_due_rows and first_of(file) > first_of(files[0]):
             return datetime_of(first_of(file) - 1, zoned=True)
     return None
 
@@ -56,7 +80,9 @@ def _files(scheduler: Scheduler, objects: Collection[str], until: int) -> Iterat
         owners = (pipeline[key], *(pipeline[feeder] for feeder in pipeline[key].feeders))
         plans = ((owner, owner.plan) for owner in owners if owner.plan is not None)
         for owner, plan in plans:
-            filters = (node for node in plan.nodes if isinstance(node, n.TemporalFilter))
+            filters = (
+                node for node in plan.nodes if isinstance(node, n.TemporalFilter | n.GrowingSeries)
+            )
             for table in (
                 layout.state_table(owner, s.name) for f in filters for s in plan[f].state
             ):

@@ -51,7 +51,7 @@ def compares(found: AnalysedObject) -> bool:
     again = found.refreshes or all(
         is_deterministic(e)
         for node in nodes
-        if not isinstance(node, n.TemporalFilter)
+        if not isinstance(node, n.TemporalFilter | n.GrowingSeries)
         for e in expressions_of(node)
     )
     return again and not any(isinstance(node, _WITH_TIME) for node in nodes)

@@ -24,6 +24,7 @@ from floodmark.runtime.operators import (
     dispatch,
     dynamic_filter,
     full_join,
+    growing_series,
     join,
     lookup_join,
     materialize_project,
@@ -164,7 +165,7 @@ class Evaluation:
     def root(self) -> Rows | None:
         """Return the changes of the plan's root; what is due is made in every case."""
         for node in self.plan.nodes:
-            if isinstance(node, n.TemporalFilter):
+            if isinstance(node, n.TemporalFilter | n.GrowingSeries):
                 self.delta(node)
         return self.delta(self.plan.root)
 
@@ -214,6 +215,8 @@ class Evaluation:
                 return top_n.delta(node, self)
             case n.TemporalFilter():
                 return temporal_filter.delta(node, self)
+            case n.GrowingSeries():
+                return growing_series.delta(node, self)
             case n.LookupJoin():
                 return lookup_join.delta(node, self)
             case _:

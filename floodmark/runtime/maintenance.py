@@ -22,6 +22,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.runtime import folding, layout
 from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.compacting import compact, merged, written
+from floodmark.runtime.reclaiming import ending, reclaim
 from floodmark.storage.backfill_log import forget
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.epoch_log import ObjectRecord
@@ -54,8 +55,8 @@ class MaintenanceReport:
     """What a maintenance did.
 
     `compacted_files` counts the files that were merged away, `expired_files` those of changes, late
-    rows, dead letters and statements whose time was over, `deleted_files` what left the disk,
-    `folded_files` those of rows into which a layer of changes went.
+    rows, dead letters, statements and rows of sources whose time was over, `deleted_files` what
+    left the disk, `folded_files` those of rows into which a layer of changes went.
     """
 
     compacted_files: int = 0
@@ -71,7 +72,8 @@ class _Horizon:
     """What a maintenance leaves: epochs from `oldest` on, which pin `versions`, and young files.
 
     `histories` are the tables whose rows expire by epoch, `letters` those of dead letters that live
-    as long as their rows; `anew` are the tables that began after `oldest`.
+    as long as their rows; `anew` are the tables that began after `oldest`. Rows of the tables in
+    `ending` are over before a time.
     """
 
     oldest: int
@@ -80,6 +82,7 @@ class _Horizon:
     histories: frozenset[str]
     letters: frozenset[str]
     anew: frozenset[str]
+    ending: Mapping[str, datetime]
 
 
 def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> MaintenanceReport:
@@ -147,6 +150,7 @@ def _horizon(scheduler: Scheduler, oldest: int, limit: datetime) -> _Horizon:
             if not layout.expires_dead_letters(found)
         ),
         frozenset(_begun_after(scheduler, oldest)),
+        ending(pipeline, scheduler.cut().records),
     )
 
 
@@ -190,6 +194,9 @@ def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> Main
         expired = _expire_rows(scheduler, table, horizon) if table in horizon.histories else 0
         if table in horizon.letters:
             expired = _expire_letters(scheduler, table, horizon)
+        if table in horizon.ending:
+            with scheduler.sessions().guarded():
+                expired += reclaim(scheduler.tables, table, horizon.ending[table])
         gone = 0
         if plan_compaction(store.open(table).files):
             with scheduler.sessions().guarded():

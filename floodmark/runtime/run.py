@@ -243,6 +243,7 @@ class Run:
             ignored_rows=0,
             before_differs=0,
             timed_rows=0,
+            dropped_rows=0,
             asked={},
             duration_s=0.0,
             touched=False,

@@ -24,7 +24,7 @@ from floodmark.runtime.backfill.workers import Workers
 from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.deployment import EMPTY, Deployed
-from floodmark.runtime.due import due, portion
+from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
 from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
@@ -75,6 +75,7 @@ class Scheduler:
         self.offers = Offers(self.log)
         self.kept = Retention(root)
         self.wait = wait
+        self.max_due_rows = MAX_DUE_ROWS
         self.on_progress: Progressed | None = None
         self._sessions = sessions
         self._tables: Tables | None = None

@@ -11,16 +11,19 @@ from floodmark.analysis.ndu import mode as determinism
 from floodmark.catalog.functions.model import RowError
 from floodmark.catalog.interval_text import parse_interval
 from floodmark.errors import NotSupported, Span, UserError
+from floodmark.runtime.due import MAX_DUE_ROWS
 from floodmark.sql import statements as s
 
 DEFAULTS: Mapping[str, str] = {
     "retention": "7 days",
     determinism.OPTION: DeterminismMode.STRICT.value,
+    "max_due_rows": str(MAX_DUE_ROWS),
 }
 """Every setting, with its value unless SET gives another.
 
 `retention` says how long changes, late rows and old epochs are kept; `determinism` is the option of
-that name of the views and sinks that are created from then on.
+that name of the views and sinks that are created from then on; `max_due_rows` how many rows come
+and go in one epoch because of the time.
 """
 
 
@@ -52,11 +55,25 @@ def check_value(name: str, value: str, span: Span | None = None) -> None:
             retention_of(value, span)
         case determinism.OPTION:
             mode_named(value, span)
+        case "max_due_rows":
+            rows_of_setting(value, span)
 
 
 def mode_named(value: str, span: Span | None = None) -> DeterminismMode:
     """Return the mode of `SET determinism`; E0324 for a value that is none."""
     return parse_mode(s.Option(determinism.OPTION, value, span))
+
+
+def rows_of_setting(text: str, span: Span | None = None) -> int:
+    """Return the number of rows of `SET max_due_rows`; one that is none above zero is E0369."""
+    if not text.isdecimal() or int(text) == 0:
+        raise UserError(
+            "E0369",
+            f"max_due_rows = '{text}' is not a number of rows",
+            span=span,
+            hint=f"SET max_due_rows = {MAX_DUE_ROWS}",
+        )
+    return int(text)
 
 
 def retention_of(text: str, span: Span | None = None) -> timedelta:

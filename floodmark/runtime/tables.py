@@ -148,6 +148,14 @@ class Writer:
             return self._as_of_epoch(table)
         return self._untampered(handle)
 
+    def told(self, table: str) -> str | None:
+        """Return what the commit of an earlier attempt at this epoch was given to tell."""
+        if self.recorded(table) is None:
+            return None
+        history = self.tables.store.history(table, self.pinned.get(table, -1))
+        commits = (i["metadata"] for i in history if i["metadata"].get("epoch") == self.epoch)
+        return next((str(found["told"]) for found in commits if "told" in found), None)
+
     def _as_of_epoch(self, table: str) -> Handle | None:
         """Return the table as this epoch left it, while catching up what later ones recorded."""
         version = self.tables.store.version_at(table, self.app, self.epoch)
@@ -201,8 +209,12 @@ class Writer:
         adds: Sequence[DataFile] = (),
         removes: Sequence[DataFile] = (),
         on: Handle | None = None,
+        told: str = "",
     ) -> Handle:
-        """Commit once for this epoch; what an earlier attempt recorded stands."""
+        """Commit once for this epoch; what an earlier attempt recorded stands.
+
+        `told` is for whoever comes after an attempt that was killed: see there.
+        """
         handle = on or self.newest(table, schema)
         try:
             done = self.tables.store.commit(
@@ -211,7 +223,12 @@ class Writer:
                 removes=removes,
                 app=self.app,
                 epoch=self.epoch,
-                metadata={**self.metadata, "epoch": self.epoch, "attempt": self.attempt},
+                metadata={
+                    **self.metadata,
+                    "epoch": self.epoch,
+                    "attempt": self.attempt,
+                    **({"told": told} if told else {}),
+                },
             )
         except AlreadyRecorded:
             done = self.recorded(table) or handle

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import product
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.functions.intervals import micros_of
@@ -67,43 +68,44 @@ def _overlaps(file: DataFile, bound: str, first: int, last: int) -> bool:
     return not (isinstance(high, int) and high < first)
 
 
-def times(
-    store: Store, handle: Handle, files: Iterable[DataFile], period: Schema, first: int, last: int
-) -> np.ndarray:
-    """Return the microseconds, in order, at which rows of files come or go within a range.
+Parts = Iterable[tuple[Handle, Iterable[DataFile]]]
+"""Files, by the table that has them."""
 
-    Asks no Spark: of each file two columns of numbers are read, if its statistics say that it can
-    have some.
+
+def times(store: Store, parts: Parts, period: Schema, first: int, last: int) -> np.ndarray:
+    """Return the microseconds, in order, at which rows come or go within a range.
+
+    Asks no Spark: of each file whose statistics say that it can have some, two columns of numbers
+    are read.
     """
     import numpy as np
 
-    chosen = [f for f in files if any(_overlaps(f, b.name, first, last) for b in period)]
-    bounds = _bounds(store.paths(handle, chosen), period)
-    found = [values[(first <= values) & (values <= last)] for values in bounds]
-    return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+    found = [np.empty(0, dtype=np.int64)]
+    for handle, files in parts:
+        chosen = [f for f in files if any(_overlaps(f, b.name, first, last) for b in period)]
+        bounds = _bounds(store.paths(handle, chosen), period)
+        found += [values[(first <= values) & (values <= last)] for values in bounds]
+    return np.sort(np.concatenate(found))
 
 
-def next_time(
-    store: Store, handle: Handle, files: Iterable[DataFile], period: Schema, after: datetime
-) -> int | None:
+def next_time(store: Store, parts: Parts, period: Schema, after: datetime) -> int | None:
     """Return the microsecond at which the next row comes or goes after a time; None if none does.
 
     Only files with bounds on both sides of the time are read.
     """
     now = micros_of(after)
     found: list[int] = []
-    unknown: list[DataFile] = []
-    for file in files:
-        for bound in (f.name for f in period):
+    for handle, files in parts:
+        unknown: dict[DataFile, None] = {}
+        for file, bound in product(files, (f.name for f in period)):
             low, high = file.low.get(bound), file.high.get(bound)
             if isinstance(low, int) and low > now:
                 found.append(low)
             elif not isinstance(high, int) or high > now:
-                unknown.append(file)
-    for values in _bounds(store.paths(handle, list(dict.fromkeys(unknown))), period):
-        later = values[values > now]
-        if later.size:
-            found.append(int(later.min()))
+                unknown[file] = None
+        for values in _bounds(store.paths(handle, list(unknown)), period):
+            later = values[values > now]
+            found += [int(later.min())] if later.size else []
     return min(found, default=None)
 
 

@@ -20,7 +20,8 @@ class ObjectRecord:
     of Delta tables elsewhere that were looked up in. A view that is `backfilling` has no rows in
     the cut; its position is the epoch that created it. At `due` rows change without any input. Rows
     that are seen during a period alone are those of the time `as_of`; of the changes, `timed_rows`
-    have come or gone because of the time alone.
+    have come or gone because of the time alone. Of what a source took in, it left `dropped_rows`
+    out by its transformation.
     """
 
     object: str
@@ -40,6 +41,7 @@ class ObjectRecord:
     due: datetime | None = None
     as_of: datetime | None = None
     timed_rows: int = 0
+    dropped_rows: int = 0
 
     @property
     def watermark(self) -> Scalar:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ADDED, EPOCH, KIND, RowKind
+from floodmark.reference.rows import canonical
 from floodmark.runtime import layout
 from floodmark.runtime.results import python_rows
 from floodmark.storage.delivered import is_delivered, with_epoch
@@ -57,14 +58,18 @@ def _current(store: Store, item: AnalysedObject) -> list[tuple[Any, ...]]:
         return _read(store, layout.current_table(item), columns)
     key = tuple(f for f in item.relation.columns if f.name in item.relation.stream_key)
     wide = (*key, *columns)
-    rows = {row[: len(key)]: row for row in _read(store, layout.current_table(item), wide)}
+
+    def known(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(map(canonical, row[: len(key)]))
+
+    rows = {known(row): row for row in _read(store, layout.current_table(item), wide)}
     folded = store.open(layout.current_table(item)).transaction(layout.fold_of(item)) or 0
     changes = _read(store, layer, (*wide, Field(KIND, VARCHAR)))
     newest = sorted(changes, key=lambda row: (row[-2], row[-1] in ADDED))
     for row in [row for row in newest if row[-2] > folded]:
-        rows.pop(row[: len(key)], None)
+        rows.pop(known(row), None)
         if row[-1] in ADDED:
-            rows[row[: len(key)]] = row[:-1]
+            rows[known(row)] = row[:-1]
     return [row[len(key) :] for row in rows.values()]
 
 

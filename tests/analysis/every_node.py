@@ -10,6 +10,7 @@ from floodmark.catalog.types import (
     BIGINT,
     BOOLEAN,
     INT,
+    INTERVAL,
     TIMESTAMP,
     TIMESTAMPTZ,
     VARCHAR,
@@ -30,6 +31,11 @@ _HOUR, _ZERO = (0, 0, 3_600_000_000), (0, 0, 0)
 _CALLS = (
     ("__agg0", AggCall("count", (), BIGINT)),
     ("__agg1", AggCall("max", (_V,), INT)),
+)
+_HOURS = Call(
+    list_of(TIMESTAMPTZ),
+    "generate_series",
+    (_TIME, Now(TIMESTAMPTZ), Literal(INTERVAL, _HOUR)),
 )
 _LARGEST = (("m", AggCall("max", (_K,), VARCHAR)),)
 _POSITIVE = Call(BOOLEAN, ">", (_V, Literal(INT, 0)))
@@ -97,6 +103,7 @@ def _nodes(mode: ChangelogMode) -> dict[str, n.Node]:
         "OverWindow": n.OverWindow(t, ("k",), (n.SortKey("ts"),), windows),
         "SetOperation": n.SetOperation(plain, plain, n.SetKind.EXCEPT, all=True),
         "ProjectSet": n.ProjectSet(lists, series, ("value",), "__ordinal"),
+        "GrowingSeries": n.GrowingSeries(t, _HOURS, ("value",), "__ordinal"),
         "TemporalFilter": n.TemporalFilter(t, _BEGUN, (_TIME,), ()),
         "TemporalFilter with an end": n.TemporalFilter(t, _COMING, (), (_TIME,)),
         "MaterializeProject": n.MaterializeProject(t, (("k", _K), ("twice", doubled)), ("twice",)),

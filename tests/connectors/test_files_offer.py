@@ -7,17 +7,33 @@ import re
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.catalog.types import BIGINT, INT, INTERVAL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Field
+from floodmark.catalog.types import (
+    BIGINT,
+    INT,
+    INTERVAL,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    Field,
+    SqlType,
+    list_of,
+    map_of,
+    struct_of,
+)
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError, UserError
 
 SCHEMA = (Field("id", BIGINT), Field("name", VARCHAR))
+
+
+STRUCT = struct_of(("a", BIGINT), ("c", VARCHAR))
 
 
 def source(folder: Path, encode: str, schema=SCHEMA, **options: str) -> Connector:
@@ -126,6 +142,63 @@ def test_a_file_of_another_kind_is_one_bad_row_or_an_error(
     assert reason in split.payload["bad"]
     with pytest.raises(DataError, match="E0477"):
         source(tmp_path, encode, on_error="fail").offer({}, 10)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"compression": "brotli"}, {"use_byte_stream_split": ["id"], "use_dictionary": False}],
+)
+def test_a_file_that_only_others_than_spark_can_read_is_one_bad_row(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    content = {"id": pa.array([1, 2], pa.int32()), "x": ["a", "b"]}
+    pq.write_table(pa.table(content), tmp_path / "a.parquet", **options)
+    (split,) = source(tmp_path, "PARQUET").offer({}, 10)
+    assert re.match(
+        r"Spark does not read (BROTLI|BYTE_STREAM_SPLIT) .column id", split.payload["bad"]
+    )
+    schema = (Field("x", VARCHAR),)
+    if "compression" not in options:
+        # What is not declared is not read.
+        (split,) = source(tmp_path, "PARQUET", schema).offer({}, 10)
+        assert "bad" not in split.payload
+
+
+@pytest.mark.parametrize(
+    ("values", "declared"),
+    [
+        (pa.array([["1"]], pa.list_(pa.string())), list_of(BIGINT)),
+        (pa.array([[1]], pa.list_(pa.int64())), list_of(INT)),
+        (pa.array([[None]], pa.list_(pa.null())), list_of(VARCHAR)),
+        (pa.array([{"a": "1"}], pa.struct({"a": pa.string()})), STRUCT),
+        (pa.array([{"a": "1"}], pa.struct({"a": pa.string()})), list_of(BIGINT)),
+        (pa.array([[("k", "v")]], pa.map_(pa.string(), pa.string())), map_of(VARCHAR, BIGINT)),
+    ],
+)
+def test_a_nested_column_of_another_type_is_an_error(
+    tmp_path: Path, values: pa.Array, declared: SqlType
+) -> None:
+    pq.write_table(pa.table({"c": values}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"E0478.*column c is declared"):
+        source(tmp_path, "PARQUET", (Field("c", declared),)).offer({}, 10)
+
+
+@pytest.mark.parametrize(
+    ("values", "declared"),
+    [
+        (pa.array(["a"], pa.string_view()), VARCHAR),
+        (pa.array([[1]], pa.large_list(pa.int32())), list_of(BIGINT)),
+        (pa.array([[1]], pa.list_view(pa.int64())), list_of(BIGINT)),
+        (pa.array([[None], []], pa.list_(pa.null())), list_of(BIGINT)),
+        (pa.array([{"A": 1, "b": 2}]), STRUCT),
+    ],
+)
+def test_other_forms_of_the_declared_type_are_read(
+    tmp_path: Path, values: pa.Array, declared: SqlType
+) -> None:
+    pq.write_table(pa.table({"c": values}), tmp_path / "a.parquet")
+    (split,) = source(tmp_path, "PARQUET", (Field("c", declared),)).offer({}, 10)
+    assert not {"bad", "types"} & split.payload.keys()
 
 
 def test_splits_of_broken_pages_are_marked_and_of_other_files_only_when_asked(

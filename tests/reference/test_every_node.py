@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMPTZ, Field, list_of
+from floodmark.catalog.types import BIGINT, BOOLEAN, INT, INTERVAL, TIMESTAMPTZ, Field, list_of
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal, Now
@@ -19,6 +19,7 @@ ROW = {"k": 1, "ts": NOW, "xs": (1, 2)}
 T = n.Scan("t", SCHEMA, ("k",), ChangelogMode.RETRACT, (n.WatermarkColumn("ts", "ts"),))
 K, TS, XS = (ColumnRef(f.type, f.name) for f in SCHEMA)
 U = n.Project(T, (("j", K), ("ts_u", TS), ("xs_u", XS)))
+_DAY = Literal(INTERVAL, (0, 1, 0))
 COUNT = (("n", AggCall("count", (), BIGINT)),)
 
 SAMPLES: tuple[n.Node, ...] = (
@@ -37,6 +38,12 @@ SAMPLES: tuple[n.Node, ...] = (
     n.OverWindow(T, (), (n.SortKey("k"),), (("n", n.WindowCall("rank", (), BIGINT)),)),
     n.SetOperation(T, U, n.SetKind.INTERSECT, False),
     n.ProjectSet(T, Call(list_of(INT), "unnest", (XS,)), ("x",), "__n"),
+    n.GrowingSeries(
+        T,
+        Call(list_of(TIMESTAMPTZ), "generate_series", (TS, Now(TIMESTAMPTZ), _DAY)),
+        ("x",),
+        "__n",
+    ),
     n.TemporalFilter(T, Call(BOOLEAN, "<=", (TS, Now(TIMESTAMPTZ))), (TS,), ()),
     n.MaterializeProject(T, (("k", K),), ()),
     n.SortBuffer(T, "ts"),

@@ -18,7 +18,8 @@ from floodmark import Floodmark
 from floodmark.catalog.types import BIGINT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.connectors.base import Split
 from floodmark.connectors.parquet_delivery import storable
-from floodmark.runtime import compacting
+from floodmark.errors import TransientError
+from floodmark.runtime import compacting, failpoints
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
 from floodmark.storage.delivered import is_delivered
@@ -124,6 +125,84 @@ def test_row_ids_and_epochs_are_those_of_written_rows(fm: Floodmark, tmp_path: P
     assert [epoch - first for _, _, epoch in before] == [i // 20 for i in range(240)]
     assert compacting.compact(tables, "public/s") == 12
     assert ids() == before and taken(fm) == [False]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_is_replaced_while_it_is_taken_over_is_not_stored(
+    fm: Floodmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
+) -> None:
+    landing = tmp_path / "landing"
+    fm.execute(SOURCE.format(folder=landing))
+    land(landing, "a.parquet", rows(0))
+    take = fm.store.take
+
+    def too_late(*arguments: Any) -> Any:
+        (landing / "a.parquet").unlink()
+        if replaced:
+            land(landing, "a.parquet", rows(0) | {"k": pa.nulls(20, pa.int64())})
+        return take(*arguments)
+
+    monkeypatch.setattr(fm.store, "take", too_late)
+    fm.advance()
+    assert fm.execute("SELECT * FROM s").rows == ()
+    assert fm.scheduler.log.suspended()["s"].code == "E0476"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["", ", PRIMARY KEY (k)"], ids=["without key", "with key"])
+def test_files_that_are_stored_may_go_before_the_epoch_is_sealed(
+    fm: Floodmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    landing = tmp_path / "landing"
+    fm.execute(SOURCE.replace("'5 seconds'", f"'5 seconds'{form}").format(folder=landing))
+    fm.execute("CREATE MATERIALIZED VIEW v AS SELECT t, count(*) AS n FROM s GROUP BY t")
+    land(landing, "a.parquet", rows(0))
+    fm.advance()
+    late = rows(20)
+    late["ts"] = pa.array([START, *late["ts"].to_pylist()[1:]], pa.timestamp("us"))
+    land(landing, "b.parquet", late)
+
+    def die(name: str) -> None:
+        if name == "view_committed":
+            raise TransientError("E0515", "killed")
+
+    with monkeypatch.context() as patched, pytest.raises(TransientError):
+        patched.setattr(failpoints, "reach", die)
+        fm.advance()
+    (landing / "b.parquet").unlink()
+    fm.advance()
+    assert fm.scheduler.log.suspended() == {}
+    record = fm.status()["s"]
+    assert (record.rows_in, record.rows_out, record.late_rows) == (20, 19, 1)
+    assert record.watermarks == {"ts": START + timedelta(seconds=34)}
+    assert fm.execute("SELECT count(*) FROM s").rows == ((39,),)
+    assert fm.execute("SELECT sum(n) FROM v").rows == ((39,),)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", [pa.int64(), pa.int32()], ids=["taken over", "written"])
+def test_text_that_is_no_utf8_and_times_that_are_none_go_aside(
+    fm: Floodmark, tmp_path: Path, form: pa.DataType
+) -> None:
+    landing = tmp_path / "landing"
+    fm.execute(SOURCE.format(folder=landing))
+    fm.execute("CREATE MATERIALIZED VIEW v AS SELECT t, ts, count(*) AS n FROM s GROUP BY t, ts")
+    bad = pa.array([b"good", b"\xff\xfe"]).cast(pa.string(), safe=False)
+    latin = rows(0, 2) | {"t": pa.Array.from_buffers(pa.string(), 2, bad.buffers())}
+    times = pa.array([0, 2**62, -(2**62)], pa.int64()).cast(pa.timestamp("us"))
+    land(landing, "a.parquet", latin | {"k": pa.array([1, 2], form)})
+    land(landing, "b.parquet", rows(0, 3) | {"ts": times, "k": pa.array([3, 4, 5], form)})
+    fm.advance()
+    land(landing, "c.parquet", rows(20) | {"k": pa.array(range(20, 40), form)})
+    fm.advance()
+    assert fm.scheduler.log.suspended() == {}
+    assert fm.execute("SELECT count(*), min(k) FROM s").rows == ((21, 3),)
+    assert fm.execute("SELECT sum(n) FROM v").rows == ((21,),)
+    letters = fm.execute("SELECT reason, row FROM s__dead_letter ORDER BY row").rows
+    assert [reason for reason, _ in letters] == ["E0651"] * 3
+    assert [row for _, row in letters][:2] == ["ts is outside of the years 1 to 9999"] * 2
+    assert "a.parquet cannot be read: column t: " in letters[2][1]
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from program_reference import compile_sql
 
 import floodmark
 from floodmark.analysis.state import DUE_AT
 from floodmark.catalog.functions.intervals import micros_of
-from floodmark.runtime import due as module
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.deployment import statements_of
 from floodmark.runtime.due import due, portion
@@ -50,6 +48,7 @@ def _scheduler(
         for key, at in dues.items()
     }
     return SimpleNamespace(
+        max_due_rows=10,
         cut=lambda: Cut(1, records),
         deployed=lambda: SimpleNamespace(pipeline=PIPELINE),
         log=SimpleNamespace(suspended=lambda: dict.fromkeys(suspended)),
@@ -92,8 +91,7 @@ def test_what_cannot_advance_opens_no_epoch() -> None:
     assert due(_scheduler(dues, backfilling=("v",)), _at(9), None) == {"kept"}
 
 
-def test_time_goes_in_portions_of_whole_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_DUE_ROWS", 10)
+def test_time_goes_in_portions_of_whole_files() -> None:
     table, other = "_state/public/v/r1_due", "_state/public/into_kept__sink/r1_due"
     files = {table: [_file(1, 4), _file(8, 4), _file(3, 4)], other: [_file(2, 4)]}
     scheduler = _scheduler({"v": _at(1), "kept": _at(2)}, files=files)
@@ -103,8 +101,7 @@ def test_time_goes_in_portions_of_whole_files(monkeypatch: pytest.MonkeyPatch) -
     assert portion(scheduler, {"kept"}, _at(9)) is None
 
 
-def test_a_large_file_alone_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_DUE_ROWS", 10)
+def test_a_large_file_alone_is_not_cut() -> None:
     files = {"_state/public/v/r1_due": [_file(1, 50), _file(4, 50)]}
     scheduler = _scheduler({"v": _at(1)}, files=files)
     assert portion(scheduler, {"v"}, _at(3)) is None

@@ -9,7 +9,6 @@ import pytest
 from warehouses import Site, contents
 
 from floodmark.api import Floodmark
-from floodmark.runtime import due as due_objects
 from floodmark.runtime import failpoints, maintenance
 from floodmark.runtime.replay import ReplayOutcome
 from floodmark.runtime.state import due
@@ -76,8 +75,8 @@ def test_after_a_long_stop_time_goes_in_portions(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(due, "ROWS_PER_FILE", 2)
-    monkeypatch.setattr(due_objects, "MAX_DUE_ROWS", 2)
-    site.define("CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMPTZ);",
+    site.define("SET max_due_rows = 2;",
+                "CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMPTZ);",
                 "CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE now() < ts;")  # fmt: skip
     with site.connect() as fm:
         fm.clock.set(START)  # type: ignore[attr-defined]

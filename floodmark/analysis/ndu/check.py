@@ -328,7 +328,7 @@ class Check:
     def _project_set(self, node: n.ProjectSet, required: Columns, needed: Columns) -> None:
         made = {*node.outputs, node.ordinal}
         read = columns_of(node.call)
-        called = culprits((node.call,))
+        called = () if isinstance(node, n.GrowingSeries) else culprits((node.call,))
         if not self.appends(node.input) and called and (self.strict or required & made):
             self._found(Cause.FUNCTION, node, node.outputs, called)
         self.hand(node.input, (required - made) | self._also(read), (needed - made) | read)

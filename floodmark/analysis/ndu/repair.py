@@ -115,6 +115,8 @@ class _Repair:
                 return self._join(node, rebuilt, wanted, asks=asks)
             case n.OverWindow():
                 return _over(rebuilt, wanted if updating else _varies, stored=stored)
+            case n.GrowingSeries():
+                return rebuilt
             case n.ProjectSet() if updating or asks:
                 return _project_set(rebuilt, wanted if updating else asks_again)
             case _:

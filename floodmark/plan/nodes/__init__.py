@@ -13,6 +13,7 @@ from floodmark.plan.nodes.joins import Join, JoinKind, LookupJoin, Pairing
 from floodmark.plan.nodes.ordered import OverWindow, SortBuffer, SortKey, TopN, WindowCall
 from floodmark.plan.nodes.row_local import (
     Filter,
+    GrowingSeries,
     MaterializeProject,
     Project,
     ProjectSet,
@@ -24,14 +25,14 @@ from floodmark.plan.nodes.windows import Hop, Interval, Session, Tumble
 
 NODE_CLASSES: tuple[type[Node], ...] = (
     Scan, Values, Project, Filter, UnionAll, Join, LookupJoin, Aggregate, Tumble, Hop, Session,
-    TopN, OverWindow, SetOperation, ProjectSet, TemporalFilter, MaterializeProject, SortBuffer,
-    CloseAggregate,
+    TopN, OverWindow, SetOperation, ProjectSet, GrowingSeries, TemporalFilter,
+    MaterializeProject, SortBuffer, CloseAggregate,
 )  # fmt: skip
 
 __all__ = [
-    "NODE_CLASSES", "Aggregate", "CloseAggregate", "Filter", "Hop", "Interval", "Join", "JoinKind",
-    "LookupJoin", "MaterializeProject", "Node", "OverWindow", "Pairing", "Project",
-    "ProjectSet", "Scan", "Session", "SetKind", "SetOperation", "SortBuffer", "SortKey",
+    "NODE_CLASSES", "Aggregate", "CloseAggregate", "Filter", "GrowingSeries", "Hop", "Interval",
+    "Join", "JoinKind", "LookupJoin", "MaterializeProject", "Node", "OverWindow", "Pairing",
+    "Project", "ProjectSet", "Scan", "Session", "SetKind", "SetOperation", "SortBuffer", "SortKey",
     "TemporalFilter", "TopN", "Tumble", "UnionAll", "Values", "WatermarkColumn", "WindowCall",
     "scans", "walk",
 ]  # fmt: skip

@@ -128,6 +128,19 @@ class ProjectSet(Unary):
         return (*self.input.schema, *made, Field(self.ordinal, BIGINT, False))
 
 
+@dataclass(frozen=True, slots=True)
+class GrowingSeries(ProjectSet):
+    """Repeats each row for the values of a series that ends at the epoch's time.
+
+    The call is `generate_series(start, f(now()), step)`: values come as time passes, and stay.
+    """
+
+    @property
+    def start(self) -> Expr:
+        """Return the first value."""
+        return self.call.children[0]
+
+
 def _computed(columns: Sequence[tuple[str, Expr]], below: Schema) -> Schema:
     """Return the fields of computed columns: what is passed on as it is keeps NOT NULL."""
     nullable = {f.name: f.nullable for f in below}

@@ -16,6 +16,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.conjunctions import all_of, conjunction, conjuncts, is_movable
 from floodmark.plan.determinism import reads_now
 from floodmark.plan.expressions import Expr, columns_of
+from floodmark.plan.growing_series import growing
 from floodmark.plan.temporal import NoPeriodError, period_of
 
 
@@ -29,6 +30,8 @@ def temporal_filters(node: n.Node) -> n.Node:
             return replace(timed, input=replace(node, input=timed.input))
         case n.Join() if node.residual is not None and reads_now(node.residual):
             return _join(node, node.residual)
+        case n.ProjectSet() if reads_now(node.call):
+            return growing(node) or node
         case _:
             return node
 
@@ -36,9 +39,16 @@ def temporal_filters(node: n.Node) -> n.Node:
 def plain_filters(node: n.Node) -> n.Node:
     """Return the plan with its temporal filters as conditions, for a time that stands still."""
     node = node.with_inputs([plain_filters(child) for child in node.inputs])
-    if isinstance(node, n.TemporalFilter):
-        return n.Filter(node.input, node.condition, span=node.span)
-    return node
+    match node:
+        case n.TemporalFilter():
+            return n.Filter(node.input, node.condition, span=node.span)
+        case n.GrowingSeries():
+            return n.ProjectSet(
+                node.input, node.call, node.outputs, node.ordinal, node.spread, node.outer,
+                span=node.span,
+            )  # fmt: skip
+        case _:
+            return node
 
 
 def _filter(node: n.Filter) -> n.Node:

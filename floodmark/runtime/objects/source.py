@@ -6,7 +6,7 @@ What a TRANSFORM USING makes of the rows is all that is written; time alone writ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
@@ -22,18 +22,19 @@ from floodmark.runtime.operators import keyed, on_time, source
 from floodmark.runtime.operators.counted import Counted
 from floodmark.runtime.operators.promised_key import once_per_key
 from floodmark.runtime.operators.source import PLACE, LateFilter
-from floodmark.runtime.operators.transform import transformed
-from floodmark.runtime.tables import ROUTE, rows_of
+from floodmark.runtime.operators.transform import of_rows
+from floodmark.runtime.tables import rows_of
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.table import DataFile
+from floodmark.storage.records import from_text, to_text
+from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ENGINES = (Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), Field(PLACE, VARCHAR))
-_PASSED = (*(f.name for f in _ENGINES), WEIGHT, ROUTE, layout.WATERMARK)
+_PASSED = (*(f.name for f in _ENGINES), WEIGHT, layout.WATERMARK)
 """The engine's columns of rows on their way in."""
 
 
@@ -61,6 +62,10 @@ class _Intake:
             return timed(task, ObjectRecord(found.key, versions, watermarks=marks))
         declared = found.declared
         assert declared is not None
+        told, done = task.writer.told(table), task.writer.recorded(table)
+        if told is not None and done is not None:
+            # An earlier attempt has stored all of it, whatever has become of the files since.
+            return self._finished(ObjectRecord(**from_text(told)), done)
         self.connector.check(splits)
         late = self._late_filter(sessions, splits)
         if declared.transform is not None:
@@ -98,7 +103,11 @@ class _Intake:
         if files is None:
             return None
         first = splits[0].partition << source.BLOCK_BITS
-        kept = self.task.writer.take(table, [(path, first | offset) for path, offset in files])
+        try:
+            kept = self.task.writer.take(table, [(path, first | offset) for path, offset in files])
+        except Exception:
+            self.connector.check(splits)
+            raise
         whole = rows_of(kept) == sum(split.end - split.start for split in splits)
         return kept if whole else None
 
@@ -109,9 +118,8 @@ class _Intake:
         columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
         frame = source.typed(rows, declared, task.work.epoch, task.now)
         counted = Counted(declared)
-        routed = counted.over(source.routed(frame, late, columns, task.now))
-        text = source.as_json(declared)
-        made = source.routed_again(transformed(routed, transform, _PASSED, text, PLACE, task.now))
+        routed = source.routed(frame, late, columns, task.now)
+        made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
         if transform.key:
             stored = (*transform.fields, *transform.period, *_ENGINES)
             shown = ", ".join(quoted(f.name) for f in task.found.relation.visible)
@@ -164,21 +172,31 @@ class _Intake:
         """
         task, found = self.task, self.task.found
         failpoints.reach("files_written")
+        # What was looked at and what was stored are one file only if nobody has replaced it.
+        self.connector.check(task.work.splits[found.key])
         versions = self._put_aside(written, files.get(source.LATE, ()), dead)
         table = layout.current_table(found)
-        handle = task.writer.commit(table, layout.current_schema(found), good)
-        failpoints.reach("view_committed")
         written_rows = sum(rows_of(f) for f in files.values())
         record = ObjectRecord(
             found.key,
-            {**versions, table: handle.version},
+            versions,
             rows_in=written_rows if counted is None else counted.rows,
             rows_out=rows_of(good),
             late_rows=rows_of(files.get(source.LATE, ())),
             dead_rows=sum(rows_of(f) for _, f in dead),
+            dropped_rows=0 if counted is None else counted.dropped,
             watermarks=self._watermarks(self._highs(files) if counted is None else counted.highs),
         )
-        return timed(task, record)
+        schema = layout.current_schema(found)
+        handle = task.writer.commit(table, schema, good, told=to_text(asdict(record)))
+        failpoints.reach("view_committed")
+        return self._finished(record, handle)
+
+    def _finished(self, record: ObjectRecord, handle: Handle) -> ObjectRecord:
+        """Return the record with the version of the source's own table, which is committed last."""
+        return timed(
+            self.task, replace(record, versions={**record.versions, handle.table: handle.version})
+        )
 
     def _late_filter(self, sessions: Sessions, splits: Sequence[Split]) -> LateFilter:
         """Leave out the watermarks under which no row can be late.

@@ -20,10 +20,13 @@ from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
 from floodmark.runtime.evaluation import Evaluation
+from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
+from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.operators import keyed, materialize, merge, messages, source
 from floodmark.runtime.operators.rows import Rows
-from floodmark.runtime.operators.source import LateFilter
+from floodmark.runtime.operators.source import PLACE, LateFilter
+from floodmark.runtime.operators.transform import of_messages
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import rows_of
 from floodmark.spark.literals import literal
@@ -79,6 +82,9 @@ class _Gathering:
 
     def merged(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
         """Write and commit what the epoch changes in the table."""
+        done = None if connector is None else self._merged_before(connector)
+        if done is not None:
+            return done
         operations = list(self._operations(sessions, connector))
         if not operations:
             out, written = self.task.apply(None, self.stages)
@@ -90,7 +96,7 @@ class _Gathering:
         counts = {} if self.counted is None else self.counted.get
         taken_in = self._rows_in()
         by_connector_alone = self.found.kind is Kind.SOURCE
-        return ObjectRecord(
+        record = ObjectRecord(
             self.found.key,
             {**self.task.kept_versions(), **self.stages.versions, **written},
             rows_in=taken_in,
@@ -101,6 +107,31 @@ class _Gathering:
             before_differs=counts.get("differs", 0),
             due=self.stages.due,
         )
+        return timed(self.task, record)
+
+    def _merged_before(self, connector: Connector) -> ObjectRecord | None:
+        """Go on with the changes that an earlier attempt has stored of splits that are gone."""
+        task, found = self.task, self.found
+        splits = task.work.splits.get(found.key, ())
+        append_only = found.append_only
+        table = layout.current_table(found) if append_only else layout.changes_table(found)
+        stored = task.stored(table)
+        if stored is None or found.feeders or connector.changed(splits) is None:
+            return None
+        version, files = stored
+        versions = {**task.kept_versions(), table: version}
+        dead = task.stored(layout.dead_letter_table(found))
+        if dead is not None:
+            versions[layout.dead_letter_table(found)] = dead[0]
+        if not append_only:
+            at_rest = AtRest(found, task.work.before, task.tables, task.writer)
+            versions.update(at_rest.follow(table, files))
+        out, letters = rows_of(files), 0 if dead is None else rows_of(dead[1])
+        # How many rows were delivered, and change nothing, nobody knows any more.
+        record = ObjectRecord(
+            found.key, versions, rows_in=out + letters, rows_out=out, dead_rows=letters
+        )
+        return timed(task, record)
 
     def _rows_in(self) -> int:
         upstream = {r for key in self.found.feeders for r in self.task.work.pipeline[key].reads}
@@ -140,6 +171,11 @@ class _Gathering:
         if declared.is_messages:
             frame = messages.operations(frame, declared)
         routed = source.routed(frame, LateFilter((), {}), columns, task.now)
+        if declared.transform is not None:
+            text = source.as_json(declared)
+            passed = (ROW_ID, EPOCH, WEIGHT)
+            routed = of_messages(routed, declared.transform, passed, text, task.now)
+            columns = self._stored_fields()
         scratch = layout.state_table(self.found, "connector")
         files = task.writer.write_routed(scratch, routed)
         self.stages.put_aside(scratch, files.get(source.DEAD, ()))
@@ -150,7 +186,7 @@ class _Gathering:
             return None
         if declared.is_messages:
             weight = f"CASE WHEN {OPERATION} = '{DELETES}' THEN -1 ELSE 1 END"
-            operations = merge.connector_operations(good, self.columns, weight, [BEFORE])
+            operations = merge.connector_operations(good, self.columns, weight, self._firsts)
         else:
             hidden = (
                 [] if self.found.relation.primary_key else [f"CAST(NULL AS STRING) AS {ORIGIN}"]
@@ -161,11 +197,26 @@ class _Gathering:
     def _delivered_fields(self) -> Schema:
         fields = tuple(Field(c.name, c.type) for c in self.declared.columns)
         extra = messages.message_fields(self.declared) if self.declared.is_messages else ()
-        return (*fields, Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), *extra)
+        place = (Field(PLACE, VARCHAR),) if self.declared.transform is not None else ()
+        return (*fields, Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), *place, *extra)
+
+    def _stored_fields(self) -> Schema:
+        """Return the columns of operations on rows that are transformed."""
+        operation = messages.message_fields(self.declared)[0]
+        return (*self.columns, Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), operation)
+
+    @property
+    def _firsts(self) -> tuple[str, ...]:
+        """Return the column with the old row that messages deliver, where it can be compared.
+
+        What is stored of a row that is transformed is another one.
+        """
+        compares = self.declared.is_messages and self.declared.transform is None
+        return (BEFORE,) if compares else ()
 
     def _completed(self, operations: DataFrame) -> DataFrame:
         """Add the old row that messages deliver, and others do not, where one is looked at."""
-        if not self.declared.is_messages:
+        if not self._firsts:
             return operations
         type_ = spark_type(messages.before_field(self.declared).type)
         return operations.selectExpr("*", f"CAST(NULL AS {type_}) AS {BEFORE}")
@@ -219,7 +270,7 @@ class _Gathering:
         """Return the changes of the stored rows."""
         key = self.found.relation.stream_key
         gathered = merge.gathered([o.frame for o in operations])
-        firsts = (BEFORE,) if self.declared.is_messages else ()
+        firsts = self._firsts
         chosen = merge.last_per_key(gathered, self.columns, key, firsts)
         stored, small = self.task.stored_rows(hull([o.within for o in operations]))
         few = self._rows_in() <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
@@ -235,7 +286,8 @@ class _Gathering:
 
         self.counted = Observation()
         applied = f"count_if(NOT ({materialize.OLD_ROW} <=> {materialize.NEW_ROW}))"
-        differs = f"count_if({messages.differs(BEFORE, self.declared)})"
-        return pairs.observe(
-            self.counted, F.expr(applied).alias("applied"), F.expr(differs).alias("differs")
-        )
+        counts = [F.expr(applied).alias("applied")]
+        for before in self._firsts:
+            differs = f"count_if({messages.differs(before, self.declared)})"
+            counts.append(F.expr(differs).alias("differs"))
+        return pairs.observe(self.counted, *counts)

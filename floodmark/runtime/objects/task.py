@@ -15,7 +15,7 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import INT, Field
-from floodmark.changelog import ERROR, KIND, WEIGHT
+from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
 from floodmark.plan import nodes as n
 from floodmark.runtime import failpoints, layout
@@ -136,6 +136,19 @@ class Task:
         handle = self.writer.commit(target, layout.DEAD_LETTER, moved)
         failpoints.reach("dead_letter_committed")
         return {target: handle.version}
+
+    def stored(self, table: str) -> tuple[int, tuple[DataFile, ...]] | None:
+        """Return what an earlier attempt has committed of the epoch: the version, and the files.
+
+        None where it has not, or where the rows are in one file with those of other epochs by now.
+        """
+        handle = self.writer.recorded(table)
+        if handle is None:
+            return None
+        epoch = self.work.epoch
+        files = self.tables.files_of_epochs(handle, epoch, epoch)
+        alone = all(f.low.get(EPOCH) == f.high.get(EPOCH) == epoch for f in files)
+        return (handle.version, files) if alone else None
 
     def append(self, rows: Rows, stages: ObjectStages) -> tuple[int, dict[str, int]]:
         """Add rows to an append-only view, failing ones to its dead letters: one job."""

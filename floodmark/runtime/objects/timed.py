@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.functions.intervals import datetime_of, micros_of
 from floodmark.catalog.functions.model import RowError
-from floodmark.runtime.current import CurrentRows, current_at, current_rows
+from floodmark.runtime.current import current_at, current_rows
 from floodmark.runtime.visible import next_time, times
 from floodmark.storage.epoch_log import ObjectRecord
 
@@ -25,25 +25,17 @@ def timed(task: Task, record: ObjectRecord) -> ObjectRecord:
     if not task.found.period:
         return record
     before, store, now = task.work.before, task.tables.store, task.work.now
-    rows = current_at(store, task.found, before)
-    then = before.as_of(task.found.key)
+    period = task.found.period
+    rows, then = current_at(store, task.found, before), before.as_of(task.found.key)
     moved = 0
     if rows is not None and then is not None:
-        moved = sum(_times(task, rows, micros_of(then) + 1, micros_of(now)))
+        moved = times(store, rows.parts, period, micros_of(then) + 1, micros_of(now)).size
     after = current_rows(store, task.found, record)
     assert after is not None
-    found = [
-        next_time(store, handle, files, task.found.period, now) for handle, files in after.parts
-    ]
-    first = min((micros for micros in found if micros is not None), default=None)
+    first = next_time(store, after.parts, period, now)
     due = None
     if first is not None:
         with suppress(RowError):
             # What is after the last year is never due.
             due = datetime_of(first, zoned=True)
     return replace(record, as_of=now, due=due, timed_rows=moved, rows_out=record.rows_out + moved)
-
-
-def _times(task: Task, rows: CurrentRows, first: int, last: int) -> list[int]:
-    store, period = task.tables.store, task.found.period
-    return [times(store, handle, files, period, first, last).size for handle, files in rows.parts]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.strategy import distinct_arguments
 from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import INT, Field
+from floodmark.catalog.types import INT, Field, Kind
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators import accumulators as acc
@@ -259,6 +259,7 @@ def _stored_output(node: Grouping) -> str:
 
 def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
     """Return one row per group; rows that an argument refuses leave the whole group's input."""
+    frame = _of_one_zero(node, frame)
     if not node.aggregates:
         return frame.select(*map(quoted, node.group)).distinct()
     rows = computed(node, accepted(node, frame, now, strict=strict), now)
@@ -267,6 +268,18 @@ def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -
         kept = rows.frame.where(stop if strict else f"{ERROR} IS NULL")
         return kept.selectExpr(*map(quoted, node.names))
     return rows.frame
+
+
+def _of_one_zero(node: Grouping, frame: DataFrame) -> DataFrame:
+    """Return the rows with 0 for -0 in the group: Spark asks conditions on groups of their rows."""
+    kinds = {f.name: f.type.kind for f in node.input.schema if f.name in node.group}
+    floats = {c for c, kind in kinds.items() if kind in (Kind.REAL, Kind.DOUBLE)}
+    if not floats:
+        return frame
+    names = ((c, quoted(c)) for c in frame.columns)
+    return frame.selectExpr(
+        *(f"{name} + CAST(0 AS FLOAT) AS {name}" if c in floats else name for c, name in names)
+    )
 
 
 def computed(node: Grouping, frame: DataFrame, now: int) -> Rows:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.intervals import datetime_of
 from floodmark.catalog.types import Kind, SqlType
-from floodmark.changelog import ERROR
 from floodmark.plan.definitions import Declared
+from floodmark.runtime.operators.source import DEAD
+from floodmark.runtime.tables import ROUTE
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_ROWS = "rows"
+_ROWS, _DROPPED = "rows", "dropped"
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
@@ -30,15 +31,22 @@ class Counted:
         self._marks = {mark.column: types[mark.column] for mark in declared.watermarks}
         self._observed = Observation()
 
-    def over(self, frame: DataFrame) -> DataFrame:
-        """Return the frame, counted when it is computed; dead rows move no watermark."""
+    def over(self, frame: DataFrame, dropped: str) -> DataFrame:
+        """Return routed rows, counted when they are computed; dead ones move no watermark.
+
+        `dropped` is the text of which are left out.
+        """
         from pyspark.sql import functions as F
 
-        highs = [
-            F.expr(f"max(CASE WHEN {ERROR} IS NULL THEN {_told(c, t)} END)").alias(f"high_{i}")
-            for i, (c, t) in enumerate(self._marks.items())
+        counts = [
+            F.expr("count(*)").alias(_ROWS),
+            F.expr(f"count_if({dropped})").alias(_DROPPED),
+            *(
+                F.expr(f"max(CASE WHEN {ROUTE} <> {DEAD} THEN {_told(c, t)} END)").alias(_high(i))
+                for i, (c, t) in enumerate(self._marks.items())
+            ),
         ]
-        return frame.observe(self._observed, F.expr("count(*)").alias(_ROWS), *highs)
+        return frame.observe(self._observed, *counts)
 
     @property
     def rows(self) -> int:
@@ -46,13 +54,22 @@ class Counted:
         return int(self._observed.get.get(_ROWS) or 0)
 
     @property
+    def dropped(self) -> int:
+        """Return how many of them were left out."""
+        return int(self._observed.get.get(_DROPPED) or 0)
+
+    @property
     def highs(self) -> dict[str, Any]:
         """Return the highest value of each column with a watermark, where there is any."""
         found = self._observed.get
-        values = ((c, t, found.get(f"high_{i}")) for i, (c, t) in enumerate(self._marks.items()))
+        values = ((c, t, found.get(_high(i))) for i, (c, t) in enumerate(self._marks.items()))
         return {
             column: _value(value, type_) for column, type_, value in values if value is not None
         }
+
+
+def _high(number: int) -> str:
+    return f"high_{number}"
 
 
 def _told(column: str, type_: SqlType) -> str:

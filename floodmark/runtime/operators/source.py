@@ -200,13 +200,6 @@ def routed(frame: DataFrame, late: LateFilter, columns: Schema, now: int) -> Dat
     return wide.selectExpr(*names, *_tail(route), watermark)
 
 
-def routed_again(frame: DataFrame) -> DataFrame:
-    """Return routed rows with those that have become dead on the way to the dead letters."""
-    names = [quoted(c) for c in frame.columns if c != ROUTE]
-    route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} ELSE {ROUTE} END AS {ROUTE}"
-    return frame.selectExpr(*names, route)
-
-
 def _tail(route: str) -> list[str]:
     return [f"CAST(1 AS INT) AS {WEIGHT}", ERROR, f"{route} AS {ROUTE}"]
 

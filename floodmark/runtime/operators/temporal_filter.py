@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _FROM, _BEFORE, _NOW = "floodmark__from", "floodmark__before", "floodmark__now"
 _CHANGE = "floodmark__change"
 _EVER = 2**63 - 1
-_LAST = micros_of(datetime.max)
+LAST = micros_of(datetime.max)
 """Microseconds since 1970 of a time that no epoch has."""
 
 
@@ -124,5 +124,5 @@ def _later(node: n.TemporalFilter, bounded: DataFrame, *, fails: bool) -> DataFr
     )
     sound = f"{ERROR} IS NULL AND " if fails else ""
     rows = bounded.where(f"{sound}{_FROM} < {_BEFORE}").selectExpr(*names, _NOW, times)
-    later = rows.where(f"{_NOW} < {DUE_AT} AND {DUE_AT} < {_LAST}L")
+    later = rows.where(f"{_NOW} < {DUE_AT} AND {DUE_AT} < {LAST}L")
     return later.selectExpr(DUE_AT, *names, f"CAST({_CHANGE} AS INT) AS {WEIGHT}")

@@ -1,19 +1,25 @@
 """TRANSFORM USING: rows of a source to what is stored of them, before anything is written.
 
 A row for which the condition is not TRUE, or whose period is empty or over, is not stored. One for
-which an expression has no value is a dead letter, where the condition holds.
+which an expression has no value is a dead letter, where the condition holds. A message that puts
+such a row takes the stored one of its key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.types import VARCHAR, Schema
+from floodmark.catalog.types import VARCHAR
 from floodmark.changelog import ERROR
+from floodmark.connectors.base import DELETES, OPERATION, UPSERTS
 from floodmark.plan.expressions import Expr
 from floodmark.plan.transform import LOWER, UPPER, Transform
+from floodmark.runtime.operators.counted import Counted
 from floodmark.runtime.operators.rows import ERROR_TYPE, constants, message_text
+from floodmark.runtime.operators.source import DEAD, PLACE
+from floodmark.runtime.tables import ROUTE
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.literals import literal
@@ -23,25 +29,50 @@ from floodmark.spark.user_functions import register
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_KEEPS, _NOW = "floodmark__keeps", "floodmark__now"
+_KEEPS, _NOW, _STEP = "floodmark__keeps", "floodmark__now", "floodmark__step"
 _EVER = 2**63 - 1
 
 
-def transformed(
-    frame: DataFrame, transform: Transform, passed: Sequence[str], row: str, place: str, now: int
+def of_rows(
+    frame: DataFrame,
+    transform: Transform,
+    passed: Sequence[str],
+    row: str,
+    now: int,
+    counted: Counted,
 ) -> DataFrame:
-    """Return what is stored of rows with `__error`, and those on their way to the dead letters.
+    """Return what is stored of routed rows, and those on their way to the dead letters.
 
-    `passed` are columns of the engine that go along; `row` and `place` are the texts of the row as
-    a dead letter shows it, and of where it stands.
+    `passed` are columns of the engine that go along; `row` is the text of a row as a dead letter
+    shows it. All that come are counted.
     """
-    register(frame.sparkSession, expressions(transform))
-    kept = _kept(frame, transform, row, place, now)
-    begin, end = _ends(transform, now)
-    columns = [f"{compile_expr(e, now).value} AS {quoted(name)}" for name, e in transform.columns]
-    texts = {LOWER: begin, UPPER: end}
-    columns += [f"coalesce({texts[f.name]}, 0L) AS {f.name}" for f in transform.period]
-    return kept.selectExpr(*columns, *passed, ERROR)
+    made = _Made(transform, row, now)
+    stays = f"{_KEEPS} OR {ERROR} IS NOT NULL"
+    kept = counted.over(made.judged(frame), f"NOT ({stays})").where(stays)
+    route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} ELSE {ROUTE} END AS {ROUTE}"
+    return kept.selectExpr(*made.columns(), *passed, ERROR, route)
+
+
+def of_messages(
+    frame: DataFrame, transform: Transform, passed: Sequence[str], row: str, now: int
+) -> DataFrame:
+    """Return what routed operations do to the stored rows, and dead letters; as `of_rows`.
+
+    An operation that is refused is a dead letter, and a row that goes.
+    """
+    made = _Made(transform, row, now, only=f"{OPERATION} = '{UPSERTS}'")
+    judged = made.judged(frame)
+    refused = f"{ERROR} IS NOT NULL AND {ROUTE} <> {DEAD}"
+    steps = f"CASE WHEN {refused} THEN array('dead', 'take') ELSE array('only') END"
+    told = judged.selectExpr("*", f"explode({steps}) AS {_STEP}")
+    takes = f"{_STEP} = 'take' OR ({ERROR} IS NULL AND {OPERATION} = '{UPSERTS}' AND NOT {_KEEPS})"
+    return told.selectExpr(
+        *made.columns(),
+        *passed,
+        f"CASE WHEN {_STEP} <> 'take' THEN {ERROR} END AS {ERROR}",
+        f"CASE WHEN {_STEP} = 'dead' THEN {DEAD} ELSE {ROUTE} END AS {ROUTE}",
+        f"CASE WHEN {takes} THEN '{DELETES}' ELSE {OPERATION} END AS {OPERATION}",
+    )
 
 
 def expressions(transform: Transform) -> list[Expr]:
@@ -50,58 +81,77 @@ def expressions(transform: Transform) -> list[Expr]:
     return [*condition, *(e for _, e in transform.columns), *transform.lowers, *transform.uppers]
 
 
-def stored_fields(transform: Transform) -> Schema:
-    """Return the columns that rows have afterwards, without those of the engine."""
-    return (*transform.fields, *transform.period)
+@dataclass(frozen=True)
+class _Made:
+    """A transformation at a time; `only` is the text of which rows it is about."""
 
+    transform: Transform
+    row: str
+    now: int
+    only: str = "TRUE"
 
-def _kept(frame: DataFrame, transform: Transform, row: str, place: str, now: int) -> DataFrame:
-    """Return the rows that are stored or are dead, with why they are."""
-    condition = transform.condition
-    asked = Compiled("TRUE") if condition is None else compile_expr(condition, now)
-    label = "WHERE" if condition is None else _label(condition, "WHERE")
-    labelled = [(_label(e, name), compile_expr(e, now)) for name, e in transform.columns]
-    bounds = (*transform.lowers, *transform.uppers)
-    labelled += [(_label(e, "WHERE"), compile_expr(e, now)) for e in bounds]
-    whens = [f"WHEN {ERROR} IS NOT NULL THEN {ERROR}"]
-    if asked.error is not None:
-        whens.append(f"WHEN ({asked.error}) IS NOT NULL THEN {_letter(label, asked, row, place)}")
-    if condition is not None:
-        whens.append(f"WHEN NOT coalesce({asked.value}, FALSE) THEN NULL")
-    whens += [
-        f"WHEN ({c.error}) IS NOT NULL THEN {_letter(text, c, row, place)}"
-        for text, c in labelled
-        if c.error is not None
-    ]
-    keeps = [f"coalesce({asked.value}, FALSE)", *_seen_some_day(transform, now)]
-    others = [quoted(c) for c in frame.columns if c != ERROR]
-    error = f"CASE {' '.join(whens)} END AS {ERROR}"
-    told = frame.selectExpr("*", constants({_NOW: f"{now}L"}))
-    told = told.selectExpr(*others, error, f"({' AND '.join(keeps)}) AS {_KEEPS}")
-    return told.where(f"{_KEEPS} OR {ERROR} IS NOT NULL")
+    def judged(self, frame: DataFrame) -> DataFrame:
+        """Return rows with `__error` where they are refused, and whether they are to be stored."""
+        register(frame.sparkSession, expressions(self.transform))
+        others = [quoted(c) for c in frame.columns if c != ERROR]
+        keeps = " AND ".join([f"coalesce({self._asked.value}, FALSE)", *self._seen_some_day()])
+        timed = frame.selectExpr("*", constants({_NOW: f"{self.now}L"}))
+        return timed.selectExpr(*others, f"{self._error()} AS {ERROR}", f"({keeps}) AS {_KEEPS}")
 
+    def columns(self) -> list[str]:
+        """Return the texts of what is stored."""
+        begin, end = self._ends()
+        texts = {LOWER: begin, UPPER: end}
+        columns = ((quoted(c), self._compiled(e).value) for c, e in self.transform.columns)
+        bounds = (f"coalesce({texts[f.name]}, 0L) AS {f.name}" for f in self.transform.period)
+        return [*(f"{value} AS {name}" for name, value in columns), *bounds]
 
-def _seen_some_day(transform: Transform, now: int) -> list[str]:
-    """Return the texts that a period has both ends, is not empty, and not over."""
-    if not transform.period:
-        return []
-    begin, end = _ends(transform, now)
-    bounds = [_micros(e, now) for e in (*transform.lowers, *transform.uppers)]
-    # Spark passes NULLs over where it looks for the greatest.
-    whole = [f"({text}) IS NOT NULL" for text in bounds]
-    return [*whole, f"coalesce({begin} < {end}, FALSE)", f"coalesce({_NOW} < {end}, FALSE)"]
+    @property
+    def _asked(self) -> Compiled:
+        condition = self.transform.condition
+        return Compiled("TRUE") if condition is None else self._compiled(condition)
 
+    @property
+    def _bounds(self) -> tuple[Expr, ...]:
+        return (*self.transform.lowers, *self.transform.uppers)
 
-def _ends(transform: Transform, now: int) -> tuple[str, str]:
-    """Return the texts of the microseconds at which the period begins and ends."""
-    lowers, uppers = (
-        [_micros(e, now) for e in side] for side in (transform.lowers, transform.uppers)
-    )
-    return _extreme("greatest", lowers, -_EVER), _extreme("least", uppers, _EVER)
+    def _compiled(self, expr: Expr) -> Compiled:
+        return compile_expr(expr, self.now)
 
+    def _error(self) -> str:
+        condition, asked = self.transform.condition, self._asked
+        values = [(_label(e, name), self._compiled(e)) for name, e in self.transform.columns]
+        values += [(_label(e, "WHERE"), self._compiled(e)) for e in self._bounds]
+        whens = [f"WHEN {ERROR} IS NOT NULL THEN {ERROR}", f"WHEN NOT ({self.only}) THEN NULL"]
+        if condition is not None:
+            whens += self._letters([(_label(condition, "WHERE"), asked)])
+            whens.append(f"WHEN NOT coalesce({asked.value}, FALSE) THEN NULL")
+        return f"CASE {' '.join([*whens, *self._letters(values)])} END"
 
-def _micros(bound: Expr, now: int) -> str:
-    return f"unix_micros({compile_expr(bound, now).value})"
+    def _letters(self, labelled: Sequence[tuple[str, Compiled]]) -> list[str]:
+        return [
+            f"WHEN ({c.error}) IS NOT NULL THEN {_letter(label, c, self.row)}"
+            for label, c in labelled
+            if c.error is not None
+        ]
+
+    def _seen_some_day(self) -> list[str]:
+        """Return the texts that a period has both ends, is not empty, and not over."""
+        if not self.transform.period:
+            return []
+        begin, end = self._ends()
+        # Spark passes NULLs over where it looks for the greatest.
+        whole = [f"({self._micros(bound)}) IS NOT NULL" for bound in self._bounds]
+        return [*whole, f"coalesce({begin} < {end}, FALSE)", f"coalesce({_NOW} < {end}, FALSE)"]
+
+    def _ends(self) -> tuple[str, str]:
+        """Return the texts of the microseconds at which the period begins and ends."""
+        lowers = [self._micros(bound) for bound in self.transform.lowers]
+        uppers = [self._micros(bound) for bound in self.transform.uppers]
+        return _extreme("greatest", lowers, -_EVER), _extreme("least", uppers, _EVER)
+
+    def _micros(self, bound: Expr) -> str:
+        return f"unix_micros({self._compiled(bound).value})"
 
 
 def _extreme(word: str, texts: Sequence[str], otherwise: int) -> str:
@@ -114,8 +164,8 @@ def _label(expr: Expr, otherwise: str) -> str:
     return expr.span.text if expr.span is not None and expr.span.text else otherwise
 
 
-def _letter(label: str, compiled: Compiled, row: str, place: str) -> str:
+def _letter(label: str, compiled: Compiled, row: str) -> str:
     assert compiled.error is not None
     said = message_text(compiled.error, compiled.message)
     fields = f"'code', {compiled.error}, 'expression', {literal(label, VARCHAR)}, 'row', {row}"
-    return f"CAST(named_struct({fields}, 'place', {place}, 'message', {said}) AS {ERROR_TYPE})"
+    return f"CAST(named_struct({fields}, 'place', {PLACE}, 'message', {said}) AS {ERROR_TYPE})"
