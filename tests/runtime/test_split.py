@@ -285,3 +285,20 @@ def test_a_split_source_is_a_source_and_a_view_over_it(site: Site) -> None:
         dead = {key: record.dead_rows for key, record in fm.status().items() if record.dead_rows}
         assert dead.keys() == {"v2", "s2", "v3", "s3__stored"}
         assert [r for r in fm.replay() if r.outcome is not ReplayOutcome.SAME] == []
+
+
+def test_a_split_source_of_messages_follows_its_rows(site: Site) -> None:
+    site.define(
+        "CREATE SOURCE u (id INT PRIMARY KEY, k VARCHAR, v INT) WITH (connector = 'files',"
+        " path = '{landing}') FORMAT UPSERT ENCODE JSON TRANSFORM USING ("
+        " SELECT k, sum(v) AS t FROM u WHERE v > 0 GROUP BY k) WITH (split = true);"
+    )
+    site.landing.mkdir()
+    rows = ['{"id": 1, "k": "a", "v": 1}', '{"id": 2, "k": "a", "v": 5}', '{"id": 3, "v": 2}']
+    later = ['{"id": 1, "k": "b", "v": 3}', '{"key": {"id": 2}, "value": null}', '{"id": 3}']
+    with site.connect() as fm:
+        for name, lines, totals in (("1", rows, [("a", 6), (None, 2)]), ("2", later, [("b", 3)])):
+            (site.landing / f"{name}.json").write_text("\n".join(lines) + "\n")
+            fm.advance()
+            assert visible(fm.root, "u") == totals
+            assert differences(fm, "u") == 0
