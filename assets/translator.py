@@ -54,7 +54,7 @@ def _kinds(found: AnalysedObject) -> set[str]:
 
 def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str, Any]:
     metadata: dict[str, Any] = {
-        "sql": dg.MetadataValue.md(f"```sql\n{found.object.sql.strip()}\n```"),
+        "sql": dg.MetadataValue.md(f"```sql\n{found.object.text.strip()}\n```"),
         "explain": dg.MetadataValue.md(f"```\n{explain_object(found, pipeline)}\n```"),
         "dagster/column_schema": column_schema(found),
     }

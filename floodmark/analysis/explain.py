@@ -95,8 +95,8 @@ class Explanation:
     """An object's plan: operators, inputs first, what becomes of the last one, notes.
 
     `result` is the last line (`Materialize`, `Sink`, `View`, `Result` or a declaration) and
-    `result_details` what stands beside it; `transform` is what a source makes of its rows. `str()`
-    gives the text form.
+    `result_details` what stands beside it; `transform` is what a source makes of its rows, `before`
+    are other objects of the same statement. `str()` gives the text form.
     """
 
     name: str | None
@@ -107,9 +107,10 @@ class Explanation:
     notes: tuple[Note, ...] = ()
     lines: tuple[str, ...] = ()
     transform: TransformParts | None = None
+    before: tuple[Explanation, ...] = ()
 
     def __str__(self) -> str:
-        return render(self)
+        return "\n\n".join([*map(str, self.before), render(self)])
 
     def to_json(self) -> str:
         """Return the JSON form as text."""
@@ -130,6 +131,7 @@ class Explanation:
             "lines": list(self.lines),
             "transform": self.transform and self.transform.as_dict(),
             "notes": [{"code": note.code, "text": note.text} for note in self.notes],
+            **({"before": [other.as_dict() for other in self.before]} if self.before else {}),
         }
 
 

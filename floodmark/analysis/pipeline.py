@@ -24,6 +24,7 @@ from floodmark.analysis.supported import check_options, check_supported
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
+from floodmark.catalog.splitting import STORED
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, FloodmarkError, NotSupported
@@ -34,6 +35,7 @@ from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.first_rows import unordered
 from floodmark.plan.rules.temporal_filters import plain_filters, temporal_filters
+from floodmark.plan.split import Split
 from floodmark.plan.user_functions import Functions, functions_of
 from floodmark.sql import statements as s
 
@@ -43,8 +45,9 @@ class AnalysedObject:
     """An object with everything that running, explaining and reporting it needs.
 
     `plan` is set for views and sinks; its visible columns come first, in order. `declared` is set
-    for sources and tables. `reads` are the objects that its plan scans. `refused` is why one that
-    holds can be explained only: the engine does not run it yet.
+    for sources and tables, `split` for a source that is stored for a view. `reads` are the objects
+    that its plan scans. `refused` is why one that holds can be explained only: the engine does not
+    run it yet.
     """
 
     object: CatalogObject
@@ -55,6 +58,7 @@ class AnalysedObject:
     feeders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     refused: NotSupported | None = None
+    split: Split | None = None
 
     @property
     def key(self) -> str:
@@ -202,11 +206,11 @@ def _analyse(
     views = plain_views(done.values())
     match declared.statement:
         case s.CreateSource() | s.CreateTable():
-            return _stored(declared, catalog, functions)
+            return _stored(declared, catalog, relations, views, functions)
         case s.CreateSink():
             return _sink(declared, done, relations, views, functions)
         case s.CreateMaterializedView() | s.CreateView():
-            return _view(declared, relations, views, functions)
+            return _view(declared, done, relations, views, functions)
         case _:
             raise AssertionError(declared.statement)
 
@@ -221,12 +225,24 @@ def _refusal(*checks: Callable[[], None]) -> NotSupported | None:
     return None
 
 
-def _stored(declared: CatalogObject, catalog: Catalog, functions: Functions) -> AnalysedObject:
-    columns, relation = declaration(declared, functions)
+def _stored(
+    declared: CatalogObject,
+    catalog: Catalog,
+    relations: Mapping[str, Relation],
+    views: Mapping[str, Node],
+    functions: Functions,
+) -> AnalysedObject:
+    found = declaration(declared, functions, relations, views)
     refused = _refusal(lambda: check_available(declared))
-    check_external(declared, columns)
-    feeders = tuple(o.key for o in catalog.feeders(declared.key))
-    return AnalysedObject(declared, relation, declared=columns, feeders=feeders, refused=refused)
+    check_external(declared, found.declared)
+    return AnalysedObject(
+        declared,
+        found.relation,
+        declared=found.declared,
+        feeders=tuple(o.key for o in catalog.feeders(declared.key)),
+        refused=refused,
+        split=found.split,
+    )
 
 
 def plain_views(objects: Iterable[AnalysedObject]) -> dict[str, Node]:
@@ -248,6 +264,7 @@ def _resolved(
 
 def _view(
     declared: CatalogObject,
+    done: Mapping[str, AnalysedObject],
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
     functions: Functions,
@@ -255,7 +272,13 @@ def _view(
     statement = declared.statement
     assert isinstance(statement, s.CreateMaterializedView | s.CreateView)
     check_options(declared)
-    node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
+    stored = done.get(declared.name + STORED) if declared.part is not None else None
+    if stored is not None and stored.split is not None:
+        node = stored.split.rest(stored.relation)
+    else:
+        node = build_query(
+            statement.query, relations, statement.span, views=views, functions=functions
+        )
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
     on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from floodmark.analysis.watermark import check_declared
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
+from floodmark.catalog.splitting import is_split
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.plan.definitions import Declared, declare_columns
 from floodmark.plan.lookups import LOOKUP
-from floodmark.plan.transform import UPPER, Transform, bind_transform, check_transforms
+from floodmark.plan.nodes import Node
+from floodmark.plan.split import Split, split_query
+from floodmark.plan.transform import UPPER, Transform, bind_transform
 from floodmark.plan.user_functions import Functions
 from floodmark.sql import statements as s
 
@@ -18,20 +22,41 @@ ORIGIN = "__origin"
 """VARCHAR: on a table without a key, the upstream stream key of a row that a sink wrote."""
 
 
-def declaration(declared: CatalogObject, functions: Functions) -> tuple[Declared, Relation]:
-    """Return what a source or table declares, bound, and the relation that others see of it."""
-    columns = declare_columns(declared, functions)
+@dataclass(frozen=True)
+class Stored:
+    """What a source or table declares, bound, and the relation that others see of it.
+
+    Of a source that is split, how, for the view over it.
+    """
+
+    declared: Declared
+    relation: Relation
+    split: Split | None = None
+
+
+def declaration(
+    found: CatalogObject,
+    functions: Functions,
+    relations: Mapping[str, Relation],
+    views: Mapping[str, Node],
+) -> Stored:
+    """Return what a source or table declares; a query that is split may read other relations."""
+    columns = declare_columns(found, functions)
     check_declared(columns)
-    raw = _raw_relation(declared, columns)
-    statement = declared.statement
+    raw = _raw_relation(found, columns)
+    statement = found.statement
     if not (isinstance(statement, s.CreateSource) and statement.transforms):
-        return columns, raw
-    check_transforms(statement)
-    transform = bind_transform(statement.transforms[0], raw, functions, statement.span)
+        return Stored(columns, raw)
+    part, split = statement.transforms[0], None
+    if is_split(part):
+        split = split_query(part, raw, relations, views, functions, statement.span)
+        transform: Transform | None = split.transform
+    else:
+        transform = bind_transform(part, raw, functions, statement.span)
     if transform is None:
-        return columns, raw
+        return Stored(columns, raw)
     columns = replace(columns, transform=transform)
-    return columns, _transformed(raw, columns, transform)
+    return Stored(columns, _transformed(raw, columns, transform), split)
 
 
 def _raw_relation(declared: CatalogObject, columns: Declared) -> Relation:

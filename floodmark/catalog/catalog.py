@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -14,9 +14,11 @@ from floodmark.catalog.objects import (
     Kind,
     Origin,
     key_of,
+    kind_of,
     not_available,
     qualified,
 )
+from floodmark.catalog.outputs import objects_of
 from floodmark.catalog.references import calls_of, relations_of
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
@@ -50,60 +52,116 @@ class Catalog:
         return found
 
     def create(self, statement: s.Definition, origin: Origin) -> Catalog:
-        """Return the catalog with one more object.
+        """Return the catalog with one more object, or those of a source that has several.
 
         Raises E0202 where the name is taken, E0201 for an unknown relation, E0204 for a cycle.
         """
-        parts = _declare(statement, origin)
+        name = qualified(statement.name)
+        if self._group(key_of(name, kind_of(statement))) and name not in self.objects:
+            raise _taken(statement, name, "source with outputs")
         catalog = self
-        for declared in parts:
-            calls = (key_of(name, Kind.FUNCTION) for name in _calls_of(statement))
-            used = tuple(key for key in calls if key in self.objects)
-            with_calls = replace(declared, reads=(*declared.reads, *used)) if used else declared
-            catalog = catalog._add(with_calls, statement)
+        for declared in self._declared(statement, origin):
+            catalog = catalog._add(declared)
         return catalog
+
+    def restore(self, statement: s.Definition, origin: Origin, key: str | None) -> Catalog:
+        """Return the catalog with one of the objects that a statement made."""
+        found = self._declared(statement, origin)
+        one = next((declared for declared in found if declared.key == key), found[0])
+        return self._add(one)
+
+    def has(self, statement: s.Definition) -> bool:
+        """Tell whether there is what a statement would create, or something else of that name."""
+        key = key_of(qualified(statement.name), kind_of(statement))
+        return key in self.objects or bool(self._group(key))
+
+    def made_by(self, statement: s.Definition) -> tuple[CatalogObject, ...]:
+        """Return the objects that a statement made, in the order of their creation."""
+        key = key_of(qualified(statement.name), kind_of(statement))
+        return tuple(self.objects[k] for k in self._group(key) or (key,))
+
+    def output_of(self, found: CatalogObject) -> tuple[CatalogObject, ...]:
+        """Return the objects of which one object is the last: itself, and what it is split off."""
+        if found.part is None or found.name != qualified(found.part.output.name):
+            return (found,)
+        return tuple(self.objects[key] for key in self._output(found.name))
+
+    def _group(self, name: str) -> tuple[str, ...]:
+        """Return the keys of what a CREATE SOURCE of that name made, if that was several."""
+        return tuple(k for k, o in self.objects.items() if o.part and o.part.group == name)
+
+    @property
+    def _sets(self) -> frozenset[str]:
+        """Return the names of the users' functions that take or give several rows."""
+        made = ((o.name, o.statement) for o in self.objects.values())
+        return frozenset(name for name, st in made if _takes_or_gives_rows(st))
+
+    def _declared(self, statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
+        """Return the objects of a statement with all that they read."""
+        out = []
+        for declared in _declare(statement, origin, self._sets):
+            calls = (key_of(name, Kind.FUNCTION) for name in _calls_of(declared.statement))
+            used = tuple(key for key in calls if key in self.objects)
+            out.append(replace(declared, reads=(*declared.reads, *used)) if used else declared)
+        return tuple(out)
 
     def drop(self, statement: s.Drop) -> tuple[Catalog, tuple[str, ...]]:
         """Return the catalog without an object, and the keys that went, dependents first."""
-        key = key_of(qualified(statement.name), _DROP_KINDS[statement.kind])
-        if key not in self.objects:
-            if statement.if_exists:
-                return self, ()
-            raise unknown_object(key, self.objects, statement.name.span)
-        found = self.objects[key]
-        if found.kind is not _DROP_KINDS[statement.kind]:
-            raise BindError(
-                "E0203",
-                f'"{found.name}" is a {found.kind.value}',
-                span=statement.name.span,
-                hint=f"DROP {found.kind.value.upper()} {found.name}",
-            )
-        gone = self.dependents(key)
+        named = self._dropped(statement)
+        if not named:
+            return self, ()
+        gone = self.dependents(*named)
         if gone and not statement.cascade:
             names = ", ".join(self.objects[k].name for k in gone)
             raise BindError(
                 "E0205",
-                f'"{found.name}" is used by {names}',
+                f'"{qualified(statement.name)}" is used by {names}',
                 span=statement.name.span,
                 hint="drop those first, or add CASCADE",
             )
-        keys = (*reversed(gone), key)
+        keys = (*reversed(gone), *reversed(named))
         kept = {k: o for k, o in self.objects.items() if k not in keys}
         return Catalog(kept), keys
+
+    def _dropped(self, statement: s.Drop) -> tuple[str, ...]:
+        """Return the keys of what a DROP names, in the order of creation: all that a source has."""
+        kind, name = _DROP_KINDS[statement.kind], qualified(statement.name)
+        if kind is Kind.SOURCE and (group := self._group(name) or self._output(name)):
+            return group
+        key = key_of(name, kind)
+        if key not in self.objects:
+            if statement.if_exists:
+                return ()
+            raise unknown_object(key, self.objects, statement.name.span)
+        found = self.objects[key]
+        meant = kind_of(found.shown)
+        if kind is not meant:
+            raise BindError(
+                "E0203",
+                f'"{found.name}" is a {meant.value}',
+                span=statement.name.span,
+                hint=f"DROP {meant.value.upper()} {found.name}",
+            )
+        return (found.key,)
+
+    def _output(self, name: str) -> tuple[str, ...]:
+        """Return the keys of the objects of one output, if that has several."""
+        parts = ((k, o.part) for k, o in self.objects.items())
+        return tuple(k for k, part in parts if part and qualified(part.output.name) == name)
 
     def replace(self, objects: Iterable[CatalogObject]) -> Catalog:
         """Return the catalog with these objects in place of those of the same key."""
         return Catalog({**self.objects, **{o.key: o for o in objects}})
 
-    def dependents(self, key: str) -> tuple[str, ...]:
-        """Return the keys of everything that reads or feeds on an object, nearest first."""
+    def dependents(self, *keys: str) -> tuple[str, ...]:
+        """Return the keys of everything else that reads or feeds on objects, nearest first."""
         found: dict[str, None] = {}
-        frontier = [key]
+        frontier = list(keys)
         while frontier:
             current = frontier.pop(0)
             for other in self.objects.values():
                 uses = current in other.reads or other.target == current
-                if uses and other.key not in found:
+                if uses and other.key not in found and other.key not in keys:
                     found.setdefault(other.key)
                     frontier.append(other.key)
         return tuple(found)
@@ -135,17 +193,13 @@ class Catalog:
         )
         return tuple(self.objects[key] for key in sorter.static_order())
 
-    def _add(self, declared: CatalogObject, statement: s.Definition) -> Catalog:
+    def _add(self, declared: CatalogObject) -> Catalog:
+        statement = declared.statement
         if declared.key in self.objects:
-            replaced = "OR REPLACE does not replace it: DROP it first, or change it in its file"
-            raise BindError(
-                "E0202",
-                f'"{declared.name}" exists already, as a {self.objects[declared.key].kind.value}',
-                span=statement.name.span,
-                hint=replaced
-                if statement.or_replace
-                else "choose another name, or use CREATE … IF NOT EXISTS",
-            )
+            raise _taken(statement, declared.name, self.objects[declared.key].kind.value)
+        group = "" if declared.part is None else declared.part.group
+        if group in self.objects and not self._group(group):
+            raise _taken(statement, group, self.objects[group].kind.value)
         for name in (*declared.reads, *((declared.target,) if declared.target else ())):
             if name not in self.objects and not is_companion(name, self.objects):
                 raise unknown_object(name, self.objects, _span_of(statement, name))
@@ -160,6 +214,17 @@ class Catalog:
                 hint="write the sink into a table that none of its inputs reads",
             ) from None
         return catalog
+
+
+def _taken(statement: s.Definition, name: str, kind: str) -> BindError:
+    replaced = "OR REPLACE does not replace it: DROP it first, or change it in its file"
+    free = "choose another name, or use CREATE … IF NOT EXISTS"
+    return BindError(
+        "E0202",
+        f'"{name}" exists already, as a {kind}',
+        span=statement.name.span,
+        hint=replaced if statement.or_replace else free,
+    )
 
 
 COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
@@ -180,7 +245,14 @@ def unknown_object(
     return BindError("E0201", f'{what} "{name}" does not exist', span=span, hint=hint)
 
 
-def _declare(statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
+def _takes_or_gives_rows(statement: s.Definition) -> bool:
+    table = isinstance(statement, s.CreateFunction) and bool(statement.returns_table)
+    return table or isinstance(statement, s.CreateAggregate)
+
+
+def _declare(
+    statement: s.Definition, origin: Origin, sets: Collection[str]
+) -> tuple[CatalogObject, ...]:
     name = qualified(statement.name)
     match statement:
         case s.CreateMaterializedView() | s.CreateView():
@@ -197,7 +269,9 @@ def _declare(statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ..
             reads = relations_of(statement.query)
             target = qualified(statement.into)
             return (CatalogObject(name, statement, origin, reads, target, sql=statement.sql),)
-        case s.CreateSource() | s.CreateTable():
+        case s.CreateSource():
+            return objects_of(statement, origin, sets)
+        case s.CreateTable():
             return (CatalogObject(name, statement, origin, sql=statement.sql),)
         case s.CreateIndex():
             reads = (qualified(statement.table),)
@@ -213,8 +287,7 @@ def _calls_of(statement: s.Definition) -> tuple[str, ...]:
     match statement:
         case s.CreateSource() | s.CreateTable():
             columns = [e for c in statement.columns for e in (c.generated, c.default)]
-            transforms = statement.transforms if isinstance(statement, s.CreateSource) else ()
-            queries = (t.query for t in transforms)
+            queries = (t.query for t in getattr(statement, "transforms", ()))
             return calls_of(*columns, *(w.expression for w in statement.watermarks), *queries)
         case s.CreateFunction(language="sql"):
             # The text may be any: what is called in it is what stands before a parenthesis.
@@ -229,9 +302,9 @@ def _span_of(statement: s.Definition, name: str) -> Span | None:
 
     from floodmark.sql.spans import span_of
 
-    query = getattr(statement, "query", None)
-    if query is None:
-        return statement.name.span
-    tables = (t for t in query.find_all(exp.Table) if t.name == name.rpartition(".")[2])
+    parts: tuple[s.Transform, ...] = getattr(statement, "transforms", ())
+    queries = [getattr(statement, "query", None), *(part.query for part in parts)]
+    found = (t for query in queries if query is not None for t in query.find_all(exp.Table))
+    tables = (t for t in found if t.name == name.rpartition(".")[2])
     place = next((span_of(t, statement.span) for t in tables), None)
     return place or statement.name.span

@@ -9,6 +9,7 @@ from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import NotSupported, Span
 from floodmark.sql import statements as s
+from floodmark.sql.normalise import to_sql
 
 DEFAULT_SCHEMA = "public"
 
@@ -46,11 +47,23 @@ _KIND_OF: dict[type[s.Definition], Kind] = {
 
 
 @dataclass(frozen=True)
+class Part:
+    """Of an object that a CREATE SOURCE makes with others: the name of that, and which output.
+
+    `output` is the statement as it would be for this output alone.
+    """
+
+    group: str
+    output: s.CreateSource
+
+
+@dataclass(frozen=True)
 class CatalogObject:
     """A declared object: its statement, where it came from, and the names it reads.
 
     `reads` are the keys of the relations of its query and of the functions that its expressions
-    call; `target` is the table that a sink writes.
+    call; `target` is the table that a sink writes. `sql` is the text that was written; where that
+    makes several objects, `statement` is what stands for this one, and `part` is set.
     """
 
     name: str
@@ -59,6 +72,17 @@ class CatalogObject:
     reads: tuple[str, ...] = ()
     target: str | None = None
     sql: str = field(default="", compare=False)
+    part: Part | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the SQL of this object: what was written, or what stands for it alone."""
+        return self.sql if self.part is None else to_sql(self.shown)
+
+    @property
+    def shown(self) -> s.Definition:
+        """Return the statement that makes this object, with no more others than it must."""
+        return self.statement if self.part is None else self.part.output
 
     @property
     def kind(self) -> Kind:

@@ -5,15 +5,30 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.catalog.objects import DEFAULT_SCHEMA
+from floodmark.sql import statements as s
 
 
 def relations_of(query: exp.Expression) -> tuple[str, ...]:
     """Return the names of the objects that a query reads, in order, each once."""
-    found: dict[str, None] = {}
-    for table in query.find_all(exp.Table):
-        if isinstance(table.this, exp.Identifier) and not _is_cte(table):
-            found.setdefault(table_name(table))
-    return tuple(found)
+    return tuple(dict.fromkeys(map(table_name, tables_of(query))))
+
+
+def tables_of(query: exp.Expression) -> tuple[exp.Table, ...]:
+    """Return the places where a query names relations of the catalog."""
+    tables = query.find_all(exp.Table)
+    return tuple(t for t in tables if isinstance(t.this, exp.Identifier) and not _is_cte(t))
+
+
+def rename(table: exp.Table, name: s.ObjectName) -> None:
+    """Let a reference read another relation, under the name that it had."""
+    if table.args.get("alias") is None and table.name != name.name:
+        alias = exp.TableAlias(this=exp.Identifier(this=table.name, quoted=False))
+        table.set("alias", alias)
+    place = dict(table.this.meta)
+    table.set("this", exp.Identifier(this=name.name, quoted=False))
+    table.this.meta.update(place)
+    schema = name.schema and exp.Identifier(this=name.schema, quoted=False)
+    table.set("db", schema or None)
 
 
 def calls_of(*trees: exp.Expression | None) -> tuple[str, ...]:

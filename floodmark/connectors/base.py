@@ -82,6 +82,10 @@ class Discovery:
     def __len__(self) -> int:
         return len(self._files)
 
+    def same_as(self, other: Discovery) -> bool:
+        """Tell whether another source has logged the same files, as far as this one."""
+        return self._files == other._files and self._unfinished == other._unfinished
+
     def add(self, splits: Iterable[Split]) -> None:
         """Take in splits in the order in which they were logged."""
         for split in splits:

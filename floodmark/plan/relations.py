@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from floodmark.catalog.objects import Relation
 from floodmark.catalog.references import table_name
 from floodmark.changelog import is_hidden
-from floodmark.errors import BindError
+from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.joins import disjoint, paired
 from floodmark.plan.lookups import looked_up_table, only_looked_up, refuse_version
@@ -74,7 +75,15 @@ def _table(builder: Builder, item: exp.Table, *, looked_up: bool = False) -> Bou
     relation = builder.relation(name, builder.span(item))
     if relation.external and not looked_up:
         raise only_looked_up(builder, relation.name, item)
-    scan = n.Scan(
+    scan = scan_of(relation, builder.span(item))
+    # What is looked up once does not change with what its key has later.
+    key = () if looked_up else relation.primary_key
+    return _named(builder, scan, item, relation.name.rpartition(".")[2], key)
+
+
+def scan_of(relation: Relation, span: Span | None) -> n.Scan:
+    """Return the node that reads a relation."""
+    return n.Scan(
         object=relation.name,
         columns=relation.columns,
         stream_key=relation.stream_key,
@@ -83,11 +92,8 @@ def _table(builder: Builder, item: exp.Table, *, looked_up: bool = False) -> Bou
         metadata=relation.metadata,
         static=relation.static,
         external=relation.external,
-        span=builder.span(item),
+        span=span,
     )
-    # What is looked up once does not change with what its key has later.
-    key = () if looked_up else relation.primary_key
-    return _named(builder, scan, item, relation.name.rpartition(".")[2], key)
 
 
 def _subquery(builder: Builder, item: exp.Subquery) -> Bound:

@@ -8,7 +8,8 @@ what came has to be read again to know when a row comes and goes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -24,18 +25,19 @@ from floodmark.plan import nodes as n
 from floodmark.plan.build import build_query
 from floodmark.plan.conjunctions import all_of
 from floodmark.plan.determinism import reads_now
-from floodmark.plan.expressions import Call, ColumnRef, Expr, transform, walk
+from floodmark.plan.expressions import Attempt, Call, ColumnRef, Expr, Outcome, transform, walk
 from floodmark.plan.temporal import NoPeriodError, period_of, place_of
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
 
+Columns = tuple[tuple[str, Expr], ...]
 LOWER, UPPER = "__lower", "__upper"
 """BIGINT in a source's table: the microseconds since 1970 from, and before, which a row is seen."""
 _KEPT_KEY = "__key_{}"
 """The name of a key column that the query projects away."""
 _RELATIONS = (exp.From, exp.Join, exp.CTE, exp.SetOperation)
 """Where a query in parentheses stands for rows, not for a value."""
-_VIEW = "write that as a materialized view over the source"
+_VIEW = "write that as a materialized view over the source, or WITH (split = true) behind the query"
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,11 @@ def bind_transform(
     columns, parts = _flattened(node, part)
     for _, expr in columns:
         _check_value(expr)
+    return transform_of(columns, parts, raw)
+
+
+def transform_of(columns: Columns, parts: Sequence[Expr], raw: Relation) -> Transform:
+    """Return a transformation of columns and conditions over the rows that come."""
     lowers, uppers, plain = _split(parts)
     shown = [(name, expr) for name, expr in columns if not is_hidden(name)]
     found = Transform(tuple(shown))
@@ -109,25 +116,6 @@ def bind_transform(
     columns = (*shown, *kept)
     full = {name for name, e in columns if isinstance(e, ColumnRef) and e.name in given}
     return Transform(columns, all_of(plain), lowers, uppers, key, frozenset(full))
-
-
-def check_transforms(statement: s.CreateSource) -> None:
-    """Raise E0345 for several outputs of a source, and options of a transformation."""
-    if statement.for_tables:
-        raise NotSupported(
-            "E0345",
-            "FOR TABLES is not available yet",
-            span=next((t.span for t in statement.transforms), statement.span),
-            hint="write a source for each table, with a TRANSFORM USING of its own",
-        )
-    for option in (o for part in statement.transforms for o in part.options):
-        raise NotSupported(
-            "E0345",
-            f"TRANSFORM USING has no option {option.name} yet",
-            span=option.span,
-            hint="leave it out; what is more than one row at a time is a materialized view over "
-            "the source",
-        )
 
 
 def _check_relations(query: exp.Expression, raw: Relation, source: Span) -> None:
@@ -145,7 +133,7 @@ def _check_relations(query: exp.Expression, raw: Relation, source: Span) -> None
             )
 
 
-def _flattened(node: n.Node, part: s.Transform) -> tuple[tuple[tuple[str, Expr], ...], list[Expr]]:
+def _flattened(node: n.Node, part: s.Transform) -> tuple[Columns, list[Expr]]:
     """Return columns and conditions of a query over the rows that came."""
     match node:
         case n.Scan():
@@ -153,10 +141,10 @@ def _flattened(node: n.Node, part: s.Transform) -> tuple[tuple[tuple[str, Expr],
         case n.Project():
             below, parts = _flattened(node.input, part)
             inside = dict(below)
-            return tuple((name, _over(expr, inside)) for name, expr in node.columns), parts
+            return tuple((name, over(expr, inside)) for name, expr in node.columns), parts
         case n.Filter():
             below, parts = _flattened(node.input, part)
-            return below, [*parts, _over(node.predicate, dict(below))]
+            return below, [*parts, over(node.predicate, dict(below))]
         case _:
             raise _more_than_rows(node, part)
 
@@ -183,7 +171,7 @@ def _place(node: n.Node, part: s.Transform) -> Span | None:
     return node.span or next(inner) or part.span
 
 
-def _over(expr: Expr, inside: Mapping[str, Expr]) -> Expr:
+def over(expr: Expr, inside: Mapping[str, Expr]) -> Expr:
     """Return an expression with what its columns are below it."""
     return transform(expr, lambda e: inside[e.name] if isinstance(e, ColumnRef) else e)
 
@@ -220,9 +208,30 @@ def _check_value(expr: Expr) -> None:
     _check_stable(expr)
 
 
-def _check_stable(expr: Expr) -> None:
+def is_kept(expr: Expr) -> bool:
+    """Tell whether a value may be stored when a row comes: it would be the same later."""
+    outcomes = any(isinstance(part, Attempt | Outcome) for part in walk(expr))
+    return not outcomes and not reads_now(expr) and _unstable(expr) is None
+
+
+def can_be_asked(part: Expr) -> bool:
+    """Tell whether a condition may be asked when a row comes, or says when the row is seen."""
+    if not reads_now(part):
+        return is_kept(part)
+    with suppress(NoPeriodError):
+        period_of(part, branches=False)
+        return _unstable(part) is None
+    return False
+
+
+def _unstable(expr: Expr) -> Call | None:
+    """Return the first call that gives another value at another time."""
     calls = (part for part in walk(expr) if isinstance(part, Call))
-    call = next((c for c in calls if not lookup(c).ingestion_stable), None)
+    return next((c for c in calls if not lookup(c).ingestion_stable), None)
+
+
+def _check_stable(expr: Expr) -> None:
+    call = _unstable(expr)
     if call is not None:
         raise NotSupported(
             "E0359",
@@ -234,7 +243,7 @@ def _check_stable(expr: Expr) -> None:
 
 
 def _split(
-    parts: list[Expr],
+    parts: Sequence[Expr],
 ) -> tuple[tuple[Expr, ...], tuple[Expr, ...], list[Expr]]:
     """Return lower bounds, upper bounds and plain conditions."""
     lowers, uppers, plain = list[Expr](), list[Expr](), list[Expr]()

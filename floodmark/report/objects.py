@@ -35,7 +35,7 @@ def object_parts(
             f"<b>{escape(found.name)}</b><span>{found.kind.value}</span>"
             f'<span class="badge {mode}">{mode}</span>{size}</summary><div class="inside">'
             f"{note}{_properties(connection, found, taken)}"
-            f"<h3>SQL</h3><pre>{escape(found.object.sql.strip())}</pre>"
+            f"<h3>SQL</h3><pre>{escape(found.object.text.strip())}</pre>"
             f"<h3>EXPLAIN</h3><pre>{escape(str(explain_object(found, pipeline)))}</pre>"
             f"{_sample(connection, found) if samples else ''}</div></details>"
         )

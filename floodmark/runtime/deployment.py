@@ -89,7 +89,7 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
             applied.sql, applied.file, line=applied.line, column=applied.column
         )
         assert isinstance(statement, s.Definition)
-        catalog = catalog.create(statement, Origin(applied.origin))
+        catalog = catalog.restore(statement, Origin(applied.origin), applied.object)
     pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
     pinned = {
         a.object: a.functions
@@ -240,12 +240,11 @@ def _with_definitions(
     catalog = Catalog()
     for statement in definitions:
         created = catalog.create(statement, Origin.FILE)
-        key = next(k for k in created.objects if k not in catalog.objects)
-        same = deployed.catalog.objects.get(key)
-        if same is not None and _applied(same) == _applied(created.objects[key]):
-            catalog = Catalog({**catalog.objects, key: same})
-        else:
-            catalog = _checked(created, key)
+        for key in created.objects.keys() - catalog.objects.keys():
+            same = deployed.catalog.objects.get(key)
+            if same is not None and _applied(same) == _applied(created.objects[key]):
+                created = created.replace([same])
+        catalog = _checked(created, statement)
     for key, found in statements.objects.items():
         if key not in catalog.objects:
             catalog = Catalog({**catalog.objects, key: found})
@@ -255,7 +254,7 @@ def _with_definitions(
 def changes_between(before: Pipeline, after: Pipeline) -> list[Change]:
     """Return what differs, drops first, then in the order in which epochs advance objects."""
     out = [
-        Change(key, "drop", "no longer defined", found.object.sql)
+        Change(key, "drop", "no longer defined", found.object.text)
         for key, found in reversed(list(before.objects.items()))
         if key not in after.objects
     ]
@@ -263,7 +262,7 @@ def changes_between(before: Pipeline, after: Pipeline) -> list[Change]:
     for key, found in after.objects.items():
         old = before.objects.get(key)
         if old is None:
-            out.append(Change(key, "create", "new", None, found.object.sql))
+            out.append(Change(key, "create", "new", None, found.object.text))
             continue
         reason = _reason(old, found, rebuilt)
         if reason is not None and _differs_in_functions(old, found):
@@ -271,7 +270,7 @@ def changes_between(before: Pipeline, after: Pipeline) -> list[Change]:
             out.append(Change(key, "suspend", text, old.object.sql, found.object.sql))
         elif reason is not None:
             rebuilt.add(key)
-            out.append(Change(key, "rebuild", reason, old.object.sql, found.object.sql))
+            out.append(Change(key, "rebuild", reason, old.object.text, found.object.text))
     return out
 
 
@@ -314,18 +313,15 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
 
 
 def _created(statement: s.Definition, catalog: Catalog) -> Catalog:
-    if statement.if_not_exists:
-        key = key_of(qualified(statement.name), kind_of(statement))
-        if key in catalog.objects:
-            return catalog
-    created = catalog.create(statement, Origin.STATEMENT)
-    return _checked(created, key_of(qualified(statement.name), kind_of(statement)))
+    if statement.if_not_exists and catalog.has(statement):
+        return catalog
+    return _checked(catalog.create(statement, Origin.STATEMENT), statement)
 
 
-def _checked(catalog: Catalog, key: str) -> Catalog:
-    """Return the catalog if its new object holds; a function must be there to be called."""
-    if catalog.objects[key].kind is Kind.FUNCTION:
+def _checked(catalog: Catalog, statement: s.Definition) -> Catalog:
+    """Return the catalog if a new object holds; a function must be there to be called."""
+    if kind_of(statement) is Kind.FUNCTION:
         functions = functions_of(catalog.objects.values())
-        name = catalog.objects[key].name
+        name = qualified(statement.name)
         check(functions[name], {n: f for n, f in functions.items() if n != name})
     return catalog

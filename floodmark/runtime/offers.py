@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
@@ -103,16 +103,25 @@ class Offers:
         suspended = self._log.suspended()
         out: dict[str, Sequence[Split]] = {}
         errors: dict[str, FloodmarkError] = {}
+        shared: dict[Hashable, tuple[Discovery, Sequence[Split]]] = {}
         for found in pipeline.objects.values():
             if found.declared is None or found.declared.connector is None or found.key in suspended:
                 continue
             discovery = self._discoveries.setdefault(found.key, Discovery())
             try:
                 rows = limit or Options(found.name, dict(found.declared.options)).rows_per_epoch()
-                splits = self.connector(found).offer(positions.get(found.key, {}), rows, discovery)
+                taken = positions.get(found.key, {})
+                alike = _alike(found, rows, taken)
+                known = shared.get(alike)
+                if known is not None and known[0].same_as(discovery):
+                    splits = known[1]
+                else:
+                    splits = self.connector(found).offer(taken, rows, discovery)
             except FloodmarkError as error:
                 errors[found.name] = error
                 continue
+            if alike is not None:
+                shared.setdefault(alike, (discovery, splits))
             if splits:
                 out[found.key] = splits
         return out, errors
@@ -150,6 +159,16 @@ class Offers:
             if (epoch + 1) % BUCKET == 0:
                 sources = {k: found.as_json() for k, found in self._discoveries.items()}
                 self._log.record_discovered(epoch, sources)
+
+
+def _alike(found: AnalysedObject, rows: int, taken: Mapping[int, int]) -> Hashable:
+    """Return what outputs of one source share if they read the same files and are as far."""
+    declared, part = found.declared, found.object.part
+    if declared is None or part is None:
+        return None
+    form = (declared.options, declared.format, declared.encode, declared.primary_key)
+    columns = (declared.physical, declared.metadata)
+    return (part.group, form, columns, rows, frozenset(taken.items()))
 
 
 def _together(errors: Mapping[str, FloodmarkError]) -> FloodmarkError:

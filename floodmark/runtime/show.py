@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from floodmark.analysis.explain import Explanation, as_html, explain_object, explain_plan
-from floodmark.analysis.pipeline import plain_views, plan_of
+from floodmark.analysis.pipeline import Pipeline, plain_views, plan_of
 from floodmark.catalog.functions.pattern import like_regex
-from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
+from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.build import build_query
 from floodmark.runtime.deployment import Deployed, plan_statement
@@ -36,7 +37,7 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
             declared = deployed.catalog.get(key, statement.name.span)
         else:
             declared = deployed.find(name, statement.name.span).object
-        row = (declared.name, to_sql(declared.statement))
+        row = (declared.name, to_sql(declared.shown))
         return text_result("SHOW", ("Name", "Create Sql"), (row,))
     if statement.is_setting:
         check_setting(statement.what, statement.span)
@@ -97,7 +98,14 @@ def explained(found: Explanation, sizes: Sequence[TableSize], *, as_json: bool) 
 
 def explain_name(name: str, deployed: Deployed, span: Span | None = None) -> Explanation:
     """Return the analysed plan of a deployed object."""
-    return explain_object(deployed.find(name, span), deployed.pipeline)
+    found = deployed.find(name, span).object
+    return explain_together(deployed.catalog.output_of(found), deployed.pipeline)
+
+
+def explain_together(objects: Sequence[CatalogObject], pipeline: Pipeline) -> Explanation:
+    """Return the plan of the last of some objects, with those of the others before it."""
+    *others, last = (explain_object(pipeline[found.key], pipeline) for found in objects)
+    return replace(last, before=tuple(others))
 
 
 def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation:
@@ -120,8 +128,7 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
     ):
         plan = plan_statement(statement, deployed, runs=False)
         after = pipeline if plan is None else plan.pipeline
-        key = key_of(qualified(statement.name), kind_of(statement))
-        return explain_object(after[key], after)
+        return explain_together(after.catalog.made_by(statement), after)
     raise NotSupported(
         "E0368",
         "EXPLAIN takes a query, the CREATE statement of a relation or sink, or a name",

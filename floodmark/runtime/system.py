@@ -76,7 +76,7 @@ def _objects(scheduler: Scheduler, pipeline: Pipeline) -> list[tuple[Any, ...]]:
             o.name, o.kind.value, states.get(o.key, "active"),
             o.object.origin.value, str(o.relation.mode),
             json.dumps([c.removeprefix("_") if is_hidden(c) else c for c in o.relation.stream_key]),
-            o.object.sql,
+            o.object.text,
         )
         for o in pipeline.objects.values()
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -20,6 +21,7 @@ from floodmark.sql.statements import (
     CreateTableAs,
     CreateView,
     ObjectName,
+    Option,
     Statement,
     Transform,
 )
@@ -94,9 +96,16 @@ class CreateParser(DefinitionParser):
     def _transform_clauses(self, clauses: dict[str, Any]) -> bool:
         start = self.index
         if self.at("transform", "using"):
-            self._clause(clauses, "transforms", (self._transform(),), start)
-        elif self.accept("for", "tables"):
+            self._one_kind(clauses, for_tables=False)
+            self._clause(clauses, "transforms", (self._transform({}),), start)
+        elif self.at("for", "tables"):
+            self._one_kind(clauses, for_tables=True)
+            self.accept("for", "tables")
             self.expect("(")
+            if self.at(")"):
+                raise self.unexpected(
+                    "a table name", hint="FOR TABLES (t TRANSFORM USING (SELECT … FROM t), u)"
+                )
             tables = self.comma_list(self._table_transform, trailing=(")",))
             self.expect(")")
             self._clause(clauses, "transforms", tuple(tables), start)
@@ -105,23 +114,43 @@ class CreateParser(DefinitionParser):
             return False
         return True
 
-    def _transform(self, table: str | None = None) -> Transform:
+    def _one_kind(self, clauses: dict[str, Any], *, for_tables: bool) -> None:
+        if clauses.get("transforms") and clauses.get("for_tables", False) is not for_tables:
+            raise SqlSyntaxError(
+                "E0132",
+                "TRANSFORM USING stands beside FOR TABLES",
+                span=self.place(self.current),
+                hint="write it behind each table: FOR TABLES (t TRANSFORM USING (…))",
+            )
+
+    def _transform(self, parts: dict[str, Any]) -> Transform:
+        """Parse `TRANSFORM USING (query) [WITH (…)]`; without a query where `parts` has a table."""
         start = self.index
         query: exp.Expression | None = None
+        options: tuple[Option, ...] = ()
         if self.accept("transform", "using"):
             self.expect("(")
             if not self.at_query():
                 raise self.unexpected("a query")
             query = self.query()
             self.expect(")")
-        options = self.with_options() or ()
-        alias = self.name("an alias") if table is not None and self.accept("as") else None
-        return Transform(
-            query=query, table=table, alias=alias, options=options, span=self.span_from(start)
-        )
+            options = self.with_options() or ()
+        return Transform(query=query, options=options, span=self.span_from(start), **parts)
 
     def _table_transform(self) -> Transform:
-        return self._transform(table=self.name("a table name"))
+        start = self.index
+        table = self.name("a table name")
+        parts: dict[str, Any] = {"table": table, "name_span": self.span_from(start)}
+        elements = self.elements()
+        parts["columns"] = tuple(elements.columns)
+        parts["primary_key"] = elements.primary_key
+        parts["watermarks"] = tuple(elements.watermarks)
+        found = self._transform(parts)
+        if self.accept("as"):
+            alias_at = self.index
+            alias = self.name("an alias")
+            found = replace(found, alias=alias, name_span=self.span_from(alias_at))
+        return replace(found, span=self.span_from(start))
 
     def _table(self, start: int, head: dict[str, Any]) -> Statement:
         names_at = self.index

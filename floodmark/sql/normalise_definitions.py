@@ -65,12 +65,16 @@ def _head(statement: Definition, what: str) -> str:
 
 
 def _elements(statement: CreateSource | CreateTable, what: str) -> str:
-    lines = [column_sql(column) for column in statement.columns]
-    if statement.primary_key is not None:
-        lines.append(f"PRIMARY KEY{names_sql(statement.primary_key.columns)}")
-    lines += [watermark_sql(watermark) for watermark in statement.watermarks]
+    lines = _element_lines(statement)
     head = _head(statement, what)
     return f"{head} (\n  " + ",\n  ".join(lines) + "\n)" if lines else head
+
+
+def _element_lines(of: CreateSource | CreateTable | Transform) -> list[str]:
+    lines = [column_sql(column) for column in of.columns]
+    if of.primary_key is not None:
+        lines.append(f"PRIMARY KEY{names_sql(of.primary_key.columns)}")
+    return lines + [watermark_sql(watermark) for watermark in of.watermarks]
 
 
 def _ingestion_clauses(statement: CreateSource | CreateTable) -> list[str]:
@@ -96,6 +100,8 @@ def _source_clauses(statement: CreateSource) -> list[str]:
 
 def _transform(transform: Transform) -> str:
     parts = [quote_name(transform.table)] if transform.table is not None else []
+    if lines := _element_lines(transform):
+        parts.append(f"({', '.join(lines)})")
     if transform.query is not None:
         parts.append(f"TRANSFORM USING ({print_expression(transform.query)})")
     if transform.options:

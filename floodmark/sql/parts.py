@@ -158,12 +158,20 @@ class IncludeColumn:
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """`TRANSFORM USING (query)`; `table` and `alias` are set inside FOR TABLES only."""
+    """`TRANSFORM USING (query)`; inside FOR TABLES also what stands around it.
+
+    `table` and `alias` are names, `name_span` the place of the one that the output has; the other
+    three are its own columns, with key and watermarks, where it has some.
+    """
 
     query: exp.Expression | None
     table: str | None = None
     alias: str | None = None
+    columns: tuple[ColumnDef, ...] = ()
+    primary_key: PrimaryKey | None = None
+    watermarks: tuple[WatermarkDef, ...] = ()
     options: tuple[Option, ...] = ()
+    name_span: Span | None = field(default=None, compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

@@ -21,8 +21,10 @@ from floodmark.sql.statements import (
     CreateView,
     Definition,
     Explain,
+    IncludeColumn,
     Insert,
     Statement,
+    Transform,
     Update,
 )
 
@@ -56,21 +58,11 @@ def validate(statement: Statement) -> None:
 def _definition(statement: Definition) -> None:
     match statement:
         case CreateTable() | CreateSource():
-            _columns(statement.columns)
-            if statement.primary_key is not None:
-                key = statement.primary_key
-                _distinct(key.columns, key.span)
-                _known(key.columns, statement.columns, key.span)
-            for watermark in statement.watermarks:
-                _known((watermark.column,), statement.columns, watermark.span)
-            for included in statement.includes:
-                _column_name(included.name, included.span)
-            named = [*(c.name for c in statement.columns), *(i.name for i in statement.includes)]
-            _distinct(named, statement.includes[-1].span if statement.includes else None)
-            watermarked = [w.column for w in statement.watermarks]
-            _distinct(watermarked, statement.watermarks[-1].span if watermarked else None)
+            _elements(statement, statement.includes)
             if isinstance(statement, CreateTable):
                 _conflict(statement.conflict)
+            elif statement.for_tables:
+                _outputs(statement)
         case CreateTableAs() | CreateMaterializedView() | CreateView():
             _distinct(statement.columns, statement.name.span)
             for column in statement.columns:
@@ -80,6 +72,30 @@ def _definition(statement: Definition) -> None:
         case CreateFunction():
             _distinct([p.name for p in statement.parameters if p.name], statement.name.span)
             _distinct([p.name for p in statement.returns_table if p.name], statement.name.span)
+
+
+def _outputs(source: CreateSource) -> None:
+    for output in source.transforms:
+        _object_name(output.alias or output.table or "", output.name_span)
+        _elements(output, source.includes)
+
+
+def _elements(
+    of: CreateSource | CreateTable | Transform, includes: tuple[IncludeColumn, ...]
+) -> None:
+    _columns(of.columns)
+    if of.primary_key is not None:
+        key = of.primary_key
+        _distinct(key.columns, key.span)
+        _known(key.columns, of.columns, key.span)
+    for watermark in of.watermarks:
+        _known((watermark.column,), of.columns, watermark.span)
+    for included in includes:
+        _column_name(included.name, included.span)
+    named = [*(c.name for c in of.columns), *(i.name for i in includes)]
+    _distinct(named, includes[-1].span if includes else None)
+    watermarked = [w.column for w in of.watermarks]
+    _distinct(watermarked, of.watermarks[-1].span if watermarked else None)
 
 
 def _columns(columns: Iterable[ColumnDef]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark, connect
+from floodmark.catalog.outputs import TABLE
 from floodmark.catalog.types import VARCHAR
 from floodmark.plan.definitions import DEBEZIUM, UPSERT
 from floodmark.runtime.dml import PARTITION
@@ -182,8 +183,12 @@ def _with_landing(statement: s.Statement, landing: Path) -> str:
     if not isinstance(statement, s.CreateSource | s.CreateTable) or statement.format is None:
         return statement.sql
     folder = landing / statement.name.name
-    folder.mkdir(parents=True, exist_ok=True)
-    options = (s.Option("connector", "files"), s.Option("path", str(folder)))
+    listed = statement.transforms if isinstance(statement, s.CreateSource) else ()
+    tables = [t.table for t in listed if t.table is not None]
+    for name in tables or [""]:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    path = str(folder / TABLE) if tables else str(folder)
+    options = (s.Option("connector", "files"), s.Option("path", path))
     messages = statement.format.format in (UPSERT, DEBEZIUM)
     encode = "JSON" if messages else "PARQUET"
     encoded = replace(statement.format, encode=encode, options=())

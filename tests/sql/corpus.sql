@@ -1,6 +1,7 @@
 -- Every statement of the language, one after the other; each must parse and print stably.
 CREATE SOURCE IF NOT EXISTS s (id BIGINT, ts TIMESTAMP, amount NUMERIC(18,2) NOT NULL, cents BIGINT AS (amount*100)::bigint, op_ts TIMESTAMP METADATA FROM 'op_ts', PRIMARY KEY (id), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) APPEND ONLY WITH (connector = 'files', path = 'p',) FORMAT DEBEZIUM ENCODE JSON INCLUDE INGESTION TIMESTAMP AS c TRANSFORM USING (SELECT id FROM s WHERE id > 1) WITH (split = true);
 CREATE SOURCE s (a INT, b TEXT) WITH (connector = 'files', "path" = 'p', max_rows = 10) FORMAT PLAIN ENCODE CSV (delimiter = ';') FOR TABLES (a TRANSFORM USING (SELECT a FROM s), b TRANSFORM USING (SELECT b FROM s) AS b2,);
+CREATE SOURCE s WITH (connector = 'files', path = 'p/{table}') FOR TABLES (a (id INT, ts TIMESTAMP, PRIMARY KEY (id), WATERMARK FOR ts AS ts) TRANSFORM USING (SELECT id FROM a) WITH (split = true) AS b, c (k INT) AS d, e);
 CREATE TABLE t (k INT PRIMARY KEY, v INT DEFAULT 0, u TIMESTAMP, WATERMARK FOR u AS u - INTERVAL '1' HOUR WITH TTL);
 CREATE TABLE t (k INT, v INT, u TIMESTAMP, PRIMARY KEY (k)) APPEND ONLY ON CONFLICT DO NOTHING WITH (ttl = '7 days');
 CREATE TABLE t (k INT PRIMARY KEY, v INT) ON CONFLICT DO UPDATE FULL;

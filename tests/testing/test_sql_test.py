@@ -41,6 +41,18 @@ def test_rows_in_and_changelogs_out(test: SqlTest) -> None:
     )
 
 
+def test_outputs_of_a_source_take_rows_of_their_own(
+    tmp_path: Path, spark_config: SparkConfig
+) -> None:
+    shop = """
+    CREATE SOURCE shop (id INT, item VARCHAR) WITH (connector = 'files', path = 'nowhere')
+    FORMAT PLAIN ENCODE JSON
+    FOR TABLES (a TRANSFORM USING (SELECT item FROM a WHERE id > 1), b AS c);
+    """
+    with sql_test(shop, tmp_path, spark=spark_config) as test:
+        test.epoch("a: +I 1 'pen' +I 2 'ink'  c: +I 3 'cup'", "out a: +I 'ink'  out c: +I 3 'cup'")
+
+
 def test_a_table_takes_rows_of_every_kind_and_statements(test: SqlTest) -> None:
     test.epoch("t: +I 1 2 +I 2 3 +I 3 9", "inverse: +I 1 3 +I 2 2  out t: +I 1 2 +I 2 3 +I 3 9")
     test.epoch("t: -U 1 2 +U 1 6  -D 2 3", "inverse: -U 1 3 +U 1 1  -D 2 2")

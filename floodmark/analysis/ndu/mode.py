@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 
 from floodmark.catalog.objects import CatalogObject
-from floodmark.errors import BindError
+from floodmark.catalog.splitting import is_split
+from floodmark.errors import BindError, Span
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 
@@ -49,22 +51,32 @@ def parse_mode(option: s.Option) -> DeterminismMode:
 def with_default(statement: s.Definition, mode: DeterminismMode) -> s.Definition:
     """Return a definition with the mode written into its options, unless it names one itself.
 
-    Strict needs no writing; only views that are stored and sinks have a mode.
+    Strict needs no writing; only views that are stored, split sources among them, and sinks have a
+    mode.
     """
-    if mode is DeterminismMode.STRICT or not isinstance(
-        statement, s.CreateMaterializedView | s.CreateSink
-    ):
+    places = [] if mode is DeterminismMode.STRICT else list(_places(statement))
+    if not places:
         return statement
-    options, place, text = statement.options, statement.span, statement.sql
-    if any(option.name.lower() == OPTION for option in options):
-        return statement
+    place, text = statement.span, statement.sql
     clause = f"{OPTION} = '{mode.value}'"
-    first = options[0].span if options else None
-    if first is None:
-        text = f"{text}\nWITH ({clause})"
-    else:
-        at = first.start - place.start
-        text = f"{text[:at]}{clause}, {text[at:]}"
+    for first in reversed(places):
+        if first is None:
+            text = f"{text}\nWITH ({clause})"
+        else:
+            at = first.start - place.start
+            text = f"{text[:at]}{clause}, {text[at:]}"
     written = parse_statement(text, place.file, line=place.line, column=place.column)
     assert isinstance(written, s.Definition)
     return written
+
+
+def _places(statement: s.Definition) -> Iterator[Span | None]:
+    """Iterate over the options before which a mode is to be written; None: there are none yet."""
+    lists: list[tuple[s.Option, ...]] = []
+    if isinstance(statement, s.CreateMaterializedView | s.CreateSink):
+        lists = [statement.options]
+    elif isinstance(statement, s.CreateSource):
+        lists = [t.options for t in statement.transforms if is_split(t)]
+    for options in lists:
+        if not any(option.name.lower() == OPTION for option in options):
+            yield options[0].span if options else None
