@@ -7,7 +7,7 @@ PACKAGES := floodmark assets demo jobs resources sensors
 export DAGSTER_HOME := $(CURDIR)/.dagster
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock demo demo-year ui test test-fast test-long check bench bench-epoch bench-history bench-delta bench-nexmark golden docs clean
+.PHONY: help install lock demo demo-year ui test test-fast test-long check bench bench-epoch bench-history bench-delta bench-thinning bench-nexmark golden docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ —/'
@@ -53,7 +53,7 @@ check: install ## Style, types, layers, docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: bench-epoch bench-history bench-delta bench-nexmark ## All benchmarks
+bench: bench-epoch bench-history bench-delta bench-thinning bench-nexmark ## All benchmarks
 
 bench-epoch: install ## An epoch of 1,000 rows against delta-spark
 	$(BIN)/python -m benchmarks.epoch
@@ -63,6 +63,9 @@ bench-history: install ## An epoch after 1, 10 and 100 times the history
 
 bench-delta: install ## 1 % of the input changed, against recomputing the views
 	$(BIN)/python -m benchmarks.delta $(OPTIONS)
+
+bench-thinning: install ## Rows that a source keeps one in a hundred of, for thirty days
+	$(BIN)/python -m benchmarks.thinning $(OPTIONS)
 
 bench-nexmark: install ## Nexmark against Flink, Structured Streaming and Spark batch
 	$(BIN)/python -m benchmarks.nexmark $(OPTIONS)

@@ -49,6 +49,13 @@ def test_small_changes_are_compared_with_recomputation() -> None:
 
 @pytest.mark.spark
 @pytest.mark.long
+def test_what_a_source_stores_is_compared_with_what_it_received() -> None:
+    text = printed("thinning")
+    assert re.search(r"│ thin +│ 999 +│ [\d,]+ +│ 0\.0\d{3} +│", text), text
+
+
+@pytest.mark.spark
+@pytest.mark.long
 def test_nexmark_is_compared_with_spark() -> None:
     text = printed("nexmark", "--queries", "q2", "--systems", "floodmark,floodmark-20,batch")
     assert re.search(r"│ q2 +(│ +[\d,]+ +){3}│ +\d+\.\d\d +│", text) is not None, text

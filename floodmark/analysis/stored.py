@@ -43,7 +43,7 @@ def declaration(
     """Return what a source or table declares; a query that is split may read other relations."""
     columns = declare_columns(found, functions)
     check_declared(columns)
-    raw = _raw_relation(found, columns)
+    raw = raw_relation(found, columns)
     statement = found.statement
     if not (isinstance(statement, s.CreateSource) and statement.transforms):
         return Stored(columns, raw)
@@ -59,7 +59,7 @@ def declaration(
     return Stored(columns, _transformed(raw, columns, transform), split)
 
 
-def _raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
+def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
     """Return the relation of the rows as they come."""
     is_source = declared.kind is Kind.SOURCE
     append_only = columns.append_only

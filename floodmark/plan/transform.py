@@ -23,7 +23,7 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.build import build_query
-from floodmark.plan.conjunctions import all_of
+from floodmark.plan.conjunctions import all_of, conjuncts
 from floodmark.plan.determinism import reads_now
 from floodmark.plan.expressions import Attempt, Call, ColumnRef, Expr, Outcome, transform, walk
 from floodmark.plan.temporal import NoPeriodError, period_of, place_of
@@ -46,7 +46,8 @@ class Transform:
 
     Of rows for which `condition` is TRUE `columns` are stored, those that users see first; `key`
     names those of the primary key. They are seen from the largest of `lowers` on and before the
-    smallest of `uppers`, TIMESTAMPTZ each; where one is NULL they are not stored.
+    smallest of `uppers`, TIMESTAMPTZ each; where one is NULL they are not stored. That is when
+    `timed`, the conditions on `now()` as they were written, hold.
     """
 
     columns: tuple[tuple[str, Expr], ...]
@@ -55,6 +56,7 @@ class Transform:
     uppers: tuple[Expr, ...] = ()
     key: tuple[str, ...] = ()
     not_null: frozenset[str] = frozenset()
+    timed: Expr | None = None
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -115,7 +117,8 @@ def transform_of(columns: Columns, parts: Sequence[Expr], raw: Relation) -> Tran
     given = {f.name for f in raw.columns if not f.nullable}
     columns = (*shown, *kept)
     full = {name for name, e in columns if isinstance(e, ColumnRef) and e.name in given}
-    return Transform(columns, all_of(plain), lowers, uppers, key, frozenset(full))
+    timed = all_of([p for part in parts for p in conjuncts(part) if reads_now(p)])
+    return Transform(columns, all_of(plain), lowers, uppers, key, frozenset(full), timed)
 
 
 def _check_relations(query: exp.Expression, raw: Relation, source: Span) -> None:

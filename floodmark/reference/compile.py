@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.refresh import refreshes
+from floodmark.analysis.stored import raw_relation
 from floodmark.catalog.objects import Kind
 from floodmark.plan.definitions import Declared
 from floodmark.plan.expressions import Expr
 from floodmark.reference.pipeline import ObjectKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
+from floodmark.reference.transform import ReferenceTransform
 from floodmark.reference.watermarks import Watermark
 
 _KINDS = {
@@ -45,9 +47,17 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         target=found.object.target,
         emits_on_close=found.emits_on_close,
         recomputed=refreshes(found.object),
+        transform=_transform(found),
         force_append_only=_is_on(found, "force_append_only"),
         ignore_delete=_is_on(found, "ignore_delete"),
     )
+
+
+def _transform(found: AnalysedObject) -> ReferenceTransform | None:
+    if found.declared is None or found.declared.transform is None:
+        return None
+    raw = raw_relation(found.object, found.declared)
+    return ReferenceTransform(found.declared.transform, raw.columns, raw.stream_key)
 
 
 def _rules(found: AnalysedObject) -> MergeRules | None:
@@ -58,7 +68,8 @@ def _rules(found: AnalysedObject) -> MergeRules | None:
 
 
 def _promised(found: AnalysedObject) -> tuple[str, ...]:
-    return found.relation.primary_key if found.append_only else ()
+    declared = found.declared
+    return declared.primary_key if declared is not None and found.append_only else ()
 
 
 def _watermarks(declared: Declared | None) -> tuple[Watermark, ...]:

@@ -19,7 +19,7 @@ from floodmark.reference.pipeline import (
 )
 from floodmark.reference.rows import Row, key_of
 from floodmark.reference.tables import merge, of_sink, rekey
-from floodmark.reference.watermarks import late_column, raise_by
+from floodmark.reference.watermarks import Values, late_column, raise_by
 
 DML = "dml"
 SINK = "sink:"
@@ -67,11 +67,34 @@ class _Intake:
                 continue
             row = self._identified(complete, batch)
             if late_column(marks, judged, batch.partition, row) is None:
-                self.accepted.append((kind, row))
+                self._accept(kind, row)
             else:
-                self.late.append(row)
+                self._put_late(row)
             raised = raise_by(marks, self.state.marks, batch.partition, row, self.epoch.now)
             self.state = replace(self.state, marks=raised)
+
+    def _accept(self, kind: RowKind, row: Row) -> None:
+        """Take a row in; one that is transformed and refused goes aside, and from its key."""
+        refused = self._refused(row) if kind.weight > 0 else None
+        if refused is not None:
+            self.dead.append(Aside(RowKind.INSERT, f"E{refused:04d}", row))
+            if self.item.merge is not None:
+                self.accepted.append((RowKind.DELETE, row))
+            return
+        self.accepted.append((kind, row))
+
+    def _put_late(self, row: Row) -> None:
+        transform, refused = self.item.transform, self._refused(row)
+        if refused is not None:
+            self.dead.append(Aside(RowKind.INSERT, f"E{refused:04d}", row))
+        elif transform is None:
+            self.late.append(row)
+        elif transform.keeps(row, self.epoch.now):
+            self.late.append(transform.made(row, self.epoch.now))
+
+    def _refused(self, row: Row) -> int | None:
+        transform = self.item.transform
+        return None if transform is None else transform.refusal(row, self.epoch.now)
 
     def _completed(self, kind: RowKind, partial: Row) -> Row | None:
         """Return the row with defaults and generated columns, or None when it goes aside."""
@@ -83,7 +106,7 @@ class _Intake:
                 self.dead.append(Aside(RowKind.INSERT, f"E{int(error):04d}", row))
                 return None
             row[name] = value
-        for column in self.item.schema:
+        for column in self.item.taken:
             if not is_hidden(column.name):
                 row.setdefault(column.name, None)
         reason = self._reason(kind, row)
@@ -93,8 +116,8 @@ class _Intake:
 
     def _reason(self, kind: RowKind, row: Row) -> str | None:
         times = {mark.column for mark in self.item.watermarks}
-        for column in self.item.schema:
-            if kind is RowKind.DELETE and column.name not in self.item.stream_key:
+        for column in self.item.taken:
+            if kind is RowKind.DELETE and column.name not in self.item.taken_key:
                 continue
             if is_hidden(column.name) or row[column.name] is not None:
                 continue
@@ -105,7 +128,7 @@ class _Intake:
         return None
 
     def _identified(self, row: Row, batch: _Batch) -> Row:
-        hidden = [column.name for column in self.item.schema if is_hidden(column.name)]
+        hidden = [column.name for column in self.item.taken if is_hidden(column.name)]
         if ROW_ID not in hidden:
             return row
         count = self.state.written.get(batch.partition, 0)
@@ -122,16 +145,22 @@ def gather(
     intake = _Intake(item, old, epoch)
     for batch in _batches(item, epoch, brought):
         intake.take(batch)
-    rows, ignored = _stored(intake)
+    taken, ignored = _stored(intake)
+    rows = taken
+    if item.transform is not None:
+        rows = list(item.transform.seen(taken, epoch.now))
     marks = intake.state.marks.seal(_holding(intake), (m.column for m in item.watermarks))
-    state = replace(intake.state, rows=tuple(rows), marks=marks, watermark=marks.sealed)
+    state = replace(
+        intake.state, rows=tuple(rows), marks=marks, watermark=_named(item, marks.sealed),
+        taken=() if item.transform is None else tuple(taken),
+    )  # fmt: skip
     changes = tuple(changes_between(rows, old.rows, item.stream_key))
     return state, ObjectResult(changes, tuple(intake.late), tuple(intake.dead), ignored)
 
 
 def _stored(intake: _Intake) -> tuple[list[Row], int]:
     """Return the rows after the epoch, and how many incoming ones were ignored."""
-    rules, old = intake.item.merge, intake.state.rows
+    rules, old = intake.item.merge, _taken(intake)
     if rules is None:
         assert all(kind is RowKind.INSERT for kind, _ in intake.accepted), intake.item.name
         return [*old, *_promised(intake)], 0
@@ -141,11 +170,26 @@ def _stored(intake: _Intake) -> tuple[list[Row], int]:
     return list(rows.values()), ignored
 
 
+def _taken(intake: _Intake) -> tuple[Row, ...]:
+    """Return the rows before the epoch as they came."""
+    return intake.state.rows if intake.item.transform is None else intake.state.taken
+
+
+def _named(item: ReferenceObject, marks: Values) -> Values:
+    """Return watermarks also under the names that a transformation gives to their columns."""
+    passed = {} if item.transform is None else item.transform.parts.passed
+    renamed = {name: marks[c] for c, name in passed.items() if c in marks and name not in marks}
+    return {**marks, **renamed}
+
+
 def _promised(intake: _Intake) -> Iterator[Row]:
     """Yield the accepted rows, of those with a promised key the first; the others are dead."""
     key = intake.item.promised
-    seen = {key_of(row, key) for row in intake.state.rows} if key else set()
+    seen = {key_of(row, key) for row in _taken(intake)} if key else set()
+    transform = intake.item.transform
     for _, row in intake.accepted:
+        if transform is not None and not transform.keeps(row, intake.epoch.now):
+            continue
         if key and key_of(row, key) in seen:
             intake.dead.append(Aside(RowKind.INSERT, IntakeCode.KEY_TWICE.text, row))
             continue
@@ -168,7 +212,7 @@ def _batches(item: ReferenceObject, epoch: EpochInput, brought: Brought) -> Iter
         given = [(d.kind, d.row) for d in delivered if d.partition == partition]
         for message in _messages(given):
             if item.merge is not None:
-                message = rekey(message, item.stream_key)
+                message = rekey(message, item.taken_key)
             yield _Batch(partition, int(partition), message, whole=True)
     for index, (sink, emitted) in enumerate(brought):
         rows = list(_renamed(item, sink, emitted))

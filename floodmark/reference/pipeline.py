@@ -17,6 +17,7 @@ from floodmark.reference.changes import Change
 from floodmark.reference.moment import Stored
 from floodmark.reference.rows import Row
 from floodmark.reference.tables import MergeRules
+from floodmark.reference.transform import ReferenceTransform
 from floodmark.reference.watermarks import Values, Watermark, WatermarkState
 
 
@@ -39,7 +40,7 @@ class ReferenceObject:
     key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`.
     One that is `recomputed` remembers nothing: its query is what it is at the epoch's time.
     `partitions` are those of the connector that are known before they have rows: they hold the
-    watermark back.
+    watermark back. With a `transform` the schema is that of what it makes of the rows.
     """
 
     name: str
@@ -60,6 +61,17 @@ class ReferenceObject:
     force_append_only: bool = False
     ignore_delete: bool = False
     partitions: tuple[str, ...] = ()
+    transform: ReferenceTransform | None = None
+
+    @property
+    def taken(self) -> Schema:
+        """Return the columns of the rows as they come."""
+        return self.schema if self.transform is None else self.transform.raw
+
+    @property
+    def taken_key(self) -> tuple[str, ...]:
+        """Return what identifies a row as it comes."""
+        return self.stream_key if self.transform is None else self.transform.key
 
     def __post_init__(self) -> None:
         queries = (ObjectKind.VIEW, ObjectKind.SINK)
@@ -94,7 +106,8 @@ class EpochInput:
 class ObjectState:
     """What an object is after an epoch.
 
-    `dead` are a view's live dead letters, `stored` what its operators have evaluated once.
+    `dead` are a view's live dead letters, `stored` what its operators have evaluated once, `taken`
+    the rows of a source as they came, where `rows` are what it makes of them.
     """
 
     rows: tuple[Row, ...] = ()
@@ -103,6 +116,7 @@ class ObjectState:
     written: Mapping[str, int] = field(default_factory=dict)
     dead: Counter[Any] = field(default_factory=Counter)
     stored: Stored = field(default_factory=dict)
+    taken: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
