@@ -25,6 +25,9 @@ WIDEST_HEAD = 52
 """Characters of a head; what does not fit moves to lines of its own."""
 
 
+_STATELESS = "stateless: reads what the watermark has passed"
+
+
 @dataclass(frozen=True, slots=True)
 class Description:
     """A node in words; each detail is a line of cells that are aligned with other details."""
@@ -97,6 +100,8 @@ def describe(node: n.Node, place: Place) -> Description:
             return Description("Session", head, _recomputed(node, place))
         case n.TemporalFilter():
             return _temporal(node, names, place)
+        case n.SortBuffer():
+            return _sort_buffer(node, names, place)
         case n.GrowingSeries():
             made = f"{shown(node.outputs[0])}: {to_text(node.call, names)}"
             return Description("GrowingSeries", made, _due(node, place))
@@ -117,8 +122,6 @@ def _row_local(node: n.Node, names: Mapping[str, str]) -> Description:
             made = ", ".join(map(shown, node.outputs))
             word = "ProjectSet outer" if node.outer else "ProjectSet"
             return _fitted(word, f"{made}: {to_text(node.call, names)}")
-        case n.SortBuffer():
-            return Description("SortBuffer", f"by {names.get(node.column, shown(node.column))}")
         case _:
             raise AssertionError(node)
 
@@ -136,6 +139,16 @@ def _due(node: n.Node, place: Place) -> tuple[tuple[str, ...], ...]:
         return ()
     how = derive(node, _modes(node, place)).text
     return tuple((f"due: {place.state_text(t)}", t.role, how) for t in place.plan[node].state)
+
+
+def _sort_buffer(node: n.SortBuffer, names: Mapping[str, str], place: Place) -> Description:
+    lines: tuple[tuple[str, ...], ...] = ()
+    if place.owner is not None:
+        state = place.plan[node].state
+        lines = tuple((f"held: {place.state_text(t)}", "cleaned by watermark") for t in state)
+        lines = lines or ((_STATELESS,),)
+    by = names.get(node.column, shown(node.column))
+    return Description("SortBuffer", f"by {by}", lines)
 
 
 def is_plain(node: n.Node, labels: Labels) -> bool:
@@ -305,7 +318,7 @@ def _kept_in(
 ) -> tuple[str, ...]:
     if table is None:
         stateless = isinstance(node, n.CloseAggregate) and place.owner is not None
-        return ("stateless: reads what the watermark has passed",) if stateless else ()
+        return (_STATELESS,) if stateless else ()
     mode = _modes(node, place)[0]
     calls = dict(node.aggregates)
     closes = isinstance(node, n.CloseAggregate)

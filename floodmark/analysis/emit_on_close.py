@@ -1,4 +1,8 @@
-"""EMIT ON WINDOW CLOSE: turns aggregates into ones that emit each group once, or says why not."""
+"""EMIT ON WINDOW CLOSE: turns aggregates into ones that emit each group once, or says why not.
+
+What is not released on close already is held in a sort buffer on top, by the first column of the
+result that has a watermark.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +34,7 @@ def emit_on_close(plan: AnalysedPlan, statement: s.Statement) -> n.Node:
             hint=_timed_hint(plan)
             or "define a watermark column in the source, and keep it in the result",
         )
-    raise NotSupported(
-        "E0311",
-        f"{CANNOT} Holding rows back in a sort buffer is not available yet.",
-        span=span,
-        hint=f"group by {columns[0].column}, or leave EMIT ON WINDOW CLOSE out",
-    )
+    return n.SortBuffer(root, columns[0].column, span=span)
 
 
 def _rewrite(node: n.Node, plan: AnalysedPlan) -> n.Node:

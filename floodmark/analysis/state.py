@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.analysis import strategy
+from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.reach import reach_of
 from floodmark.catalog.functions import aggregate_for
 from floodmark.changelog import ChangelogMode, is_hidden
@@ -85,8 +86,10 @@ def derive(
         case n.CloseAggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group, node.window)
             return (own, *_arrangement(node, identifier, modes))
+        case n.SortBuffer() if closes_from_input(node, modes[0]):
+            return ()
         case n.SortBuffer():
-            return (StateTable(f"{identifier}_sort", "rows", (node.column,), node.column),)
+            return (StateTable(held_name(identifier), "rows", (node.column,), node.column),)
         case n.Join():
             return _arrangements(node, identifier, [tuple(p[i] for p in node.equi) for i in (0, 1)])
         case n.SetOperation():
@@ -195,13 +198,19 @@ def persisted(node: n.Node) -> bool:
     return rereadable(node) and not kept
 
 
-def closes_from_input(node: n.CloseAggregate, mode: ChangelogMode) -> bool:
-    """Tell whether an aggregate that emits on close needs no state.
+def held_name(identifier: str) -> str:
+    """Return the name of the table with the rows that a sort buffer holds."""
+    return f"{identifier}_sort"
+
+
+def closes_from_input(node: n.CloseAggregate | n.SortBuffer, mode: ChangelogMode) -> bool:
+    """Tell whether an operator that emits on close needs no state.
 
     It reads what the watermark has passed from its input: one that only grows and can be read
     again, range by range, and of which no row is refused. `mode` is the input's.
     """
-    if any(can_fail(expr) for _, call in node.aggregates for expr in call.children):
+    below = (expr for part in n.walk(node.input) for expr in expressions_of(part))
+    if any(can_fail(expr) for expr in (*expressions_of(node), *below)):
         return False
     appends = mode is ChangelogMode.APPEND_ONLY
     return appends and rereadable(node.input) and len(n.scans(node.input)) == 1

@@ -119,7 +119,7 @@ def _reason(node: n.Node) -> str | None:
             return None
         case n.Tumble() | n.Hop() | n.Session() | n.TemporalFilter():
             return None
-        case n.Aggregate() | n.CloseAggregate():
+        case n.Aggregate() | n.CloseAggregate() | n.SortBuffer():
             return None
         case n.LookupJoin() if not persisted(node.right):
             return "a lookup in a query that nothing stores"

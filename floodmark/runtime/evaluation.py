@@ -31,6 +31,7 @@ from floodmark.runtime.operators import (
     over,
     session,
     set_operation,
+    sort_buffer,
     temporal_filter,
     top_n,
     transitions,
@@ -134,6 +135,9 @@ class Stages(Protocol):
     def due_changes(self, name: str, schema: Schema) -> temporal_filter.DueChanges:
         """Return the changes that a temporal filter has still to make."""
 
+    def held_rows(self, name: str, schema: Schema, column: str) -> sort_buffer.HeldRows:
+        """Return the changes that a sort buffer holds."""
+
     def fetched(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
         """Return what an operator fetches of a table that is kept elsewhere."""
 
@@ -203,6 +207,8 @@ class Evaluation:
                 return aggregate.delta(node, self)
             case n.CloseAggregate():
                 return close_aggregate.delta(node, self)
+            case n.SortBuffer():
+                return sort_buffer.delta(node, self)
             case n.MaterializeProject():
                 return materialize_project.delta(node, self)
             case n.SetOperation():

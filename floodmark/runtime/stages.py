@@ -21,6 +21,7 @@ from floodmark.runtime.state.arranged import ArrangedRows
 from floodmark.runtime.state.due import DueFiles
 from floodmark.runtime.state.fetched import FetchedRows, Pin
 from floodmark.runtime.state.groups import AggregateFiles
+from floodmark.runtime.state.held import HeldFiles
 from floodmark.runtime.state.own import OwnGroups, OwnRows
 from floodmark.runtime.state.values import ValuesFiles
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
@@ -118,6 +119,10 @@ class ObjectStages:
     def due_changes(self, name: str, schema: Schema) -> DueFiles:
         """Return the changes that a temporal filter has still to make."""
         return DueFiles(self, layout.state_table(self.owner, name), schema)
+
+    def held_rows(self, name: str, schema: Schema, column: str) -> HeldFiles:
+        """Return the changes that a sort buffer holds."""
+        return HeldFiles(self, layout.state_table(self.owner, name), schema, column)
 
     def fall_due(self, times: Sequence[int]) -> None:
         """Remember times, in microseconds, at which an operator has something to change."""
