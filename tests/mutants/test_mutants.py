@@ -15,10 +15,11 @@ from imported import SAYS
 from planted import PLANTED as OTHERS
 from planted import Planted
 from temporal import TEMPORAL
+from thinning import THINNING
 
 from floodmark.spark.session import Sessions
 
-PLANTED = (*OTHERS, *TEMPORAL)
+PLANTED = (*OTHERS, *TEMPORAL, *THINNING)
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FAILED, PASSED = 1, 0
