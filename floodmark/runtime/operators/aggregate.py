@@ -260,8 +260,6 @@ def _stored_output(node: Grouping) -> str:
 def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
     """Return one row per group; rows that an argument refuses leave the whole group's input."""
     frame = _of_one_zero(node, frame)
-    if not node.aggregates:
-        return frame.select(*map(quoted, node.group)).distinct()
     rows = computed(node, accepted(node, frame, now, strict=strict), now)
     if rows.failing:
         stop = f"CASE WHEN {ERROR} IS NOT NULL THEN {raised(f'{ERROR}.code')} ELSE TRUE END"
@@ -286,6 +284,8 @@ def computed(node: Grouping, frame: DataFrame, now: int) -> Rows:
     """Return one row per group of accepted rows, with `__error` where a group can be refused."""
     from pyspark.sql import functions as F
 
+    if not node.aggregates:
+        return Rows(frame.select(*map(quoted, node.group)).distinct())
     ties = ties_of(node)
     calls = [F.expr(acc.batch_text(call, now, ties)).alias(name) for name, call in node.aggregates]
     limited = [(name, call) for name, call in node.aggregates if acc.overflows(call)]
