@@ -9,6 +9,8 @@ import dagster as dg
 
 from assets.checks import on_demand_checks
 from assets.factory import pipeline_assets
+from assets.partitions import Grain, event_time
+from jobs.backfill_job import backfill_job
 from jobs.epoch_job import EPOCH_JOB, make_epoch_job
 from jobs.maintenance_job import maintenance_job, maintenance_schedule
 from resources.clock import EngineClock
@@ -21,12 +23,12 @@ root = Path(os.environ.get("FLOODMARK_WAREHOUSE", "warehouse")).resolve()
 pipelines = Path(os.environ.get("FLOODMARK_PIPELINES", "pipelines")).resolve()
 spark, clock = FloodmarkSpark(), EngineClock()
 warehouse = Warehouse(root=str(root), pipelines=str(pipelines), spark=spark, clock=clock)
-objects = warehouse.pipeline()
-pipeline = pipeline_assets(objects, root)
+objects, grain = warehouse.definitions()
+pipeline = pipeline_assets(objects, root, event_time(warehouse, Grain(grain)))
 defs = dg.Definitions(
     assets=[pipeline],
     asset_checks=on_demand_checks(objects),
-    jobs=[make_epoch_job(pipeline), maintenance_job],
+    jobs=[make_epoch_job(pipeline), maintenance_job, backfill_job],
     schedules=[maintenance_schedule],
     sensors=[make_new_data_sensor(EPOCH_JOB), watermark_stall],
     resources={"spark": spark, "clock": clock, "warehouse": warehouse},

@@ -29,7 +29,7 @@ _DESCRIPTIONS = {
     "columns_hold": "NOT NULL and the conditions in checks/ hold",
     "rows_accounted_for": "Rows in = rows stored, left out or ignored + late rows + dead letters",
     "watermark_monotonic": "No watermark goes back",
-    "closed_windows_final": "No row comes out for a window that was closed before",
+    "closed_windows_final": "Rows are only added, each window once, none after its close",
 }
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import dagster as dg
 
+from assets.backfills import backfilled, is_of_partitions
 from assets.checks import check_results, check_specs, last_results
+from assets.partitions import EventTime, newly_final, partitioned
 from assets.translator import asset_key, asset_spec
 from floodmark.analysis.pipeline import Pipeline
 from floodmark.api import Floodmark
@@ -21,11 +23,17 @@ from resources.warehouse import Warehouse
 
 POOL = "floodmark"
 RETRIES = 3
+BACKFILL = "dagster/backfill"
+"""The tag of runs of which Dagster waits for every asset: those without news are told, too."""
 _Result = dg.MaterializeResult | dg.AssetCheckResult
 
 
-def pipeline_assets(pipeline: Pipeline, root: Path) -> dg.AssetsDefinition:
+def pipeline_assets(
+    pipeline: Pipeline, root: Path, event_time: EventTime | None = None
+) -> dg.AssetsDefinition:
     """Return all objects of a pipeline as one asset definition over the warehouse at `root`.
+
+    Views that emit on window close have the partitions of `event_time`, if it is given.
 
     One op per asset would take the first object through all epochs before the second one starts,
     and seal nothing until the end.
@@ -35,14 +43,18 @@ def pipeline_assets(pipeline: Pipeline, root: Path) -> dg.AssetsDefinition:
 
     @dg.multi_asset(
         name="pipeline",
-        specs=[asset_spec(found, pipeline, root) for found in objects],
+        specs=[partitioned(asset_spec(o, pipeline, root), o, event_time) for o in objects],
         check_specs=[spec for found in objects for spec in check_specs(found)],
         can_subset=True,
         pool=POOL,
+        backfill_policy=dg.BackfillPolicy.single_run(),
     )
     def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
         chosen = context.selected_asset_keys
         with errors_for_dagster(), warehouse.connect() as floodmark:
+            if is_of_partitions(context):
+                yield from backfilled(context, floodmark)
+                return
             failure = None
             if chosen:
                 warehouse.deploy(floodmark)
@@ -51,7 +63,7 @@ def pipeline_assets(pipeline: Pipeline, root: Path) -> dg.AssetsDefinition:
                 except UserError as error:
                     # Such as a source whose folder is gone: what the others did is told first.
                     failure = error
-            yield from _report(context, floodmark, Path(warehouse.checks))
+            yield from _report(context, floodmark, Path(warehouse.checks), event_time)
             yield from _check_again(context, floodmark, Path(warehouse.checks))
             _fail_if_suspended(floodmark, chosen)
             if failure is not None:
@@ -74,7 +86,10 @@ def _advance(
 
 
 def _report(
-    context: dg.AssetExecutionContext, floodmark: Floodmark, folder: Path
+    context: dg.AssetExecutionContext,
+    floodmark: Floodmark,
+    folder: Path,
+    event_time: EventTime | None,
 ) -> Iterator[_Result]:
     """Yield a result for every selected object with news, and what stands for the others."""
     book = ReportBook(floodmark.root)
@@ -84,18 +99,28 @@ def _report(
     asked = context.selected_asset_check_keys
     found = [r for r in reports(floodmark.scheduler, told) if r.key in selected]
     news: dict[str, Reported] = {}
+    out: dict[str, list[_Result]] = {}
     for report, results in check_results(floodmark, found, folder):
         failed = [r.check_name for r in results if not r.passed and r.check_name is not None]
-        news[report.key] = replace(report.reported, failed=failed)
+        last = told.get(report.key, Reported())
+        news[report.key] = replace(report.reported, failed=failed).after(last)
         wanted = [r for r in results if _check_key(r) in asked]
-        if report.suspended is not None:
-            yield from wanted
-        else:
-            yield _materialized(floodmark, report, wanted)
+        stands = report.suspended is None
+        out[report.key] = [_materialized(floodmark, report, wanted)] if stands else [*wanted]
     told = looked_through(told, selected.keys(), floodmark.scheduler.log.head().sealed)
     for key in selected.keys() & told.keys() - news.keys():
-        yield from (r for r in last_results(selected[key], told[key]) if _check_key(r) in asked)
-    book.write(told | news)
+        wanted = [r for r in last_results(selected[key], told[key]) if _check_key(r) in asked]
+        out[key] = [*wanted]
+        if BACKFILL in context.run.tags and not told[key].suspended:
+            idle = ObjectReport(selected[key], told[key].epoch, told[key].changed)
+            out[key] = [_materialized(floodmark, idle, wanted)]
+    for key in (key for key in selected if key in out):
+        yield from out[key]
+    told |= news
+    if event_time is not None:
+        for event in newly_final(floodmark, event_time.grain, told, context.selected_asset_keys):
+            context.log_event(event)
+    book.write(told)
 
 
 def _check_again(

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.explain import Explanation
-from floodmark.analysis.ndu import with_default
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.changelog import EPOCH, KIND
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
 from floodmark.runtime import deployment, statements, suspension, system
+from floodmark.runtime.clock import SystemClock
 from floodmark.runtime.deployment import Deployed, Desired, Plan
+from floodmark.runtime.dml.copying import copy_to
 from floodmark.runtime.layout import beside
 from floodmark.runtime.logged import telling
 from floodmark.runtime.query import Reader
@@ -32,10 +33,12 @@ from floodmark.runtime.settings import (
     mode_named,
     retention_of,
     rows_of_setting,
+    with_mode,
 )
 from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.runtime.sizes import TableSize, sizes_of
 from floodmark.runtime.summary import EpochSummary
+from floodmark.runtime.transaction import Transaction
 from floodmark.runtime.watch import check_kept
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.failures import LOST
@@ -50,14 +53,6 @@ __all__ = ["Floodmark", "Result", "connect"]
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-class SystemClock:
-    """The machine's clock, in UTC."""
-
-    def now(self) -> datetime:
-        """Return the time."""
-        return datetime.now(UTC)
 
 
 def connect(
@@ -101,6 +96,7 @@ class Floodmark:
         self._settings = dict(DEFAULTS)
         self.store = DeltaStore(root)
         self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait)
+        self.transaction = Transaction(self.scheduler, self.reader)
 
     def __enter__(self) -> Floodmark:
         return self
@@ -109,7 +105,8 @@ class Floodmark:
         self.close()
 
     def close(self) -> None:
-        """End the Spark sessions; the server stays, and the next use attaches anew."""
+        """End the Spark sessions, and an open transaction unwritten; the next use attaches anew."""
+        self.transaction.close()
         self.scheduler.detach()
         sessions, self._sessions = self._sessions, None
         if sessions is not None:
@@ -247,24 +244,35 @@ class Floodmark:
 
     def execute(self, sql: str) -> Result:
         """Execute one statement; DML and DDL return when their epoch is sealed."""
-        return self.run_statement(parse_statement(sql))
+        with self.transaction.failing():
+            statement = parse_statement(sql)
+        return self.run_statement(statement)
 
     def execute_script(self, text: str, file: str | None = None) -> list[Result]:
         """Execute all statements of a text, one after the other."""
-        return [self.run_statement(statement) for statement in parse_script(text, file)]
+        return [self.run_statement(statement) for statement in self.parse(text, file)]
+
+    def parse(self, text: str, file: str | None = None) -> Sequence[s.Statement]:
+        """Return the statements of a text; an error in it fails an open transaction."""
+        with self.transaction.failing():
+            return parse_script(text, file)
 
     def run_statement(self, statement: s.Statement) -> Result:
-        """Execute a parsed statement."""
-        statement = self.settled(statement)
+        """Execute a parsed statement, in the transaction where one is open."""
+        return self.transaction.run(self.settled(statement), self._run_alone)
+
+    def _run_alone(self, statement: s.Statement) -> Result:
         match statement:
             case s.Select():
                 return self._select(statement)
-            case s.Insert() | s.Update() | s.Delete():
+            case s.CopyTo():
+                return copy_to(statement, self.transaction.reader(), self.sessions())
+            case s.Insert() | s.Update() | s.Delete() | s.CopyFrom():
                 return statements.run_dml(statement, self.scheduler, self.reader)
-            case s.Definition() | s.Drop():
-                return statements.run_ddl(statement, self.scheduler)
             case s.AlterResume() | s.AlterRebase():
                 return suspension.go_on(statement, self.scheduler)
+            case s.Definition() | s.Drop() | s.Alter():
+                return statements.run_ddl(statement, self.scheduler)
             case s.Explain():
                 return explain_result(statement, self.deployed, self.sizes)
             case s.Show() | s.Describe():
@@ -288,13 +296,12 @@ class Floodmark:
             raise UserError(
                 "E0367", "this is not a query", span=statement.span, hint="use execute()"
             )
-        reader = self.reader(at_epoch)
+        reader = self.transaction.reader() if at_epoch is None else self.reader(at_epoch)
         return reader.frame(reader.plan(statement.query, statement.span))
 
     def reader(self, at_epoch: int | None = None) -> Reader:
         """Return what can be read at a sealed epoch; one that is not kept any more is E0412."""
-        scheduler = self.scheduler
-        oldest = scheduler.kept.read().oldest
+        scheduler, oldest = self.scheduler, self.scheduler.kept.read().oldest
         if at_epoch is not None and at_epoch < oldest:
             raise DataError(
                 "E0412",
@@ -310,7 +317,7 @@ class Floodmark:
         )
 
     def _select(self, statement: s.Select) -> Result:
-        reader = self.reader()
+        reader = self.transaction.reader()
         node = reader.plan(statement.query, statement.span)
         read = {scan.object for scan in n.scans(node)}
         with self.sessions().guarded():
@@ -340,14 +347,7 @@ class Floodmark:
 
     def settled(self, statement: s.Statement) -> s.Statement:
         """Return a statement, with what SET says written into the options of what it defines."""
-        mode = mode_named(self._settings[OPTION])
-        match statement:
-            case s.Definition():
-                return with_default(statement, mode)
-            case s.Explain(statement=s.Definition() as defined):
-                return replace(statement, statement=with_default(defined, mode))
-            case _:
-                return statement
+        return with_mode(statement, mode_named(self._settings[OPTION]))
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:
         """Return what changed in an object after an epoch: `__epoch`, `__kind`, then its columns.

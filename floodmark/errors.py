@@ -7,8 +7,11 @@ caret under the SQL it is about.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any
 
 
@@ -35,15 +38,21 @@ class Span:
         >>> Span.at("SELECT 1\\nFROM t", 14, 15).line
         2
         """
-        before = source[:start]
+        ends = _line_ends(source)
+        above = bisect_left(ends, start)
         return cls(
             start=start,
             end=max(end, start),
-            line=before.count("\n") + 1,
-            column=start - (before.rfind("\n") + 1) + 1,
+            line=above + 1,
+            column=start - (ends[above - 1] if above else -1),
             file=file,
             source=source,
         )
+
+
+@lru_cache(maxsize=4)
+def _line_ends(source: str) -> tuple[int, ...]:
+    return tuple(match.start() for match in re.finditer("\n", source))
 
 
 class FloodmarkError(Exception):
@@ -124,7 +133,7 @@ class SqlSyntaxError(UserError):
 
 
 class BindError(UserError):
-    """A name or type does not fit the catalog (codes E02xx)."""
+    """A name or type does not fit the catalog (codes E02xx and E07xx)."""
 
 
 class NotSupported(UserError):
@@ -153,6 +162,7 @@ class IntakeCode(IntEnum):
     TRUNCATE = 655
     NO_CHANGE = 656
     NO_ROW = 657
+    FUTURE_TIME = 658
 
     @property
     def text(self) -> str:

@@ -14,6 +14,7 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.runtime import deployment
 from floodmark.runtime.deployment import Change, Deployed, Desired
+from floodmark.runtime.settings import DEFAULTS, grain_of_setting
 from resources.clock import EngineClock
 from resources.spark import FloodmarkSpark
 
@@ -50,14 +51,20 @@ class Warehouse(ConfigurableResource):
         return floodmark.plan(folder).changes if folder.is_dir() else ()
 
     def pipeline(self) -> Pipeline:
-        """Return the objects of the files and those that statements created; no Spark.
+        """Return the objects of the files, as `definitions` does."""
+        return self.definitions()[0]
+
+    def definitions(self) -> tuple[Pipeline, str]:
+        """Return the objects of the files and those that statements created, and `SET partitions`.
 
         The files are analysed anew, so that every object knows its place in them. E0365 where there
-        is no folder, and nothing is deployed without one.
+        is no folder, and nothing is deployed without one. No Spark.
         """
         folder = Path(self.pipelines)
         with connect(self.root, clock=self.clock) as floodmark:
             objects = floodmark.deployed.catalog.objects.items()
             desired = Desired(()) if objects and not folder.is_dir() else floodmark.read(folder)
         created = {key: found for key, found in objects if found.origin is Origin.STATEMENT}
-        return deployment.plan_files(desired, Deployed(0, Pipeline(Catalog(created)))).pipeline
+        plan = deployment.plan_files(desired, Deployed(0, Pipeline(Catalog(created))))
+        said = {setting.name.lower(): setting.value for setting in desired.settings}
+        return plan.pipeline, grain_of_setting(said.get("partitions") or DEFAULTS["partitions"])

@@ -64,12 +64,14 @@ def run_reference(program: Program) -> list[str]:
 
 
 def _input(epoch: Epoch, objects: Objects) -> EpochInput:
-    deliveries = {
+    rows = {
         name: [_delivery(line, objects[name]) for line in lines]
         for name, lines in epoch.inputs.items()
     }
     assert not epoch.dml, "the reference runs no DML text yet"
-    return EpochInput(epoch.now, deliveries)
+    stated = [name for name in rows if objects[name].watermarks and not objects[name].connected]
+    dml = [(name, [(d.kind, d.row) for d in rows.pop(name)]) for name in stated]
+    return EpochInput(epoch.now, rows, dml)
 
 
 def _delivery(line: Line, item: ReferenceObject) -> Delivery:

@@ -22,7 +22,7 @@ from benchmarks.chart import dots
 from benchmarks.measuring import Timing
 from benchmarks.nexmark import engine, flink, report, spark
 from benchmarks.nexmark.data import Data, prepared
-from benchmarks.nexmark.queries import NAMES
+from benchmarks.nexmark.queries import ALL
 from floodmark.errors import FloodmarkError
 from floodmark.spark.cache import cache_folder
 from floodmark.spark.confs import default_config
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if chosen.quick:
         chosen.events, chosen.parts, chosen.queries = 50_000, 4, chosen.queries or QUICK
-    names, systems = chosen.queries or NAMES, chosen.systems or SYSTEMS
+    names, systems = chosen.queries or ALL, chosen.systems or SYSTEMS
     quiet = publishing.is_quiet()
     data = Data(chosen.events, chosen.rate, chosen.parts, chosen.seed)
     console = Console(width=180)
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
         for system, why in row.items():
             if isinstance(why, str):
                 console.print(f"{name} {system}: {why}", soft_wrap=True, markup=False)
-    complete = names == NAMES and systems == SYSTEMS and not chosen.quick
+    complete = names == ALL and systems == SYSTEMS and not chosen.quick
     if complete and quiet and not chosen.output:
         _keep(measured, systems, data, publishing.RESULTS)
     elif complete and not chosen.output:
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rate", type=int, default=10_000, help="events per second of event time")
     parser.add_argument("--parts", type=int, default=20, help="files of each table: epochs")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--queries", type=_names(NAMES), help="such as q0,q4")
+    parser.add_argument("--queries", type=_names(ALL), help="such as q0,q4")
     parser.add_argument("--systems", type=_names(SYSTEMS), help=", ".join(SYSTEMS))
     parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="50,000 events, four queries")

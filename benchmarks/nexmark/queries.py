@@ -16,17 +16,26 @@ from floodmark.sql.parse import parse_script
 STREAMS = ("person", "auction", "bid")
 """The tables in which events arrive; there is `side_input` besides."""
 NAMES = tuple(f"q{number}" for number in range(24))
+_CLOSE = "_close"
+ON_CLOSE = tuple(f"{name}{_CLOSE}" for name in ("q5", "q7", "q8"))
+"""Queries that give each window once, when it is over: what the other systems do in any case."""
+ALL = (*NAMES, *ON_CLOSE)
 _FOLDER = Path(__file__).parent
 _HEAD = re.compile(r"CREATE MATERIALIZED VIEW \w+ AS\s+", re.IGNORECASE)
 
 
 def definition(name: str) -> str:
     """Return a query as a statement that creates its view."""
+    if name in ON_CLOSE:
+        base = name.removesuffix(_CLOSE)
+        text = definition(base).replace(f"VIEW {base} AS", f"VIEW {name} AS")
+        return f"{text.strip().rstrip(';')}\nEMIT ON WINDOW CLOSE;\n"
     return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def query(name: str, system: str) -> str:
     """Return a query as `spark`, `streaming` or `flink` says it: its own text, else translated."""
+    name = name.removesuffix(_CLOSE)
     own = _FOLDER / system / f"{name}.sql"
     if own.exists():
         return own.read_text(encoding="utf-8").strip().rstrip(";")

@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.measuring import Timing
+from benchmarks.nexmark.queries import ON_CLOSE
 
 Measured = Mapping[str, Mapping[str, Timing | str]]
 """By query and system: the seconds, or why there are none."""
@@ -35,10 +36,14 @@ def ratio(row: Mapping[str, Timing | str], ours: str, other: str) -> float | Non
 
 
 def means(measured: Measured) -> dict[tuple[str, str], tuple[float, int]]:
-    """Return the geometric mean of each ratio and of how many queries it is."""
+    """Return the geometric mean of each ratio and of how many queries it is.
+
+    A query that is there twice, emitting on close, too, counts once.
+    """
     out = {}
+    rows = [row for name, row in measured.items() if name not in ON_CLOSE]
     for pair in RATIOS:
-        found = [r for row in measured.values() if (r := ratio(row, *pair)) is not None]
+        found = [r for row in rows if (r := ratio(row, *pair)) is not None]
         if found:
             out[pair] = geometric_mean(found), len(found)
     return out

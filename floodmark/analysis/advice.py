@@ -123,6 +123,21 @@ def _without_group(node: n.Node, plan: AnalysedPlan) -> str | None:
             return None
 
 
+def _several_watermarks(plan: AnalysedPlan) -> Notes:
+    """Say by which watermark rows are released where several unrelated ones could."""
+    notes = []
+    for node in plan.nodes:
+        if not isinstance(node, n.SortBuffer):
+            continue
+        groups = {w.column: w.group for w in plan[node.input].watermarks}
+        labels = labels_of(plan.root)[node.input]
+        others = [labels[c] for c, group in groups.items() if group != groups[node.column]]
+        if others:
+            text = f"{plan[node].identifier} releases rows by {labels[node.column]} alone, not by "
+            notes.append(Note("A109", text + ", ".join(others)))
+    return tuple(notes)
+
+
 def _cross_joins(plan: AnalysedPlan) -> Notes:
     return tuple(
         Note("A105", f"{plan[node].identifier} pairs every row with every row: it has no equality")
@@ -233,6 +248,13 @@ def _clock_options(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     return tuple(Note("A115", text.format(name)) for name in set_)
 
 
+def _judged_together(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if found.kind is not Kind.TABLE or found.declared is None or not found.declared.watermarks:
+        return ()
+    text = "depends on where epochs are cut: what {} brings in one is judged by one watermark"
+    return tuple(Note("A118", text.format(pipeline.catalog.objects[k].name)) for k in found.feeders)
+
+
 def _filtered_changes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     if found.kind is not Kind.SINK or found.append_only:
         return ()
@@ -255,8 +277,9 @@ def _is_on(found: AnalysedObject, option: str) -> bool:
 
 _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
     _late_rows, _refreshed, _refused, _upstream, _ingested, _periods, _several_writers,
-    _clock_options, _filtered_changes, _no_snapshot,
+    _clock_options, _judged_together, _filtered_changes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[AnalysedPlan], Notes], ...] = (
-    _growing_state, _arrangements, _one_group, _cross_joins, _reads_now, _volatile, _lookups,
+    _growing_state, _arrangements, _one_group, _cross_joins, _several_watermarks, _reads_now,
+    _volatile, _lookups,
 )  # fmt: skip

@@ -34,7 +34,7 @@ def derive(node: n.Node, inputs: tuple[ChangelogMode, ...]) -> ChangelogMode:
     match node:
         case n.Scan():
             return node.mode
-        case n.Values() | n.CloseAggregate() | n.SortBuffer():
+        case n.Values() | n.CloseAggregate() | n.CloseSession() | n.SortBuffer():
             return _APPEND
         case n.Join():
             return _join(node, inputs)

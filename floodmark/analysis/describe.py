@@ -97,6 +97,8 @@ def describe(node: n.Node, place: Place) -> Description:
         case n.Session():
             by = [f"by {_columns(node.partition, names)}"] if node.partition else []
             head = ", ".join([shown(node.time), f"gap {interval_words(node.gap)}", *by])
+            if isinstance(node, n.CloseSession):
+                return Description("Session", head, _held(node, place))
             return Description("Session", head, _recomputed(node, place))
         case n.TemporalFilter():
             return _temporal(node, names, place)
@@ -142,13 +144,21 @@ def _due(node: n.Node, place: Place) -> tuple[tuple[str, ...], ...]:
 
 
 def _sort_buffer(node: n.SortBuffer, names: Mapping[str, str], place: Place) -> Description:
-    lines: tuple[tuple[str, ...], ...] = ()
+    lines = _held(node, place)
     if place.owner is not None:
-        state = place.plan[node].state
-        lines = tuple((f"held: {place.state_text(t)}", "cleaned by watermark") for t in state)
         lines = lines or ((_STATELESS,),)
+    if node.condition is not None:
+        lines = (*lines, (f"at its release: {to_text(node.condition, names)}",))
     by = names.get(node.column, shown(node.column))
     return Description("SortBuffer", f"by {by}", lines)
+
+
+def _held(node: n.Node, place: Place) -> tuple[tuple[str, ...], ...]:
+    """Return a line for what an operator holds until the watermark has passed."""
+    if place.owner is None:
+        return ()
+    state = place.plan[node].state
+    return tuple((f"held: {place.state_text(t)}", "cleaned by watermark") for t in state)
 
 
 def is_plain(node: n.Node, labels: Labels) -> bool:
@@ -258,7 +268,9 @@ def _recomputed(
 
 
 def _role(table: StateTable | None) -> tuple[str, ...]:
-    return () if table is None else (table.role,)
+    if table is None:
+        return ()
+    return (table.role,) if table.cleaned_by is None else (table.role, "cleaned by watermark")
 
 
 def reread_text(node: n.Node, place: Place) -> str:

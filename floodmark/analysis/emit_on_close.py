@@ -7,9 +7,15 @@ result that has a watermark.
 from __future__ import annotations
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
+from floodmark.analysis.close_conditions import lift_ends
+from floodmark.analysis.close_hints import group_hint, hint_of
+from floodmark.analysis.close_names import written
+from floodmark.analysis.close_over import on, released, waits_for_rows, windows
+from floodmark.analysis.close_subqueries import refuse_endless
 from floodmark.analysis.keep_keys import keep_keys
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
+from floodmark.plan.conjunctions import all_of
 from floodmark.sql import statements as s
 
 CANNOT = "The query cannot be executed in Emit-On-Window-Close mode."
@@ -21,20 +27,20 @@ def emit_on_close(plan: AnalysedPlan, statement: s.Statement) -> n.Node:
     Raises E0310 to E0313 where the query has no column whose watermark could close anything.
     """
     span = getattr(statement, "emit_span", None) or statement.span
+    if any(isinstance(node, n.TemporalFilter) and node.uppers for node in plan.nodes):
+        lifted, ends = lift_ends(plan.root, _window_alone)
+        plan = analyse(keep_keys(lifted))
+    else:
+        ends = ()
     root = _rewrite(plan.root, plan)
-    if _emits(root):
+    keyed = keep_keys(root)
+    closing = analyse(keyed)
+    columns = closing[keyed].watermarks
+    if not ends and _emits(root, together=bool(columns)):
         return root
-    closing = analyse(keep_keys(root))
-    columns = closing[root].watermarks if root in closing.properties else ()
     if not columns:
-        raise NotSupported(
-            "E0310",
-            CANNOT,
-            span=span,
-            hint=_timed_hint(plan)
-            or "define a watermark column in the source, and keep it in the result",
-        )
-    return n.SortBuffer(root, columns[0].column, span=span)
+        raise NotSupported("E0310", CANNOT, span=span, hint=hint_of(closing))
+    return n.SortBuffer(keyed, columns[0].column, all_of(ends), span=span)
 
 
 def _rewrite(node: n.Node, plan: AnalysedPlan) -> n.Node:
@@ -45,8 +51,38 @@ def _rewrite(node: n.Node, plan: AnalysedPlan) -> n.Node:
             return n.CloseAggregate(below, node.group, node.aggregates, window, span=node.span)
         case n.SetOperation():
             return node
+        case n.Join():
+            left = _rewrite(node.left, plan)
+            refuse_endless(node, plan)
+            return node.with_inputs([left, _rewrite(node.right, plan)])
+        case n.Session() if _timed(node, plan):
+            return n.CloseSession(
+                _rewrite(node.input, plan), node.time, node.gap, node.partition, node.keeps_untimed,
+                start=node.start, end=node.end, span=node.span,
+            )  # fmt: skip
+        case n.OverWindow() if any(_waits(window, plan) for window in windows(node)):
+            base = windows(node)[-1].input
+            return released(on(node, _rewrite(base, plan)))
         case _:
             return node.with_inputs([_rewrite(child, plan) for child in node.inputs])
+
+
+def _timed(node: n.Session, plan: AnalysedPlan) -> bool:
+    return any(w.column == node.end for w in plan[node].watermarks)
+
+
+def _waits(node: n.OverWindow, plan: AnalysedPlan) -> bool:
+    """Tell whether rows are final one by one: by time, and no partition is closed as a whole."""
+    carried = {w.column for w in plan[node.input].watermarks}
+    timed = bool(node.order) and node.order[0].column in carried
+    return timed and not carried & set(node.partition) and waits_for_rows(node)
+
+
+def _window_alone(node: n.Aggregate) -> str:
+    """Return the column that closes the groups of an aggregate that is not analysed yet."""
+    keyed = keep_keys(node)
+    assert isinstance(keyed, n.Aggregate)
+    return window_of(keyed, analyse(keyed))
 
 
 def window_of(node: n.Aggregate, plan: AnalysedPlan) -> str:
@@ -65,7 +101,7 @@ def window_of(node: n.Aggregate, plan: AnalysedPlan) -> str:
             "E0312",
             "Emit-On-Window-Close mode requires a watermark column in GROUP BY.",
             span=node.span,
-            hint=_timed_hint(plan) or _group_hint(sorted(carried)),
+            hint=group_hint(node, plan),
         )
     if len({carried[c] for c in columns}) > 1:
         raise NotSupported(
@@ -73,32 +109,23 @@ def window_of(node: n.Aggregate, plan: AnalysedPlan) -> str:
             "Emit-On-Window-Close mode requires that watermark columns in GROUP BY are derived "
             "from the same upstream column.",
             span=node.span,
-            hint="group by one of " + ", ".join(columns),
+            hint="group by one of " + ", ".join(written(node.input, c) for c in columns),
         )
     return columns[0]
 
 
-def _timed_hint(plan: AnalysedPlan) -> str | None:
-    """Return what to do where a temporal filter lets no watermark pass."""
-    if not any(isinstance(node, n.TemporalFilter | n.GrowingSeries) for node in plan.nodes):
-        return None
-    return "a condition on now() passes no watermark on: ask it in a view that reads this one"
+def _emits(node: n.Node, *, together: bool) -> bool:
+    """Tell whether the result is released on close already.
 
-
-def _group_hint(columns: list[str]) -> str:
-    if not columns:
-        return "define a watermark in the source: WATERMARK FOR ts AS ts - INTERVAL '5' SECOND"
-    return "GROUP BY " + " or ".join(columns)
-
-
-def _emits(node: n.Node) -> bool:
-    """Tell whether the result is released on close already."""
+    Each branch of a union closes by itself; a column that tells when all have closed holds its rows
+    `together` until then.
+    """
     match node:
-        case n.CloseAggregate():
+        case n.CloseAggregate() | n.CloseSession() | n.SortBuffer():
             return True
         case n.Project() | n.Filter():
-            return _emits(node.input)
-        case n.UnionAll():
-            return all(_emits(b) for b in node.branches)
+            return _emits(node.input, together=together)
+        case n.UnionAll() if not together:
+            return all(_emits(branch, together=together) for branch in node.branches)
         case _:
             return False

@@ -207,7 +207,7 @@ def _node(node: n.Node, place: Place, pipeline: Pipeline | None) -> ExplainedNod
         state=known.state if kept else (),
         strategy=strategy.derive(node, tuple(i.mode for i in inputs)) if kept else None,
         details=text.details,
-        emits_on_close=isinstance(node, n.CloseAggregate | n.SortBuffer),
+        emits_on_close=isinstance(node, n.CloseAggregate | n.CloseSession | n.SortBuffer),
         plain=is_plain(node, place.labels),
         span=node.span,
         unique_keys=known.unique_keys,

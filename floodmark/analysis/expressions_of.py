@@ -25,6 +25,8 @@ def expressions_of(node: n.Node) -> tuple[Expr, ...]:
             return (node.call,)
         case n.TemporalFilter():
             return (node.condition, *node.bounds)
+        case n.SortBuffer():
+            return () if node.condition is None else (node.condition,)
         case n.Values():
             return tuple(e for row in node.rows for e in row)
         case _:

@@ -24,6 +24,7 @@ _ORDER_KEEPING = {
     (Kind.TIMESTAMPTZ, Kind.TIMESTAMP),
 }
 
+_WHOLE = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _CHOOSING = ("coalesce", "greatest", "least")
 """Functions whose value is that of one argument that is not NULL, where there is one."""
 
@@ -93,9 +94,19 @@ def monotone_columns(expr: Expr) -> frozenset[str]:
 
 def _call(expr: Call) -> frozenset[str]:
     varying = [i for i, arg in enumerate(expr.args) if not isinstance(arg, Literal)]
-    if len(varying) != 1 or varying[0] != lookup(expr).monotone or _spoilt(expr):
+    if len(varying) != 1 or _spoilt(expr):
+        return frozenset()
+    if varying[0] != lookup(expr).monotone and not _scales(expr):
         return frozenset()
     return monotone_columns(expr.args[varying[0]])
+
+
+def _scales(expr: Call) -> bool:
+    """Tell whether whole numbers are divided by, or multiplied with, a positive constant."""
+    if expr.function not in ("*", "/") or not all(a.type.kind in _WHOLE for a in expr.args):
+        return False
+    factor = expr.args[1]
+    return isinstance(factor, Literal) and factor.value > 0
 
 
 def _spoilt(expr: Call) -> bool:

@@ -28,8 +28,9 @@ from floodmark.catalog.splitting import STORED
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, FloodmarkError, NotSupported
+from floodmark.plan.available import check_available
 from floodmark.plan.build import build_query, rename_columns
-from floodmark.plan.definitions import Declared, check_available
+from floodmark.plan.definitions import Declared
 from floodmark.plan.lookups import check_external
 from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
@@ -187,6 +188,8 @@ def _reuse(
     if before is None or before.object is not declared or known is None:
         return None
     reads = {*before.reads, *declared.reads, *catalog.functions_below(declared.reads)}
+    # A sink's plan has the columns of its target.
+    reads |= {declared.target} if declared.target is not None else set()
     same = all(
         done.get(k) is known.objects.get(k)
         and (k in done or catalog.objects.get(k) is known.catalog.objects.get(k))
@@ -318,7 +321,7 @@ def _sink(
     target = done[declared.target]
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
-    fitted = fit_to_target(source, statement, target.relation, target.declared)
+    fitted = fit_to_target(source, declared, target.relation, target.declared)
     written = _written_key(fitted, target.relation)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
     root = Root(written, stores=False, target=True, tells=tells)

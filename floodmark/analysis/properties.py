@@ -77,16 +77,16 @@ def derive(node: n.Node, identifier: str, inputs: tuple[Properties, ...]) -> Pro
         stream_key=stream_key.derive(node, tuple(i.stream_key for i in inputs)),
         mode=changelog_mode.derive(node, modes),
         watermarks=marks.columns,
-        state=state.derive(node, identifier, modes, *_first(inputs)),
+        state=state.derive(
+            node,
+            identifier,
+            modes,
+            inputs[0].stream_key if inputs else (),
+            tuple(i.watermarks for i in inputs),
+        ),
         unique_keys=keys,
         upsert_keys=upsert_keys.derive(node, tuple(i.upsert_keys for i in inputs)),
         dependencies=holds.settle(keys, node.names),
         watermark_pairs=marks.pairs,
         monotone=monotonicity.derive(node, tuple(i.monotone for i in inputs)),
     )
-
-
-def _first(
-    inputs: tuple[Properties, ...],
-) -> tuple[tuple[str, ...], tuple[n.WatermarkColumn, ...]]:
-    return (inputs[0].stream_key, inputs[0].watermarks) if inputs else ((), ())

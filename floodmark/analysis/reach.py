@@ -7,8 +7,11 @@ for all calls of a window: in rows, in groups of peers, or in the values of ORDE
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Literal
@@ -91,11 +94,11 @@ def _frame(unit: str, start: str, end: str) -> Reach | None:
         return None
     counted = unit != "RANGE" or has_distance(start, end)
     return Reach(
-        unit if counted else "GROUPS", _amount(start, "PRECEDING"), _amount(end, "FOLLOWING")
+        unit if counted else "GROUPS", amount_on(start, "PRECEDING"), amount_on(end, "FOLLOWING")
     )
 
 
-def _amount(bound: str, side: str) -> Decimal:
+def amount_on(bound: str, side: str) -> Decimal:
     """Return how far a bound is on a side; on the other side it is nowhere beyond the row."""
     amount, _, found = bound.rpartition(" ")
     if found != side:
@@ -104,3 +107,23 @@ def _amount(bound: str, side: str) -> Decimal:
         return Decimal(amount)
     months, days, micros = map(int, amount.split("/"))
     return Decimal((months * _LONGEST_MONTH + days) * _DAY + micros)
+
+
+def moved(value: Any, by: Decimal) -> Any:
+    """Return a value moved outwards by at least a distance, None where that is not known."""
+    outwards = math.copysign(math.ceil(abs(by)), by)
+    try:
+        match value:
+            case datetime():
+                return value + timedelta(microseconds=int(outwards))
+            case date():
+                days = math.ceil(abs(outwards) / 86_400_000_000)
+                return value + timedelta(days=int(math.copysign(days, by)))
+            case int():
+                return value + int(outwards)
+            case Decimal():
+                return value + by
+            case _:
+                return None
+    except OverflowError:
+        return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
 from floodmark.analysis.keep_keys import keep_keys
+from floodmark.catalog.objects import CatalogObject, Relation
 from floodmark.catalog.objects import Kind as ObjectKind
-from floodmark.catalog.objects import Relation
 from floodmark.catalog.types import UNKNOWN, Field, Kind
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported
@@ -19,12 +19,14 @@ from floodmark.sql import statements as s
 
 
 def fit_to_target(
-    source: AnalysedPlan, statement: s.CreateSink, target: Relation, declared: Declared | None
+    source: AnalysedPlan, sink: CatalogObject, target: Relation, declared: Declared | None
 ) -> AnalysedPlan:
     """Return the sink's plan with exactly the target's columns, then hidden keys.
 
     By name with a column list, by position without; missing columns take their defaults.
     """
+    statement = sink.statement
+    assert isinstance(statement, s.CreateSink)
     if declared is None or target.kind is not ObjectKind.TABLE:
         raise BindError(
             "E0225",
@@ -33,9 +35,19 @@ def fit_to_target(
             hint="a sink writes into a table: CREATE TABLE … first",
         )
     check_written(target.name, external=target.external, span=_into(statement))
-    _check_modes(source, statement, target, declared)
+    _check_modes(source, sink, target, declared)
     columns = _columns(source, statement, declared)
-    return analyse(keep_keys(n.Project(source.root, tuple(columns), span=statement.span)))
+    fitted = keep_keys(n.Project(source.root, tuple(columns), span=statement.span))
+    return analyse(_with_generated(fitted, declared, statement))
+
+
+def _with_generated(node: n.Node, declared: Declared, statement: s.CreateSink) -> n.Node:
+    """Return the rows with the columns that the table generates of them."""
+    if not any(c.generated is not None for c in declared.columns):
+        return node
+    own = [(c.name, c.generated or ColumnRef(c.type, c.name)) for c in declared.columns]
+    kept = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema if is_hidden(f.name)]
+    return n.Project(node, (*own, *kept), span=statement.span)
 
 
 def check_sole_writer(plan: AnalysedPlan, statement: s.CreateSink, target: str) -> None:
@@ -58,24 +70,51 @@ def _into(statement: s.CreateSink):  # type: ignore[no-untyped-def]
     return statement.into.span if statement.into is not None else statement.name.span
 
 
+FORCED, KEEPING = "force_append_only", "ignore_delete"
+
+
+def keeps_rows(sink: CatalogObject) -> bool:
+    """Tell whether what the query takes back stays; updates are inserts."""
+    return sink.is_on(FORCED) or sink.is_on(KEEPING)
+
+
 def _check_modes(
-    source: AnalysedPlan, statement: s.CreateSink, target: Relation, declared: Declared
+    source: AnalysedPlan, sink: CatalogObject, target: Relation, declared: Declared
 ) -> None:
-    appends = source[source.root].mode is ChangelogMode.APPEND_ONLY
-    keyed = bool(declared.primary_key)
-    if not appends and not keyed:
+    """Refuse a query whose updates the target has no use for, or no way to take."""
+    if source[source.root].mode is ChangelogMode.APPEND_ONLY or sink.is_on(FORCED):
+        return
+    forced = f"WITH ({FORCED} = 'true') drops deletes and inserts the new rows of updates"
+    statement = sink.statement
+    assert isinstance(statement, s.CreateSink)
+    if sink.option("type") == "append-only":
+        raise BindError(
+            "E0706",
+            "The sink cannot be append-only: the query updates its rows.",
+            span=_into(statement),
+            hint=forced,
+        )
+    if not declared.primary_key:
         raise BindError(
             "E0226",
             f'the query updates its rows, but "{target.name}" has no primary key to update by',
             span=_into(statement),
-            hint="give the table a PRIMARY KEY, or EMIT ON WINDOW CLOSE in the sink",
+            hint=f"give the table a PRIMARY KEY, or EMIT ON WINDOW CLOSE in the sink; {forced}",
         )
-    if not appends and declared.append_only:
+    if declared.append_only:
         raise BindError(
             "E0226",
             f'the query updates its rows, but "{target.name}" is append-only',
             span=_into(statement),
-            hint="leave APPEND ONLY out of the table",
+            hint=f"leave APPEND ONLY out of the table; {forced}",
+        )
+    if declared.conflict.action is s.ConflictAction.UPDATE_SET:
+        raise BindError(
+            "E0705",
+            f'"{target.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
+            "the query updates its rows: nothing takes the old ones back",
+            span=_into(statement),
+            hint=forced,
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.analysis import strategy
+from floodmark.analysis.cleaning import cleaned_by
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.reach import reach_of
 from floodmark.catalog.functions import aggregate_for
@@ -49,6 +50,7 @@ _CLEANING = {
     "an epoch's rows": "the next epoch",
     "an epoch's fetched rows": "the next epoch",
     "rows": "the watermark",
+    "open sessions": "the watermark",
     "changes to come": "their time",
 }
 
@@ -58,49 +60,58 @@ def derive(
     identifier: str,
     modes: tuple[ChangelogMode, ...],
     key: tuple[str, ...] = (),
-    watermarks: tuple[n.WatermarkColumn, ...] = (),
+    watermarks: tuple[tuple[n.WatermarkColumn, ...], ...] = (),
 ) -> tuple[StateTable, ...]:
     """Return the state tables of one node.
 
-    `identifier` is its name in the plan, `modes` are the changelog modes of its inputs, `key` and
-    `watermarks` the stream key and the watermark columns of the first one.
+    `identifier` is its name in the plan, `modes` and `watermarks` are the changelog modes and the
+    watermark columns of its inputs, `key` is the stream key of the first one.
     """
+    marks = tuple(frozenset(w.column for w in columns) for columns in watermarks)
+    cleaned = [None if c is None else c.column for c in cleaned_by(node, marks)]
     updating = bool(modes) and modes[0] is not ChangelogMode.APPEND_ONLY
     match node:
         case n.MaterializeProject() if updating:
-            cleaned_by = watermarks[0].column if watermarks else None
-            return (StateTable(f"{identifier}_stored", "stored values", key, cleaned_by),)
+            by = next((w.column for w in watermarks[0]), None)
+            return (StateTable(f"{identifier}_stored", "stored values", key, by),)
         case n.MaterializeProject():
             return (StateTable(f"{identifier}_evaluated", "an epoch's rows", key),)
         case n.LookupJoin() if node.stored and updating:
-            cleaned_by = watermarks[0].column if watermarks else None
-            return (StateTable(f"{identifier}_lookup", "looked-up rows", key, cleaned_by),)
+            by = next((w.column for w in watermarks[0]), None)
+            return (StateTable(f"{identifier}_lookup", "looked-up rows", key, by),)
         case n.LookupJoin() if node.external is not None:
             asked = tuple(b for _, b in node.equi)
             return (StateTable(f"{identifier}_fetched", "an epoch's fetched rows", asked),)
         case n.Aggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
-            return (own, *_values(node, identifier), *_arrangement(node, identifier, modes))
+            return (
+                own,
+                *_values(node, identifier),
+                *_arrangement(node, identifier, modes, cleaned),
+            )
         case n.CloseAggregate() if closes_from_input(node, modes[0]):
             return ()
         case n.CloseAggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group, node.window)
-            return (own, *_arrangement(node, identifier, modes))
+            return (own, *_arrangement(node, identifier, modes, cleaned))
         case n.SortBuffer() if closes_from_input(node, modes[0]):
             return ()
         case n.SortBuffer():
             return (StateTable(held_name(identifier), "rows", (node.column,), node.column),)
         case n.Join():
-            return _arrangements(node, identifier, [tuple(p[i] for p in node.equi) for i in (0, 1)])
+            keys = [tuple(p[i] for p in node.equi) for i in (0, 1)]
+            return _arrangements(node, identifier, keys, cleaned)
         case n.SetOperation():
             compared = [[c for c in side.names if not is_hidden(c)] for side in node.inputs]
-            return _arrangements(node, identifier, [tuple(names) for names in compared])
+            return _arrangements(node, identifier, [tuple(names) for names in compared], cleaned)
         case n.TopN() if strategy.keeps_first(node, modes[0]):
-            return (StateTable(first_name(identifier), "first rows", node.group),)
+            return (StateTable(first_name(identifier), "first rows", node.group, *cleaned),)
         case n.TopN():
-            return _arrangements(node, identifier, [node.group])
+            return _arrangements(node, identifier, [node.group], cleaned)
+        case n.CloseSession():
+            return (StateTable(held_name(identifier), "open sessions", (node.time,), node.end),)
         case n.OverWindow() | n.Session():
-            return _arrangements(node, identifier, [node.partition])
+            return _arrangements(node, identifier, [node.partition], cleaned)
         case n.TemporalFilter() | n.GrowingSeries():
             return (StateTable(due_name(identifier), "changes to come", (DUE_AT,)),)
         case _:
@@ -145,25 +156,30 @@ def arrangement_name(node: n.Node, i: int, identifier: str) -> str:
 
 
 def _arrangements(
-    node: n.Node, identifier: str, keys: Sequence[tuple[str, ...]]
+    node: n.Node,
+    identifier: str,
+    keys: Sequence[tuple[str, ...]],
+    cleaned: Sequence[str | None],
 ) -> tuple[StateTable, ...]:
     """Return the rows of inputs that cannot be read again as tables, with their scope columns."""
     return tuple(
-        StateTable(arrangement_name(node, i, identifier), "input arrangement", key)
-        for i, (child, key) in enumerate(zip(node.inputs, keys, strict=True))
+        StateTable(arrangement_name(node, i, identifier), "input arrangement", key, by)
+        for i, (child, key, by) in enumerate(zip(node.inputs, keys, cleaned, strict=True))
         if not rereadable(child)
     )
 
 
 def _arrangement(
-    node: n.Aggregate | n.CloseAggregate, identifier: str, modes: tuple[ChangelogMode, ...]
+    node: n.Aggregate | n.CloseAggregate,
+    identifier: str,
+    modes: tuple[ChangelogMode, ...],
+    cleaned: Sequence[str | None],
 ) -> tuple[StateTable, ...]:
     """Return the input's rows as a table where touched groups are recomputed from nothing else."""
     computed = strategy.derive(node, modes).computed
     if computed is not strategy.Computed.SCOPE or rereadable(node.input):
         return ()
-    cleaned_by = node.window if isinstance(node, n.CloseAggregate) else None
-    return (StateTable(f"{identifier}_input", "input arrangement", node.group, cleaned_by),)
+    return (StateTable(f"{identifier}_input", "input arrangement", node.group, *cleaned),)
 
 
 def rereadable(node: n.Node) -> bool:

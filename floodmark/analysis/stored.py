@@ -78,7 +78,7 @@ def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
         watermarks=tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks),
         primary_key=columns.primary_key,
         metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
-        static=(declared.option("static") or "").lower() in ("true", "on", "1", "t"),
+        static=declared.is_on("static"),
         external=columns.connector == LOOKUP,
     )
 

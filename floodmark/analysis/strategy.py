@@ -137,6 +137,8 @@ def derive(node: n.Node, modes: Modes) -> Strategy:
             names = tuple(c for c in node.left.names if not is_hidden(c))
             why = "copies of a row on both sides decide"
             return Strategy(Computed.SCOPE, _recomputed("rows", names, why), names)
+        case n.CloseSession():
+            return Strategy(Computed.RELEASED, "held until the watermark has passed the session")
         case n.Session():
             text = "touched sessions recomputed because a row can merge or split them"
             return Strategy(Computed.SCOPE, text, node.partition)

@@ -7,6 +7,7 @@ from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
 from floodmark.analysis.refresh import OPTION as REFRESH
 from floodmark.analysis.refresh import parse_refresh
+from floodmark.analysis.sinks import FORCED, KEEPING
 from floodmark.analysis.state import persisted
 from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject, Kind
@@ -25,6 +26,7 @@ from floodmark.sql import statements as s
 
 PAIRED = "join the rows in a view, with that as a column, and LEFT JOIN the pairs that it finds"
 _SINK_TYPES = ("append-only", "upsert")
+_YES_OR_NO = ("true", "false", "on", "off", "1", "0", "t", "f", "yes", "no")
 
 
 def check_options(found: CatalogObject) -> None:
@@ -32,6 +34,9 @@ def check_options(found: CatalogObject) -> None:
     options: tuple[s.Option, ...] = getattr(found.statement, "options", ())
     for option in options:
         if option.name.lower() == "type" and option.value in _SINK_TYPES:
+            continue
+        of_sink = found.kind is Kind.SINK and option.name.lower() in (FORCED, KEEPING)
+        if of_sink and option.value.lower() in _YES_OR_NO:
             continue
         if option.name.lower() == OPTION:
             parse_mode(option)
@@ -51,7 +56,8 @@ def _available(kind: Kind) -> str:
     """Return the options of a view or sink, as a hint."""
     modes = "determinism = 'strict' | 'flink' | 'ignore'"
     if kind is Kind.SINK:
-        return f"type = {' | '.join(f'{t!r}' for t in _SINK_TYPES)}, {modes}"
+        types = " | ".join(map(repr, _SINK_TYPES))
+        return f"type = {types}, {FORCED} = 'true', {KEEPING} = 'true', {modes}"
     return f"{modes}, refresh = 'full'"
 
 
@@ -99,7 +105,7 @@ def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
             return None
         case n.Filter() | n.ProjectSet():
             loose = [e for e in loose if reads_now(e) or not (once or _is_replayed(e))]
-        case n.TemporalFilter():
+        case n.TemporalFilter() | n.SortBuffer():
             return None
         case _:
             pass

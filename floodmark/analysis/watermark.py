@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from floodmark.analysis.look_ahead import look_ahead
 from floodmark.analysis.monotonicity import monotone_column, monotone_columns
+from floodmark.analysis.window_bounds import closing
+from floodmark.catalog.types import Kind
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.definitions import Declared
@@ -61,8 +64,10 @@ def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
     match node:
         case n.Scan():
             return Watermarks(node.watermarks)
-        case n.Values() | n.SetOperation():
+        case n.Values():
             return Watermarks()
+        case n.SetOperation():
+            return _set(node, *inputs)
         case n.Project() | n.MaterializeProject():
             return _project(node, inputs[0])
         case n.Tumble() | n.Hop():
@@ -79,19 +84,21 @@ def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
         case n.Aggregate():
             return _among(inputs[0], node.group)
         case n.CloseAggregate():
-            return _among(inputs[0], (node.window,))
+            return _among(inputs[0], closing(node))
         case n.SortBuffer():
             return _among(inputs[0], (node.column,))
         case n.TopN():
             return _among(inputs[0], node.group)
         case n.OverWindow():
-            return _among(inputs[0], node.partition)
+            return _over(node, inputs[0])
         case n.Session():
-            return Watermarks()
+            return _session(node, inputs[0])
         case n.Filter() if reads_now(node.predicate):
             return Watermarks()
-        case n.TemporalFilter() | n.GrowingSeries():
-            # Rows come, or go, when their time has come, wherever the watermark is by then.
+        case n.TemporalFilter():
+            return _among(inputs[0], _comes_by(node))
+        case n.GrowingSeries():
+            # Values come when their time has come, wherever the watermark is by then.
             return Watermarks()
         case _:
             return inputs[0]
@@ -102,6 +109,50 @@ def _among(known: Watermarks, columns: tuple[str, ...]) -> Watermarks:
         tuple(w for w in known.columns if w.column in columns),
         tuple(p for p in known.pairs if p.first in columns and p.second in columns),
     )
+
+
+def _over(node: n.OverWindow, known: Watermarks) -> Watermarks:
+    """The time of ORDER BY carries one where calls look ahead for a fixed time at most.
+
+    Beyond it, nothing that comes later changes what they say of a row.
+    """
+    ahead = look_ahead(node)
+    kept = _among(known, node.partition).columns
+    if ahead is None:
+        return Watermarks(kept)
+    time = node.order[0].column
+    own = tuple(w for w in known.columns if w.column == time)
+    if node.closes is not None:
+        closes = (WatermarkColumn(node.closes, w.group) for w in own)
+        return Watermarks((*kept, *closes))
+    inexact = node.input.field(time).type.kind in (Kind.REAL, Kind.DOUBLE)
+    if ahead.counts or (ahead.distance and inexact):
+        return Watermarks(kept)
+    return Watermarks(_among(known, (*node.partition, time)).columns)
+
+
+def _comes_by(node: n.TemporalFilter) -> tuple[str, ...]:
+    """Return the column by which alone rows come as time passes, if none goes.
+
+    No row comes later whose time has come: the lower of that time and the watermark is not passed.
+    """
+    columns = {monotone_column(lower) for lower in node.lowers}
+    (column,) = columns if len(columns) == 1 else (None,)
+    times = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+    if column is None or node.uppers or node.input.field(column).type.kind not in times:
+        return ()
+    return (column,)
+
+
+def _session(node: n.Session, known: Watermarks) -> Watermarks:
+    """The end of a session carries the watermark of its time, neither start nor time do.
+
+    A row that comes later is at the watermark or above; of each session that it changes, whether it
+    prolongs, merges or, taken back, splits it, the end before and after is not below the row.
+    """
+    own = (w for w in known.columns if w.column == node.time)
+    ends = (WatermarkColumn(node.end, w.group) for w in own)
+    return Watermarks((*_among(known, node.partition).columns, *ends))
 
 
 def _project(node: n.Project | n.MaterializeProject, known: Watermarks) -> Watermarks:
@@ -131,6 +182,13 @@ def _union(inputs: tuple[Watermarks, ...]) -> Watermarks:
     groups: list[dict[str, str]] = [{w.column: w.group for w in side.columns} for side in inputs]
     shared = [w.column for w in inputs[0].columns if all(w.column in side for side in groups)]
     return Watermarks(tuple(WatermarkColumn(c, _merged(g[c] for g in groups)) for c in shared))
+
+
+def _set(node: n.SetOperation, left: Watermarks, right: Watermarks) -> Watermarks:
+    """Columns that meet by position carry one where both do: equal rows are equal in them."""
+    lefts, rights = ({w.column: w.group for w in side.columns} for side in (left, right))
+    met = [(a, b) for a, b in node.pairs if a in lefts and b in rights]
+    return Watermarks(tuple(WatermarkColumn(a, _merged((lefts[a], rights[b]))) for a, b in met))
 
 
 def _join(node: n.Join, left: Watermarks, right: Watermarks) -> Watermarks:

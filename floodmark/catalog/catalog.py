@@ -64,11 +64,19 @@ class Catalog:
             catalog = catalog._add(declared)
         return catalog
 
-    def restore(self, statement: s.Definition, origin: Origin, key: str | None) -> Catalog:
+    def restore(
+        self, statement: s.Definition, origin: Origin, key: str | None, filed: str | None = None
+    ) -> Catalog:
         """Return the catalog with one of the objects that a statement made."""
         found = self._declared(statement, origin)
         one = next((declared for declared in found if declared.key == key), found[0])
-        return self._add(one)
+        return self._add(one if filed is None else replace(one, filed=filed))
+
+    def altered(self, found: CatalogObject, statement: s.Definition) -> Catalog:
+        """Return the catalog with another definition of an object, in the same place."""
+        (made,) = self._declared(statement, found.origin)
+        filed = found.filed or found.sql if found.origin is Origin.FILE else None
+        return self.replace([replace(made, filed=filed)])
 
     def has(self, statement: s.Definition) -> bool:
         """Tell whether there is what a statement would create, or something else of that name."""
@@ -110,6 +118,13 @@ class Catalog:
         named = self._dropped(statement)
         if not named:
             return self, ()
+        if statement.with_rows:
+            raise NotSupported(
+                "E0342",
+                "DROP SINK … WITH ROWS is not available yet",
+                span=statement.span,
+                hint="DROP SINK keeps the rows: DELETE them from the table first",
+            )
         gone = self.dependents(*named)
         if gone and not statement.cascade:
             names = ", ".join(self.objects[k].name for k in gone)
@@ -132,7 +147,8 @@ class Catalog:
         if key not in self.objects:
             if statement.if_exists:
                 return ()
-            raise unknown_object(key, self.objects, statement.name.span)
+            names = [o.name for o in self.objects.values() if o.kind is kind]
+            raise unknown_object(name, names, statement.name.span, kind.value)
         found = self.objects[key]
         meant = kind_of(found.shown)
         if kind is not meant:

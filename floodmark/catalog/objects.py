@@ -63,7 +63,8 @@ class CatalogObject:
 
     `reads` are the keys of the relations of its query and of the functions that its expressions
     call; `target` is the table that a sink writes. `sql` is the text that was written; where that
-    makes several objects, `statement` is what stands for this one, and `part` is set.
+    makes several objects, `statement` is what stands for this one, and `part` is set. `filed` is
+    what its file says where a statement has altered it since.
     """
 
     name: str
@@ -73,6 +74,7 @@ class CatalogObject:
     target: str | None = None
     sql: str = field(default="", compare=False)
     part: Part | None = None
+    filed: str | None = field(default=None, compare=False)
 
     @property
     def text(self) -> str:
@@ -113,6 +115,10 @@ class CatalogObject:
         """Return the value of a WITH option, case-insensitively."""
         options: tuple[s.Option, ...] = getattr(self.statement, "options", ())
         return next((o.value for o in options if o.name.lower() == name), default)
+
+    def is_on(self, name: str) -> bool:
+        """Tell whether a WITH option says yes."""
+        return (self.option(name) or "").lower() in ("true", "on", "1", "t", "yes")
 
 
 SINK_PREFIX = "sink:"

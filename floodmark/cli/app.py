@@ -10,6 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from floodmark.cli import (
+    backfill,
     demo,
     doctor,
     explain,
@@ -39,7 +40,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (demo, plan, run, sql, explain, status, watch, doctor, replay, report):
+for module in (demo, plan, run, sql, explain, status, watch, doctor, replay, report, backfill):
     module.register(app)
 app.add_typer(server.app, name="server")
 
@@ -72,6 +73,7 @@ def shared(
     }  # fmt: skip
     commands = (
         "demo", "plan", "run", "sql", "explain", "status", "watch", "doctor", "replay", "report",
+        "backfill",
     )  # fmt: skip
     context.default_map = {
         **dict.fromkeys(commands, values),

@@ -26,10 +26,11 @@ from floodmark.cli.session import connected, suspended_code
 if TYPE_CHECKING:
     from floodmark.analysis.pipeline import Pipeline
     from floodmark.api import Floodmark
-    from floodmark.runtime.deployment import Change, Plan
+    from floodmark.runtime.definition_changes import Change
+    from floodmark.runtime.deployment import Plan
 
-_SIGNS = {"create": ("+", "green"), "rebuild": ("~", "yellow"), "suspend": ("!", "yellow"),
-          "drop": ("-", "red")}  # fmt: skip
+_SIGNS = {"create": ("+", "green"), "alter": ("~", "green"), "rebuild": ("~", "yellow"),
+          "suspend": ("!", "yellow"), "drop": ("-", "red")}  # fmt: skip
 _DIFF_STYLES = {"+": "green", "-": "red"}
 HELP = """Show what the pipeline files would change in the warehouse: objects, SQL, what follows.
 
@@ -106,7 +107,7 @@ def show(found: Plan, before: Pipeline) -> None:
 
 def sql_diff(change: Change) -> list[str]:
     """Return the lines in which an object's SQL differs, with three lines around them."""
-    if change.action != "rebuild" or change.before == change.after:
+    if change.action not in ("alter", "rebuild") or change.before == change.after:
         return []
     old, new = (change.before or "").splitlines(), (change.after or "").splitlines()
     return [line for line in difflib.unified_diff(old, new, lineterm="") if line[:3] not in _HEADS]
@@ -155,6 +156,7 @@ def _totals(found: Plan) -> str:
 def _count(changes: Iterable[Change]) -> Iterator[str]:
     words = {
         "create": "to create",
+        "alter": "to alter",
         "rebuild": "to rebuild",
         "suspend": "to suspend",
         "drop": "to drop",
@@ -167,7 +169,7 @@ def _count(changes: Iterable[Change]) -> Iterator[str]:
 
 def _agreed(found: Plan) -> bool:
     """Ask before something that exists is lost; only where somebody can answer."""
-    loses = any(c.action != "create" for c in found.changes)
+    loses = any(c.action not in ("create", "alter") for c in found.changes)
     return not loses or not sys.stdin.isatty() or typer.confirm("apply?")
 
 

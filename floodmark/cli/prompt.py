@@ -54,7 +54,7 @@ class Prompt:
         with _editing(self._names):
             while True:
                 try:
-                    self._take(input("floodmark-> " if self._typed else "floodmark=> "))
+                    self._take(input(self._asking()))
                 except KeyboardInterrupt:
                     typer.echo("")
                     self._typed = ""
@@ -63,6 +63,12 @@ class Prompt:
                     return
                 except _Leave:
                     return
+
+    def _asking(self) -> str:
+        """Return the prompt; as in psql a * tells of a transaction, a ! of one that has failed."""
+        transaction = self.connection.transaction
+        sign = "!" if transaction.has_failed else "*" if transaction.is_open else ""
+        return f"floodmark{'-' if self._typed else '='}{sign}> "
 
     def _take(self, line: str) -> None:
         """Take a line in: a command, or a part of a statement."""

@@ -212,9 +212,9 @@ class Display:
         if self._json:
             typer.echo(json.dumps(summary_json(summary)))
             return
+        for line in summary.notices:
+            self._console.print(line, highlight=False, markup=False)
         if not summary.sealed:
-            for line in summary.notices:
-                self._console.print(line, highlight=False)
             return
         took = duration(summary.duration_s)
         text = f"epoch {summary.epoch} sealed  {len(summary.touched)} objects  {took}"
@@ -279,6 +279,7 @@ def summary_json(summary: EpochSummary) -> dict[str, Any]:
         "sealed": summary.sealed,
         "waiting_for": list(summary.waiting_for),
         "held_back": {key: list(upstream) for key, upstream in summary.held_back.items()},
+        "notes": list(summary.notes),
     }
 
 

@@ -35,7 +35,10 @@ HELP = """Run SQL: queries, CREATE and DROP, INSERT, UPDATE, DELETE, SHOW, EXPLA
   floodmark sql --json "SHOW TABLES" one line of JSON per statement
 
 Queries read the last sealed epoch. A statement that fails ends the script; those before it hold.
+BEGIN … COMMIT makes several of them one epoch: all of them hold, or none.
 """
+
+_WRITING = ("INSERT", "UPDATE", "DELETE")
 
 
 def register(app: typer.Typer) -> None:
@@ -70,6 +73,8 @@ def sql(
             run_script(connection, settings, read_sql(file), str(file))
         else:
             run_script(connection, settings, sys.stdin.read())
+        if connection.transaction.is_open:
+            typer.echo("WARNING:  no COMMIT: nothing of the transaction is written", err=True)
         fresh = set(connection.scheduler.log.suspended()) - before
         code = suspended_code(connection) if fresh else 0
     raise typer.Exit(code)
@@ -87,9 +92,7 @@ def run_script(
     connection: Floodmark, settings: Settings, text: str, file: str | None = None
 ) -> None:
     """Run the statements of a text, and print each result as it comes."""
-    from floodmark.sql.parse import parse_script
-
-    for statement in parse_script(text, file):
+    for statement in connection.parse(text, file):
         show(connection.run_statement(statement), settings)
 
 
@@ -106,6 +109,8 @@ def show(result: Result, settings: Settings) -> None:
     else:
         names, types = [c.name for c in result.columns], [c.type for c in result.columns]
         typer.echo(table(names, types, result.rows))
+        if result.status.startswith(_WRITING):
+            typer.echo(result.status)
 
 
 def result_json(result: Result) -> dict[str, object]:

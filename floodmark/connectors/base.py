@@ -33,8 +33,8 @@ class Split:
     `partition` is the stable ordinal (0 … 65535) of the partition, `start` and `end` are offsets
     (half-open) in the partition's own count, `estimate` the expected number of rows, `payload`
     what the connector needs to read it again (file name, size, mtime, row range …) as JSON values.
-    `partition_end` says that nothing more was on offer in the partition when it was listed: what a
-    time-out for silent partitions (`watermark.idle_after`, not available yet) starts from.
+    `partition_end` says that nothing more was on offer in the partition when it was listed: only
+    then the clock may raise a watermark (`watermark.advance`, `watermark.idle_after`).
     """
 
     partition: int

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from sqlglot import exp
+
+from floodmark.catalog.casts import cast_value
+from floodmark.catalog.functions import RowError
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.errors import BindError, Span
 from floodmark.plan.coerce import castable, coerce
@@ -37,10 +43,20 @@ def assigned(expr: Expr, type_: SqlType, *, name: str | None = None, span: Span 
     return cast_to(expr, type_)
 
 
+def is_default(value: exp.Expression) -> bool:
+    """Tell whether a value is the word DEFAULT."""
+    return isinstance(value, exp.Var) and value.name == "DEFAULT"
+
+
 def cast_to(expr: Expr, type_: SqlType) -> Expr:
     """Return the expression as a value of the type."""
     if expr.type == type_:
         return expr
     if isinstance(expr, Literal) and expr.value is None:
         return Literal(type_, None, span=expr.span)
+    if isinstance(expr, Literal) and expr.type.is_numeric and type_.is_numeric:
+        # What is out of range is an error of its row.
+        with suppress(RowError):
+            value = cast_value(expr.value, expr.type, type_)
+            return Literal(type_, value, span=expr.span)
     return Cast(type_, expr, span=expr.span)

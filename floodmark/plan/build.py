@@ -14,8 +14,9 @@ from floodmark.catalog.types import BIGINT, VARCHAR, Field, Kind, SqlType
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.assignment import assigned, cast_to
-from floodmark.plan.bind import BindContext, Positions, bind_scalar, common_type
+from floodmark.plan.assignment import assigned, cast_to, is_default
+from floodmark.plan.bind import BindContext, Positions, common_type
+from floodmark.plan.binder import Binder
 from floodmark.plan.coerce import with_digits
 from floodmark.plan.expressions import ColumnRef, Expr, Literal
 from floodmark.plan.first_rows import ordered
@@ -175,9 +176,9 @@ class Builder:
 
     def _values(self, query: exp.Values) -> n.Node:
         """Return rows of values, each cast for itself where the types of the columns are known."""
-        given = self.given or ColumnTypes()
+        given, binder = self.given or ColumnTypes(), Binder(QueryScope(), self.context)
         rows = [
-            tuple(bind_scalar(e, QueryScope(), self.context) for e in _row(item))
+            tuple(self._value(e, i, given, binder) for i, e in enumerate(_row(item)))
             for item in query.expressions
         ]
         if len({len(row) for row in rows}) != 1:
@@ -204,6 +205,11 @@ class Builder:
                 given.untyped[i] = column[0]
             types.append(found)
         return self._typed(query, rows, types)
+
+    def _value(self, e: exp.Expression, i: int, given: ColumnTypes, binder: Binder) -> Expr:
+        if is_default(e) and i < len(given.defaults):
+            return given.defaults[i]
+        return binder.bind(e)
 
     def _typed(
         self, query: exp.Values, rows: list[tuple[Expr, ...]], types: Sequence[SqlType]

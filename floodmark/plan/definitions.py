@@ -9,9 +9,11 @@ from floodmark.catalog.functions import Determinism
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject
 from floodmark.catalog.types import INTERVAL, TIMESTAMPTZ, Field, Schema, SqlType
-from floodmark.errors import BindError, NotSupported, Span
+from floodmark.errors import BindError, Span
 from floodmark.plan.assignment import assigned
 from floodmark.plan.bind import BindContext, bind_scalar, bind_type
+from floodmark.plan.clock_options import NO_CLOCK, ClockOptions, clock_options
+from floodmark.plan.conflicts import REPLACE, Conflict, bind_conflict
 from floodmark.plan.determinism import asks_again, class_of
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
@@ -21,7 +23,6 @@ from floodmark.sql import statements as s
 PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
 INGESTION_TIMESTAMP = "INGESTION TIMESTAMP"
 """The metadata of INCLUDE INGESTION TIMESTAMP: the time of the epoch that took the row in."""
-_TTL = ("ttl", "retention_seconds", "ttl_mode")
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ class WatermarkInfo:
 class Declared:
     """What a CREATE SOURCE or CREATE TABLE says, bound.
 
-    `columns` are those of the rows that come; `transform` is what is made of them and stored.
+    `columns` are those of the rows that come; `transform` is what is made of them and stored;
+    `clock` says what of the watermarks goes by the time, `conflict` what becomes of a row whose key
+    is there already.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -63,6 +66,8 @@ class Declared:
     format: str = PLAIN
     encode: str = "JSON"
     transform: Transform | None = None
+    clock: ClockOptions = field(default=NO_CLOCK, repr=False)
+    conflict: Conflict = REPLACE
 
     @property
     def is_messages(self) -> bool:
@@ -115,20 +120,33 @@ def declare_columns(
     typed = tuple((c, _type_of(c)) for c in st.columns)
     plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
     scope = QueryScope.of(Source(found.base_name, plain))
-    key = _primary_key(st)
+    key = primary_key_of(st)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
     columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)
     options = tuple((o.name.lower(), o.value) for o in st.options)
     format_ = st.format.format if st.format is not None else PLAIN
+    watermarks = tuple(_watermark(w, scope, context) for w in st.watermarks)
+    connector = dict(options).get("connector")
+    conflict = getattr(st, "conflict", None)
     declared = Declared(
         columns=columns,
         primary_key=key,
-        watermarks=tuple(_watermark(w, scope, context) for w in st.watermarks),
+        watermarks=watermarks,
         append_only=st.append_only or (isinstance(st, s.CreateSource) and format_ == PLAIN),
         options=options,
-        connector=dict(options).get("connector"),
+        connector=connector,
         format=format_,
         encode=(st.format.encode if st.format is not None else None) or "JSON",
+        clock=clock_options(
+            st.options,
+            {mark.column: mark.expr.type for mark in watermarks},
+            connected=connector is not None,
+            shared=found.part is not None,
+            span=st.name.span,
+        ),
+        conflict=REPLACE
+        if conflict is None
+        else bind_conflict(conflict, columns, key, found.base_name, context),
     )
     if declared.is_messages:
         _check_key(declared, st.name.span if st.format is None else st.format.span)
@@ -184,22 +202,6 @@ def _check_key(declared: Declared, span: Span | None) -> None:
             )
 
 
-def _refuse_options(st: s.CreateSource | s.CreateTable) -> None:
-    for option in st.options:
-        name = option.name.lower()
-        if name.startswith("watermark."):
-            raise NotSupported(
-                "E0352", f"{name} is not available yet", span=option.span, hint="leave it out"
-            )
-        if name == "on_error" and option.value.lower() != "dead_letter":
-            raise NotSupported(
-                "E0353",
-                f"on_error = '{option.value}' is not available yet",
-                span=option.span,
-                hint="rows that do not parse go to the dead letters",
-            )
-
-
 def _refuse_without_connector(st: s.CreateSource | s.CreateTable) -> None:
     if isinstance(st, s.CreateSource):
         raise BindError(
@@ -218,97 +220,12 @@ def _refuse_without_connector(st: s.CreateSource | s.CreateTable) -> None:
             )
 
 
-def check_available(found: CatalogObject) -> None:
-    """Raise E0344 to E0356 for a source or table that is understood and does not run yet."""
-    st = found.statement
-    assert isinstance(st, s.CreateSource | s.CreateTable)
-    _refuse_options(st)
-    if st.format is not None and st.format.format not in (PLAIN, UPSERT, DEBEZIUM):
-        raise NotSupported(
-            "E0344",
-            f"FORMAT {st.format.format} is not available yet",
-            span=st.format.span,
-            hint=f"FORMAT {PLAIN}, {UPSERT} or {DEBEZIUM}",
-        )
-    _refuse_includes(st)
-    if isinstance(st, s.CreateSource):
-        _refuse_source(st)
-    else:
-        _refuse_table(st)
-
-
-def _refuse_includes(st: s.CreateSource | s.CreateTable) -> None:
-    for included in st.includes:
-        if included.kind != INGESTION_TIMESTAMP or isinstance(st, s.CreateTable):
-            where = " of a table" if isinstance(st, s.CreateTable) else ""
-            raise NotSupported(
-                "E0356",
-                f"INCLUDE {included.kind}{where} is not available",
-                span=included.span,
-                hint=f"sources INCLUDE {INGESTION_TIMESTAMP}; what the connector knows of a row "
-                "is a column with METADATA FROM '…'",
-            )
-
-
-def _refuse_source(st: s.CreateSource) -> None:
-    late = [o for o in st.options if o.name.lower() in _TTL]
-    if late or any(w.with_ttl for w in st.watermarks):
-        span = late[0].span if late else st.watermarks[0].span
-        raise NotSupported("E0349", "TTL is not available yet", span=span, hint="leave it out")
-    if st.watermarks and st.format is not None and st.format.format in (UPSERT, DEBEZIUM):
-        raise NotSupported(
-            "E0347",
-            f"a watermark needs rows that are only added, and those of FORMAT {st.format.format} "
-            "change: an update would take back a row that is below it",
-            span=st.watermarks[0].span,
-            hint="leave the watermark out; WITH TTL, which would allow it, is not available yet",
-        )
-
-
-def _refuse_table(st: s.CreateTable) -> None:
-    conflict = st.conflict
-    if conflict is not None and (
-        conflict.action is not s.ConflictAction.UPDATE_FULL or conflict.version_columns
-    ):
-        raise NotSupported(
-            "E0346",
-            f"ON CONFLICT {conflict.action.value} is not available yet",
-            span=conflict.span,
-            hint="DO UPDATE FULL (the default) replaces the row",
-        )
-    if st.watermarks and not st.append_only:
-        raise NotSupported(
-            "E0347",
-            "Defining watermarks on table requires the table to be append only.",
-            span=st.watermarks[0].span,
-            hint="Use the key words `APPEND ONLY`",
-        )
-    if st.watermarks:
-        raise NotSupported(
-            "E0351",
-            "a watermark on a table is not available yet",
-            span=st.watermarks[0].span,
-            hint="define it on a source",
-        )
-    if st.append_only and _primary_key(st):
-        raise NotSupported(
-            "E0348",
-            "an APPEND ONLY table with a primary key is not available yet",
-            span=st.name.span,
-            hint="leave the key out",
-        )
-    late = [o for o in st.options if o.name.lower() in _TTL]
-    if late:
-        raise NotSupported(
-            "E0349", "TTL is not available yet", span=late[0].span, hint="leave it out"
-        )
-
-
 def _type_of(column: s.ColumnDef) -> SqlType | None:
     return None if column.type is None else bind_type(column.type.type, column.type.span)
 
 
-def _primary_key(st: s.CreateSource | s.CreateTable) -> tuple[str, ...]:
+def primary_key_of(st: s.CreateSource | s.CreateTable) -> tuple[str, ...]:
+    """Return the columns of the declared primary key, () where there is none."""
     if st.primary_key is not None:
         names = {c.name for c in st.columns}
         for column in st.primary_key.columns:

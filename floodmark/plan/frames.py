@@ -1,7 +1,7 @@
 """Frames of window functions: `ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE TIES`.
 
 A bound is a text: `UNBOUNDED PRECEDING`, `CURRENT ROW`, `3 FOLLOWING`; a distance in time is
-`months/days/micros`, such as `0/0/5000000 PRECEDING`.
+`months/days/micros`, such as `0/0/5000000 PRECEDING`. A SESSION frame has its gap for a start.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from floodmark.plan.binder import Binder
 
 Frame = tuple[str, str, str, str]
+SESSION = "SESSION"
 _WHOLE = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _NUMBERS = (*_WHOLE, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _MOST_ROWS = 2**31 - 1
+_DAY = 86_400_000_000
 
 
 def bind_frame(binder: Binder, spec: object, order: tuple[SqlType, ...]) -> Frame | None:
@@ -34,8 +36,8 @@ def bind_frame(binder: Binder, spec: object, order: tuple[SqlType, ...]) -> Fram
     if not isinstance(spec, exp.WindowSpec):
         return None
     unit, span = str(spec.args["kind"]).upper(), binder.span(spec)
-    if unit == "SESSION":
-        raise refuse("SESSION frames are not available", span)
+    if unit == SESSION:
+        return unit, _gap(binder, spec.args["start"], order, span), "", "NO OTHERS"
     if unit == "GROUPS" and not order:
         raise _wrong(
             "GROUPS needs an ORDER BY in the window that tells rows apart: no constant", span
@@ -94,6 +96,19 @@ def _bound(
     if not 0 <= expr.value <= _MOST_ROWS:
         raise _misfit(f"{unit} counts from 0 to {_MOST_ROWS}", span)
     return f"{expr.value} {side}"
+
+
+def _gap(
+    binder: Binder, value: exp.Expression, order: tuple[SqlType, ...], span: Span | None
+) -> str:
+    """Return the gap of a SESSION frame."""
+    if len(order) != 1 or order[0].kind not in _TIMES:
+        raise _misfit("SESSION needs one column in ORDER BY, a time", span)
+    gap = _distance(binder.without_calls().bind(value), order, span)
+    months, days, micros = map(int, gap.split("/"))
+    if months or days * _DAY + micros <= 0 or (order[0].kind is Kind.DATE and micros % _DAY):
+        raise _misfit("the gap of a SESSION is a fixed, positive interval: days or less", span)
+    return gap
 
 
 def _distance(expr: Expr, order: tuple[SqlType, ...], span: Span | None) -> str:

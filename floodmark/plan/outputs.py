@@ -27,10 +27,12 @@ class ColumnTypes:
     """What the columns of a query get their types from, where they are bare texts and NULLs.
 
     That is the other side of a set operation, or the table that takes the rows. `types` are empty
-    as long as they are not known; `untyped` gathers, by position, the texts and NULLs.
+    as long as they are not known; `untyped` gathers, by position, the texts and NULLs. `defaults`
+    stand for the word DEFAULT in VALUES.
     """
 
     types: tuple[SqlType, ...] = ()
+    defaults: tuple[Expr, ...] = ()
     untyped: dict[int, Literal] = field(default_factory=dict)
 
     def typed(self, position: int, value: Literal) -> Expr:

@@ -37,6 +37,8 @@ _OR, _AND, _NOT, _IS, _COMPARE, _OTHER, _ADD, _MULTIPLY, _POWER, _UNARY, _ATOM =
 _BINARY: Mapping[str, int] = MappingProxyType({
     "=": _COMPARE, "<>": _COMPARE, "<": _COMPARE, "<=": _COMPARE, ">": _COMPARE, ">=": _COMPARE,
     "||": _OTHER, "~": _OTHER, "~*": _OTHER, "&": _OTHER, "|": _OTHER, "#": _OTHER,
+    "->": _OTHER, "->>": _OTHER, "#>": _OTHER, "#>>": _OTHER, "#-": _OTHER, "@>": _OTHER,
+    "<@": _OTHER,
     "+": _ADD, "-": _ADD, "*": _MULTIPLY, "/": _MULTIPLY, "%": _MULTIPLY, "^": _POWER,
 })  # fmt: skip
 _WORDS: Mapping[str, str] = MappingProxyType({

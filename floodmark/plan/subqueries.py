@@ -155,10 +155,12 @@ class Subqueries:
             columns = [*((names[k], below.field(k).type, k) for k in names)]
             value_name = self.name()
             shown = [(c, ColumnRef(t, k)) for c, t, k in columns]
-            right = n.Project(below, (*shown, (value_name, ColumnRef(value.type, column))))
+            shown.append((value_name, ColumnRef(value.type, column)))
+            right = n.Project(below, tuple(shown), span=self.builder.span(query))
             group = tuple(names.values())
             return self._only(right, group, value, value_name, n.JoinKind.LEFT, tests)
-        groups = n.Aggregate(below, tuple(names), tuple(collector.calls))
+        span = self.builder.span(query)
+        groups = n.Aggregate(below, tuple(names), tuple(collector.calls), span=span)
         return self._of_groups(groups, names, collector.calls, value, tests, query)
 
     def _of_groups(
@@ -210,9 +212,10 @@ class Subqueries:
         conditions = [*related.conditions, *tests]
         below, keys, equal = self._keyed(related.node, conditions, node)
         mark, names = self.name(), {key: self.name() for key in dict.fromkeys(keys)}
+        span = self.builder.span(node)
         shown = tuple((new, ColumnRef(below.field(old).type, old)) for old, new in names.items())
         if shown:
-            groups = n.Aggregate(n.Project(below, shown), tuple(names.values()), ())
+            groups = n.Aggregate(n.Project(below, shown), tuple(names.values()), (), span=span)
             passed = tuple((c, ColumnRef(e.type, c)) for c, e in shown)
             right = n.Project(groups, (*passed, (mark, Literal(BOOLEAN, True))))
             self._add(right, n.JoinKind.LEFT, [_over(e, names) for e in equal])
@@ -220,7 +223,7 @@ class Subqueries:
             one = n.Project(below, ((mark, Literal(BOOLEAN, True)),))
             some = AggCall("bool_or", (ColumnRef(BOOLEAN, mark),), BOOLEAN)
             mark = self.name()
-            self._add(n.Aggregate(one, (), ((mark, some),)), n.JoinKind.INNER)
+            self._add(n.Aggregate(one, (), ((mark, some),), span=span), n.JoinKind.INNER)
         return Call(BOOLEAN, "is_not_null", (ColumnRef(BOOLEAN, mark),))
 
     def _is_in(self, node: exp.In) -> Expr:

@@ -13,6 +13,7 @@ from floodmark.plan.bind import WindowCollector, WindowSite
 from floodmark.plan.expressions import Case, ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.grouped_calls import overridden, window_parts
 from floodmark.plan.scope import fresh_name
+from floodmark.plan.session_frames import gap_of, in_sessions, whole_sessions
 
 Sites = Sequence[tuple[str, WindowSite]]
 
@@ -52,6 +53,10 @@ def _map(site: WindowSite, change: Callable[[Expr], Expr]) -> WindowSite:
     )
 
 
+_Window = tuple[tuple[str, ...], tuple[n.SortKey, ...], str | None]
+"""PARTITION BY, ORDER BY, the gap of the sessions that are the frames."""
+
+
 def windowed(node: n.Node, sites: Sites, above: Sequence[Expr]) -> n.Node:
     """Return the rows with a column per window call; `above` are the expressions over them.
 
@@ -61,19 +66,23 @@ def windowed(node: n.Node, sites: Sites, above: Sequence[Expr]) -> n.Node:
     if not sites:
         return node
     below = _Below(node)
-    windows: dict[tuple[tuple[str, ...], tuple[n.SortKey, ...]], list[tuple[str, WindowSite]]] = {}
+    windows: dict[_Window, list[tuple[str, WindowSite]]] = {}
     for name, site in sites:
         guarded = _map(site, below.column) if site.call.filter is None else _guarded(site, below)
         partition = tuple(dict.fromkeys(_named(e) for e in guarded.partition))
         order: dict[str, n.SortKey] = {}
         for e, descending, nulls_first in guarded.order:
             order.setdefault(_named(e), n.SortKey(_named(e), descending, nulls_first))
-        windows.setdefault((partition, tuple(order.values())), []).append((name, guarded))
+        gap = gap_of(guarded.call)
+        windows.setdefault((partition, tuple(order.values()), gap), []).append((name, guarded))
     made = {name for name, _ in sites}
     out = below.node({c for e in above for c in columns_of(e)} - made)
-    for (partition, order_keys), members in windows.items():
-        calls = tuple((name, site.call) for name, site in members)
-        out = n.OverWindow(out, partition, order_keys, calls, span=members[0][1].span)
+    # Sessions last: those below could not tell any more what comes before what.
+    for (partition, keys, gap), members in sorted(windows.items(), key=lambda w: bool(w[0][2])):
+        calls = tuple((name, whole_sessions(site.call)) for name, site in members)
+        if gap is not None:
+            out, partition = in_sessions(out, partition, keys, gap)
+        out = n.OverWindow(out, partition, keys, calls, span=members[0][1].span)
     return out
 
 

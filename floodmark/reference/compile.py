@@ -6,6 +6,7 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.refresh import refreshes
 from floodmark.analysis.stored import raw_relation
 from floodmark.catalog.objects import Kind
+from floodmark.plan.clock_options import NO_CLOCK
 from floodmark.plan.definitions import Declared
 from floodmark.plan.expressions import Expr
 from floodmark.reference.pipeline import ObjectKind, ReferenceObject
@@ -42,14 +43,16 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         ingested=() if declared is None else declared.ingested,
         promised=_promised(found),
         watermarks=_watermarks(declared),
+        clock=NO_CLOCK if declared is None else declared.clock,
         defaults=_defaults(declared),
         generated=_generated(declared),
         target=found.object.target,
         emits_on_close=found.emits_on_close,
         recomputed=refreshes(found.object),
+        connected=declared is not None and declared.connector is not None,
         transform=_transform(found),
-        force_append_only=_is_on(found, "force_append_only"),
-        ignore_delete=_is_on(found, "ignore_delete"),
+        force_append_only=found.object.is_on("force_append_only"),
+        ignore_delete=found.object.is_on("ignore_delete"),
     )
 
 
@@ -64,7 +67,16 @@ def _rules(found: AnalysedObject) -> MergeRules | None:
     declared = found.declared
     if declared is None or not declared.primary_key or found.append_only:
         return None
-    return MergeRules(declared.primary_key)
+    conflict = declared.conflict
+    return MergeRules(
+        declared.primary_key,
+        conflict.action,
+        conflict.versions,
+        conflict.assignments,
+        conflict.condition,
+        _generated(declared),
+        tuple(c.name for c in declared.columns if c.not_null),
+    )
 
 
 def _promised(found: AnalysedObject) -> tuple[str, ...]:
@@ -85,7 +97,3 @@ def _defaults(declared: Declared | None) -> tuple[tuple[str, Expr], ...]:
 def _generated(declared: Declared | None) -> tuple[tuple[str, Expr], ...]:
     columns = () if declared is None else declared.columns
     return tuple((c.name, c.generated) for c in columns if c.generated is not None)
-
-
-def _is_on(found: AnalysedObject, option: str) -> bool:
-    return (found.object.option(option) or "false").lower() in ("true", "on", "1", "t")

@@ -62,7 +62,7 @@ def _query(
     current = {name: state.watermark for name, state in after.items()}
     fresh = item.name not in before
     previous = {} if fresh else {name: state.watermark for name, state in before.items()}
-    closing = Closing(previous, current) if item.emits_on_close else None
+    closing = Closing(previous, current, old.now) if item.emits_on_close else None
     inputs = {name: state.rows for name, state in after.items()}
     known = {} if item.recomputed else old.stored
     memory = Remembered(epoch.seed, item.name, epoch.number, known)
@@ -76,7 +76,9 @@ def _query(
     else:
         changes = changes_between(rows, old.rows, item.stream_key)
     watermark = propagate(plan, current, epoch.now)
-    state = replace(old, rows=tuple(rows), dead=letters, watermark=watermark, stored=memory.after)
+    state = replace(
+        old, rows=tuple(rows), dead=letters, watermark=watermark, stored=memory.after, now=epoch.now
+    )
     return state, ObjectResult(changes=tuple(changes), dead=_moved(letters, old.dead))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from floodmark.catalog.types import Field
 from floodmark.changelog import ROW_ID, RowKind, is_hidden
 from floodmark.errors import IntakeCode
+from floodmark.reference import clock
 from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.pipeline import (
@@ -17,9 +18,9 @@ from floodmark.reference.pipeline import (
     ObjectState,
     ReferenceObject,
 )
-from floodmark.reference.rows import Row, key_of
-from floodmark.reference.tables import merge, of_sink, rekey
-from floodmark.reference.watermarks import Values, late_column, raise_by
+from floodmark.reference.rows import Row, key_of, sort_value
+from floodmark.reference.tables import merge, of_sinks, rekey
+from floodmark.reference.watermarks import Values, WatermarkState, late_column, raise_by
 
 DML = "dml"
 SINK = "sink:"
@@ -28,6 +29,7 @@ _FIRST_SINK_ORDINAL = 0x4000
 
 NOT_NULL = "not_null"
 NULL_TIME = "null_time"
+FUTURE_TIME = "future_time"
 
 Brought = Sequence[tuple[ReferenceObject, Sequence[Change]]]
 
@@ -36,13 +38,15 @@ Brought = Sequence[tuple[ReferenceObject, Sequence[Change]]]
 class _Batch:
     """Rows of one partition that count as one row for the watermark.
 
-    Of a `whole` one all rows are taken, or, where one of them goes aside, none.
+    Of a `whole` one all rows are taken, or, where one of them goes aside, none. Rows of a `partial`
+    one may leave to the stored row what the table needs.
     """
 
     partition: str
     ordinal: int
     changes: Sequence[Change]
     whole: bool = False
+    partial: bool = False
 
 
 @dataclass
@@ -55,11 +59,14 @@ class _Intake:
     accepted: list[Change] = field(default_factory=list)
     late: list[Row] = field(default_factory=list)
     dead: list[Aside] = field(default_factory=list)
+    came: set[str] = field(default_factory=set)
 
     def take(self, batch: _Batch) -> None:
         """Judge the rows of a batch by the watermarks before it, then raise these by its rows."""
         judged, marks = self.state.marks, self.item.watermarks
-        completed = [(kind, self._completed(kind, partial)) for kind, partial in batch.changes]
+        if batch.changes:
+            self.came.add(batch.partition)
+        completed = [(kind, self._completed(kind, row, batch)) for kind, row in batch.changes]
         if batch.whole and any(row is None for _, row in completed):
             return
         for kind, complete in completed:
@@ -96,7 +103,7 @@ class _Intake:
         transform = self.item.transform
         return None if transform is None else transform.refusal(row, self.epoch.now)
 
-    def _completed(self, kind: RowKind, partial: Row) -> Row | None:
+    def _completed(self, kind: RowKind, partial: Row, batch: _Batch) -> Row | None:
         """Return the row with defaults and generated columns, or None when it goes aside."""
         row = {**partial, **dict.fromkeys(self.item.ingested, self.epoch.now)}
         computed = [(n, e) for n, e in self.item.defaults if n not in row]
@@ -109,12 +116,12 @@ class _Intake:
         for column in self.item.taken:
             if not is_hidden(column.name):
                 row.setdefault(column.name, None)
-        reason = self._reason(kind, row)
+        reason = self._reason(kind, row, batch)
         if reason is not None:
             self.dead.append(Aside(RowKind.INSERT, reason, row))
         return row if reason is None else None
 
-    def _reason(self, kind: RowKind, row: Row) -> str | None:
+    def _reason(self, kind: RowKind, row: Row, batch: _Batch) -> str | None:
         times = {mark.column for mark in self.item.watermarks}
         for column in self.item.taken:
             if kind is RowKind.DELETE and column.name not in self.item.taken_key:
@@ -123,9 +130,16 @@ class _Intake:
                 continue
             if column.name in times:
                 return NULL_TIME
-            if not column.nullable:
+            if not column.nullable and not batch.partial:
                 return NOT_NULL
-        return None
+        return FUTURE_TIME if self._is_ahead(row) else None
+
+    def _is_ahead(self, row: Row) -> bool:
+        for mark in self.item.watermarks:
+            latest = self.item.clock.latest(self.epoch.now, mark.delayed.type)
+            if latest is not None and sort_value(row[mark.column]) > sort_value(latest):
+                return True
+        return False
 
     def _identified(self, row: Row, batch: _Batch) -> Row:
         hidden = [column.name for column in self.item.taken if is_hidden(column.name)]
@@ -143,19 +157,32 @@ def gather(
 ) -> tuple[ObjectState, ObjectResult]:
     """Return a source or table after an epoch: connector, then sinks, then DML, then one merge."""
     intake = _Intake(item, old, epoch)
-    for batch in _batches(item, epoch, brought):
+    for batch in _batches(intake, brought):
         intake.take(batch)
     taken, ignored = _stored(intake)
     rows = taken
     if item.transform is not None:
         rows = list(item.transform.seen(taken, epoch.now))
-    marks = intake.state.marks.seal(_holding(intake), (m.column for m in item.watermarks))
+    marks = _sealed(intake)
     state = replace(
         intake.state, rows=tuple(rows), marks=marks, watermark=_named(item, marks.sealed),
         taken=() if item.transform is None else tuple(taken),
     )  # fmt: skip
     changes = tuple(changes_between(rows, old.rows, item.stream_key))
     return state, ObjectResult(changes, tuple(intake.late), tuple(intake.dead), ignored)
+
+
+def _sealed(intake: _Intake) -> WatermarkState:
+    """Return the watermarks at the end of the epoch."""
+    item, epoch = intake.item, intake.epoch
+    columns = [mark.column for mark in item.watermarks]
+    holding = _holding(intake)
+    state = clock.heard(intake.state.marks, holding, intake.came, epoch.now)
+    if item.name in epoch.unfinished:
+        return state.seal(holding, columns)
+    awake = clock.awake(state, holding, item.clock, epoch.now)
+    sealed = state.seal(awake, columns)
+    return clock.advanced(sealed, item.watermarks, item.clock, epoch.now)
 
 
 def _stored(intake: _Intake) -> tuple[list[Row], int]:
@@ -183,12 +210,15 @@ def _named(item: ReferenceObject, marks: Values) -> Values:
 
 
 def _promised(intake: _Intake) -> Iterator[Row]:
-    """Yield the accepted rows, of those with a promised key the first; the others are dead."""
-    key = intake.item.promised
-    seen = {key_of(row, key) for row in _taken(intake)} if key else set()
-    transform = intake.item.transform
+    """Yield the accepted rows, of those with a promised key the first; the others are dead.
+
+    A row that is over has left its key to others.
+    """
+    key, transform, now = intake.item.promised, intake.item.transform, intake.epoch.now
+    there = [row for row in _taken(intake) if transform is None or transform.keeps(row, now)]
+    seen = {key_of(row, key) for row in there} if key else set()
     for _, row in intake.accepted:
-        if transform is not None and not transform.keeps(row, intake.epoch.now):
+        if transform is not None and not transform.keeps(row, now):
             continue
         if key and key_of(row, key) in seen:
             intake.dead.append(Aside(RowKind.INSERT, IntakeCode.KEY_TWICE.text, row))
@@ -200,12 +230,15 @@ def _promised(intake: _Intake) -> Iterator[Row]:
 
 def _holding(intake: _Intake) -> list[str]:
     """Return the partitions that hold the watermark back: those of the connector."""
+    if not intake.item.connected:
+        return []
     seen = intake.state.marks.running
     connector = (p for p in seen if p != DML and not p.startswith(SINK))
     return list(dict.fromkeys((*intake.item.partitions, *connector)))
 
 
-def _batches(item: ReferenceObject, epoch: EpochInput, brought: Brought) -> Iterator[_Batch]:
+def _batches(intake: _Intake, brought: Brought) -> Iterator[_Batch]:
+    item, epoch = intake.item, intake.epoch
     delivered = epoch.deliveries.get(item.name, ())
     partitions = dict.fromkeys(delivery.partition for delivery in delivered)
     for partition in partitions:
@@ -214,14 +247,51 @@ def _batches(item: ReferenceObject, epoch: EpochInput, brought: Brought) -> Iter
             if item.merge is not None:
                 message = rekey(message, item.taken_key)
             yield _Batch(partition, int(partition), message, whole=True)
-    for index, (sink, emitted) in enumerate(brought):
-        rows = list(_renamed(item, sink, emitted))
-        if item.merge is not None:
-            rows = of_sink(rows, item.merge.primary_key)
-        yield _Batch(SINK + sink.name, _FIRST_SINK_ORDINAL + index, list(_allowed(sink, rows)))
+    yield from _of_sinks(intake, brought)
     for table, changes in epoch.dml:
         if table == item.name:
-            yield _Batch(DML, _DML_ORDINAL, changes)
+            yield _Batch(DML, _DML_ORDINAL, [_as_said(change) for change in changes])
+
+
+def _of_sinks(intake: _Intake, brought: Brought) -> Iterator[_Batch]:
+    """Yield what sinks bring: the deletes of all of them, then the rest."""
+    item = intake.item
+    parts = [
+        list(_allowed(sink, _whole(intake, list(_renamed(item, sink, emitted)))))
+        for sink, emitted in brought
+    ]
+    if item.merge is not None:
+        parts = of_sinks(parts, item.merge.primary_key)
+    for deletes in (True, False):
+        for i, ((sink, _), rows) in enumerate(zip(brought, parts, strict=True)):
+            part = [change for change in rows if (change[0] is RowKind.DELETE) is deletes]
+            if part or not deletes:
+                yield _Batch(SINK + sink.name, _FIRST_SINK_ORDINAL + i, part, partial=True)
+
+
+def _whole(intake: _Intake, changes: Sequence[Change]) -> Iterator[Change]:
+    """Yield the changes of rows that have what the table needs; the others go aside, or go again.
+
+    What a conflict can take from the stored row is asked for afterwards. Of an update of which one
+    row is whole that one is an insert or a delete.
+    """
+    needed = intake.item.needed
+    whole = [all(row.get(name, 0) is not None for name in needed) for _, row in changes]
+    for i, (kind, row) in enumerate(changes):
+        other = {RowKind.UPDATE_BEFORE: i + 1, RowKind.UPDATE_AFTER: i - 1}.get(kind, i)
+        if not whole[i]:
+            gone = kind.weight < 0
+            intake.dead.append(Aside(RowKind.DELETE if gone else RowKind.INSERT, NOT_NULL, row))
+        elif not whole[other]:
+            yield (RowKind.DELETE if kind.weight < 0 else RowKind.INSERT), row
+        else:
+            yield kind, row
+
+
+def _as_said(change: Change) -> Change:
+    """Return an update that a statement makes as a delete and an insert: no conflict alters it."""
+    kinds = {RowKind.UPDATE_BEFORE: RowKind.DELETE, RowKind.UPDATE_AFTER: RowKind.INSERT}
+    return kinds.get(change[0], change[0]), change[1]
 
 
 def _messages(changes: Iterable[Change]) -> Iterator[list[Change]]:
@@ -238,7 +308,9 @@ def _renamed(
     item: ReferenceObject, sink: ReferenceObject, changes: Iterable[Change]
 ) -> Iterator[Change]:
     """Yield a sink's changes with the target's columns, by position."""
-    visible = [column.name for column in sink.schema if not is_hidden(column.name)]
+    computed = {name for name, _ in item.generated}
+    shown = (column.name for column in sink.schema if not is_hidden(column.name))
+    visible = [name for name in shown if name not in computed]
     targets = sink.target_columns or _writable(item.schema, item)[: len(visible)]
     for kind, row in changes:
         yield kind, dict(zip(targets, (row[c] for c in visible), strict=True))
@@ -256,7 +328,7 @@ def _allowed(sink: ReferenceObject, changes: Iterable[Change]) -> Iterator[Chang
             case RowKind.DELETE | RowKind.UPDATE_BEFORE:
                 if not (sink.force_append_only or sink.ignore_delete):
                     yield kind, row
-            case RowKind.UPDATE_AFTER if sink.force_append_only:
+            case RowKind.UPDATE_AFTER if sink.force_append_only or sink.ignore_delete:
                 yield RowKind.INSERT, row
             case _:
                 yield kind, row

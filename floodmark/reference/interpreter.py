@@ -59,7 +59,7 @@ class _Evaluation:
             self.known[node] = self._fresh(node)
         return self.known[node]
 
-    def _below(self, node: n.CloseAggregate | n.SortBuffer) -> Sequence[Row]:
+    def _below(self, node: n.CloseAggregate | n.CloseSession | n.SortBuffer) -> Sequence[Row]:
         """Return the input of an operator that emits on close: all that has closed so far."""
         closing = self.moment.closing
         if closing is not None:
@@ -69,7 +69,7 @@ class _Evaluation:
 
     def _fresh(self, node: n.Node) -> Sequence[Row]:
         moment = self.moment
-        if isinstance(node, n.CloseAggregate | n.SortBuffer):
+        if isinstance(node, n.CloseAggregate | n.CloseSession | n.SortBuffer):
             children = [self._below(node)]
         else:
             children = [self.rows(child) for child in node.inputs]
@@ -100,7 +100,10 @@ class _Evaluation:
             case n.SortBuffer():
                 released = closes(node.input, node.column, moment)
                 by = ascending((node.column, *key_of(node.input)))
-                return ordered(filter(released, children[0]), by)
+                found = ordered(filter(released, children[0]), by)
+                if node.condition is None:
+                    return found
+                return filtered(n.Filter(node.input, node.condition), found, moment)
             case _:
                 return self._shaped(node, children[0])
 
@@ -111,6 +114,9 @@ class _Evaluation:
                 return windows.tumble(node, rows)
             case n.Hop():
                 return windows.hop(node, rows)
+            case n.CloseSession():
+                released = closes(node, node.end, moment)
+                return [*filter(released, windows.session(node, rows))]
             case n.Session():
                 return windows.session(node, rows)
             case n.TopN():
@@ -256,7 +262,8 @@ def closes(node: n.Node, column: str, moment: Moment) -> Callable[[Row], bool]:
     """Return the test whether a row's watermark column is in `[previous watermark, watermark)`."""
     if moment.closing is None:
         return lambda row: row[column] is not None
-    before = propagate(node, moment.closing.previous, moment.now).get(column)
+    then = moment.closing.then or moment.now
+    before = propagate(node, moment.closing.previous, then).get(column)
     after = propagate(node, moment.closing.current, moment.now).get(column)
     low, high = (None if bound is None else sort_value(bound) for bound in (before, after))
 

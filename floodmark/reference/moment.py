@@ -28,10 +28,14 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The watermarks between which windows close: `[previous, current)`."""
+    """The watermarks between which windows close: `[previous, current)`.
+
+    `then` was the time of the previous ones, without one now.
+    """
 
     previous: Watermarks
     current: Watermarks
+    then: datetime | None = None
 
 
 Place = tuple[Node, tuple[Any, ...]]

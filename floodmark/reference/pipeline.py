@@ -10,7 +10,8 @@ from enum import Enum
 from typing import Any
 
 from floodmark.catalog.types import Schema
-from floodmark.changelog import RowKind
+from floodmark.changelog import RowKind, is_hidden
+from floodmark.plan.clock_options import NO_CLOCK, ClockOptions
 from floodmark.plan.expressions import Expr
 from floodmark.plan.nodes import Node
 from floodmark.reference.changes import Change
@@ -40,7 +41,8 @@ class ReferenceObject:
     key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`.
     One that is `recomputed` remembers nothing: its query is what it is at the epoch's time.
     `partitions` are those of the connector that are known before they have rows: they hold the
-    watermark back. With a `transform` the schema is that of what it makes of the rows.
+    watermark back; without a connector only statements and sinks bring rows. With a `transform` the
+    schema is that of what it makes of the rows.
     """
 
     name: str
@@ -52,6 +54,7 @@ class ReferenceObject:
     ingested: tuple[str, ...] = ()
     promised: tuple[str, ...] = ()
     watermarks: tuple[Watermark, ...] = ()
+    clock: ClockOptions = NO_CLOCK
     defaults: tuple[tuple[str, Expr], ...] = ()
     generated: tuple[tuple[str, Expr], ...] = ()
     target: str | None = None
@@ -60,8 +63,27 @@ class ReferenceObject:
     recomputed: bool = False
     force_append_only: bool = False
     ignore_delete: bool = False
+    connected: bool = True
     partitions: tuple[str, ...] = ()
     transform: ReferenceTransform | None = None
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Return the columns in which rows of sinks must have a value.
+
+        Where rows are merged with stored ones only the key; a time with a watermark is judged
+        by that.
+        """
+        rules = self.merge
+        merges = rules is not None and rules.merges
+        key = () if rules is None else rules.primary_key
+        times = {mark.column for mark in self.watermarks}
+        return tuple(
+            c.name
+            for c in self.schema
+            if not (c.nullable or is_hidden(c.name) or c.name in times)
+            if c.name in key or not merges
+        )
 
     @property
     def taken(self) -> Schema:
@@ -92,7 +114,8 @@ class Delivery:
 class EpochInput:
     """All that one epoch takes in; `dml` holds, per statement, a table and its changes.
 
-    `number` is the epoch's; `seed` makes the random values of one warehouse its own.
+    `number` is the epoch's; `seed` makes the random values of one warehouse its own. Of what is
+    `unfinished` the connector has offered more than the epoch takes.
     """
 
     now: datetime
@@ -100,6 +123,7 @@ class EpochInput:
     dml: Sequence[tuple[str, Sequence[Change]]] = ()
     number: int = 0
     seed: str = ""
+    unfinished: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +131,8 @@ class ObjectState:
     """What an object is after an epoch.
 
     `dead` are a view's live dead letters, `stored` what its operators have evaluated once, `taken`
-    the rows of a source as they came, where `rows` are what it makes of them.
+    the rows of a source as they came, where `rows` are what it makes of them, `now` the time of the
+    epoch, for queries.
     """
 
     rows: tuple[Row, ...] = ()
@@ -117,6 +142,7 @@ class ObjectState:
     dead: Counter[Any] = field(default_factory=Counter)
     stored: Stored = field(default_factory=dict)
     taken: tuple[Row, ...] = ()
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.changelog import RowKind
+from floodmark.errors import IntakeCode
+from floodmark.plan.conflicts import EXCLUDED
 from floodmark.plan.expressions import Expr
 from floodmark.reference.changes import Change
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.rows import Row, canonical, key_of, sort_value
 from floodmark.sql.statements import ConflictAction
-
-EXCLUDED = "__excluded_"
-"""Prefix under which the expressions of DO UPDATE SET see the columns of the incoming row."""
 
 Key = tuple[Any, ...]
 Stored = Mapping[Key, Row]
@@ -26,7 +25,8 @@ class MergeRules:
     """What a keyed table does with a row whose key is there already.
 
     `assignments` and `condition` belong to DO UPDATE SET; they read the stored row's columns and,
-    prefixed, those of the incoming row.
+    prefixed, those of the incoming row. Of a row that is merged of two the `generated` columns are
+    computed, and the `needed` ones must have a value.
     """
 
     primary_key: tuple[str, ...]
@@ -34,6 +34,13 @@ class MergeRules:
     version_columns: tuple[str, ...] = ()
     assignments: tuple[tuple[str, Expr], ...] = ()
     condition: Expr | None = None
+    generated: tuple[tuple[str, Expr], ...] = ()
+    needed: tuple[str, ...] = ()
+
+    @property
+    def merges(self) -> bool:
+        """Tell whether a row can be made of the stored one and of one that comes."""
+        return self.action in (ConflictAction.UPDATE_IF_NOT_NULL, ConflictAction.UPDATE_SET)
 
     def __post_init__(self) -> None:
         assert self.primary_key, "a keyed table has a key"
@@ -72,15 +79,19 @@ def rekey(changes: Sequence[Change], key: Sequence[str]) -> list[Change]:
     return out
 
 
-def of_sink(changes: Sequence[Change], key: Sequence[str]) -> list[Change]:
-    """Return what a sink brings in an epoch: deletes, then the rest, in upstream key order.
+def of_sinks(brought: Sequence[Sequence[Change]], key: Sequence[str]) -> list[list[Change]]:
+    """Return what each sink brings in an epoch by the target's key, in its order.
 
-    A delete whose key the same epoch writes again is left out.
+    A delete whose key a sink writes again in the epoch is left out.
     """
-    rekeyed = rekey(changes, key)
-    written = {key_of(row, key) for kind, row in rekeyed if kind is not RowKind.DELETE}
-    deletes = [c for c in rekeyed if c[0] is RowKind.DELETE and key_of(c[1], key) not in written]
-    return [*deletes, *(c for c in rekeyed if c[0] is not RowKind.DELETE)]
+    rekeyed = [rekey(changes, key) for changes in brought]
+    written = {
+        key_of(row, key) for rows in rekeyed for kind, row in rows if kind is not RowKind.DELETE
+    }
+    return [
+        [c for c in rows if c[0] is not RowKind.DELETE or key_of(c[1], key) not in written]
+        for rows in rekeyed
+    ]
 
 
 def merge(
@@ -117,7 +128,8 @@ def _met(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
         case ConflictAction.UPDATE_FULL:
             return row
         case ConflictAction.UPDATE_IF_NOT_NULL:
-            return {**old, **{name: value for name, value in row.items() if value is not None}}
+            given = {name: value for name, value in row.items() if value is not None}
+            return _completed({**old, **given}, row, rules, now)
         case ConflictAction.UPDATE_SET:
             return _assigned(old, row, rules, now)
 
@@ -134,7 +146,19 @@ def _assigned(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Ref
     codes = [int(error) for _, error in results.values() if error is not None]
     if codes:
         return Refusal(min(codes), row)
-    return {**old, **{name: value for name, (value, _) in results.items()}}
+    new = {**old, **{name: value for name, (value, _) in results.items()}}
+    return _completed(new, row, rules, now)
+
+
+def _completed(new: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
+    """Return a merged row with its generated columns, or why there is none."""
+    results = {name: evaluate(expr, new, now) for name, expr in rules.generated}
+    codes = [int(error) for _, error in results.values() if error is not None]
+    if codes:
+        return Refusal(codes[0], row)
+    done = {**new, **{name: value for name, (value, _) in results.items()}}
+    missing = any(done[name] is None for name in rules.needed)
+    return Refusal(int(IntakeCode.NULL_VALUE), row) if missing else done
 
 
 def _version(row: Row, rules: MergeRules) -> tuple[Any, ...]:

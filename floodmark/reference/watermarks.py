@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
-from floodmark.analysis.monotonicity import monotone_columns
+from floodmark.analysis.look_ahead import look_ahead
+from floodmark.analysis.monotonicity import monotone_column, monotone_columns
+from floodmark.analysis.reach import moved
+from floodmark.analysis.window_bounds import closing
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr
-from floodmark.plan.interval_join import distances
+from floodmark.plan.interval_join import at_distance, distances
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.intervals import align, shift
 from floodmark.reference.rows import Row, sort_value
@@ -29,10 +32,15 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkState:
-    """The running watermarks of one object: by partition, and as of the last sealed epoch."""
+    """The running watermarks of one object: by partition, and as of the last sealed epoch.
+
+    `highest` are the highest times that came, `heard` when a partition had its last rows.
+    """
 
     running: Mapping[str, Values] = field(default_factory=dict)
     sealed: Values = field(default_factory=dict)
+    highest: Values = field(default_factory=dict)
+    heard: Mapping[str, datetime] = field(default_factory=dict)
 
     def is_late(self, partition: str, column: str, value: Any) -> bool:
         """Tell whether a value is strictly below its partition's or the object's watermark."""
@@ -45,6 +53,12 @@ class WatermarkState:
         if bound is None or not _above(bound, mine.get(column)):
             return self
         return replace(self, running={**self.running, partition: {**mine, column: bound}})
+
+    def reached(self, column: str, value: Any) -> WatermarkState:
+        """Return the state after a row with a time that is no dead letter."""
+        if not _above(value, self.highest.get(column)):
+            return self
+        return replace(self, highest={**self.highest, column: value})
 
     def seal(self, holding: Iterable[str], columns: Iterable[str]) -> WatermarkState:
         """Return the state at the end of an epoch.
@@ -86,6 +100,7 @@ def raise_by(
     for mark in watermarks:
         bound, error = evaluate(mark.delayed, row, now)
         state = state if error is not None else state.raised(partition, mark.column, bound)
+        state = state.reached(mark.column, row[mark.column])
     return state
 
 
@@ -108,6 +123,8 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
             return _hop(node, inputs[0])
         case n.UnionAll():
             return _union(node, inputs)
+        case n.SetOperation():
+            return _set(node, *inputs)
         case n.Join():
             return _join(node, *inputs)
         case n.LookupJoin() | n.Filter() | n.ProjectSet():
@@ -115,9 +132,13 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
         case n.Aggregate() | n.TopN():
             return _among(inputs[0], node.group)
         case n.OverWindow():
-            return _among(inputs[0], node.partition)
+            return _over(node, inputs[0])
+        case n.Session():
+            return _session(node, inputs[0])
+        case n.TemporalFilter():
+            return _coming(node, inputs[0], now)
         case n.CloseAggregate():
-            return _among(inputs[0], (node.window,))
+            return _among(inputs[0], closing(node))
         case n.SortBuffer():
             return _among(inputs[0], (node.column,))
         case _:
@@ -149,7 +170,7 @@ def _tumble(node: n.Tumble, values: Values) -> Values:
     if node.time not in values:
         return values
     start = align(values[node.time], node.size, node.offset)
-    return {**values, node.start: start, node.end: shift(start, node.size)}
+    return {**values, node.start: start, node.end: moved_by(start, node.size)}
 
 
 def _hop(node: n.Hop, values: Values) -> Values:
@@ -157,9 +178,78 @@ def _hop(node: n.Hop, values: Values) -> Values:
     if node.time not in values:
         return values
     start = align(values[node.time], node.slide, node.offset)
-    while shift(shift(start, node.slide, -1), node.size) > values[node.time]:
-        start = shift(start, node.slide, -1)
-    return {**values, node.start: start, node.end: shift(start, node.size)}
+    while moved_by(moved_by(start, node.slide, -1), node.size) > values[node.time]:
+        start = moved_by(start, node.slide, -1)
+    return {**values, node.start: start, node.end: moved_by(start, node.size)}
+
+
+def moved_by(bound: Any, interval: n.Interval, sign: int = 1) -> Any:
+    """Return a watermark moved by an interval; where time ends, its end: no value is beyond."""
+    try:
+        return shift(bound, interval, sign)
+    except OverflowError:
+        ahead = any(sign * part > 0 for part in interval)
+        limit = type(bound).max if ahead else type(bound).min
+        return limit.replace(tzinfo=bound.tzinfo) if isinstance(bound, datetime) else limit
+
+
+def _coming(node: n.TemporalFilter, values: Values, now: datetime) -> Values:
+    """Return the lower of the watermark and of the first time whose rows are still to come."""
+    columns = {monotone_column(lower) for lower in node.lowers}
+    (column,) = columns if len(columns) == 1 else (None,)
+    if column is None or node.uppers or column not in values:
+        return {}
+    passed = [_last(lower, column, values[column], now) for lower in node.lowers]
+    bounds = [value for value in passed if value is not None]
+    return {column: min(bounds)} if len(bounds) == len(passed) else {}
+
+
+def _last(lower: Expr, column: str, own: Any, now: datetime) -> Any:
+    """Return the first time below a watermark at which rows are still to come, or the watermark.
+
+    What grows with the column is inverted by halving.
+    """
+
+    def has_come(value: Any) -> bool:
+        bound, error = evaluate(lower, {column: value}, now)
+        return error is None and bound is not None and bool(bound <= now)
+
+    exact = isinstance(own, datetime)
+    unit = timedelta(microseconds=1) if exact else timedelta(days=1)
+    if has_come(own - unit):
+        return own
+    least = datetime(10, 1, 1, tzinfo=own.tzinfo) if exact else date(10, 1, 1)
+    low, high = 0, (own - least) // unit
+    # `low` back from the watermark has not come, `high` back has.
+    if not has_come(least):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if has_come(own - middle * unit):
+            high = middle
+        else:
+            low = middle
+    return own - low * unit if low else own
+
+
+def _over(node: n.OverWindow, values: Values) -> Values:
+    """Return the times below which no function of the window changes any more."""
+    out = {**_among(values, node.partition)}
+    ahead = look_ahead(node)
+    if ahead is None or node.order[0].column not in values:
+        return out
+    time = node.order[0].column
+    if node.closes is not None:
+        return {**out, node.closes: values[time]}
+    if ahead.counts:
+        return out
+    bound = moved(values[time], -ahead.distance) if ahead.distance else values[time]
+    return out if bound is None else {**out, time: bound}
+
+
+def _session(node: n.Session, values: Values) -> Values:
+    out = {**_among(values, node.partition)}
+    return {**out, node.end: values[node.time]} if node.time in values else out
 
 
 def _union(node: n.UnionAll, inputs: list[Values]) -> Values:
@@ -170,6 +260,11 @@ def _union(node: n.UnionAll, inputs: list[Values]) -> Values:
         if None not in bounds:
             out[name] = min(bounds, key=sort_value)
     return out
+
+
+def _set(node: n.SetOperation, left: Values, right: Values) -> Values:
+    met = [(a, b) for a, b in node.pairs if a in left and b in right]
+    return {a: min(left[a], right[b], key=sort_value) for a, b in met}
 
 
 def _join(node: n.Join, left: Values, right: Values) -> Values:
@@ -183,8 +278,8 @@ def _join(node: n.Join, left: Values, right: Values) -> Values:
     for far in distances(node):
         if far.column in out or far.column not in both or far.other not in both:
             continue
-        reached = shift(both[far.other], far.interval, far.sign)
-        out[far.column] = min(both[far.column], reached, key=sort_value)
+        least = at_distance(both[far.other], far.by, far.kind)
+        out[far.column] = min(both[far.column], least, key=sort_value)
     return _among(out, node.names)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from floodmark.plan import nodes as n
@@ -38,8 +38,8 @@ def hop(node: n.Hop, rows: Iterable[Row]) -> list[Row]:
     return out
 
 
-def session(node: n.Session, rows: Iterable[Row]) -> list[Row]:
-    """Return the rows with their session `[first, last + gap]`; rows with a NULL time are dropped.
+def session(node: n.Session, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with their session `[first, last + gap]`; a row without a time is in none.
 
     A row at exactly `last + gap` belongs to the session.
     """
@@ -47,7 +47,8 @@ def session(node: n.Session, rows: Iterable[Row]) -> list[Row]:
     for row in rows:
         if row[node.time] is not None:
             parts[key_of(row, node.partition)].append(row)
-    out: list[Row] = []
+    untimed = [row for row in rows if row[node.time] is None and node.keeps_untimed]
+    out: list[Row] = [{**row, node.start: None, node.end: None} for row in untimed]
     for part in parts.values():
         for members in _split(node, sorted(part, key=lambda row: row[node.time])):
             end = shift(members[-1][node.time], node.gap)

@@ -17,6 +17,7 @@ from floodmark.changelog import EPOCH, KIND
 from floodmark.errors import DataError
 from floodmark.runtime import layout
 from floodmark.runtime.current import stored_rows
+from floodmark.runtime.finality import below_watermark
 from floodmark.runtime.reporting import STORED, ObjectReport, files_at
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.spark.types import quoted
@@ -123,7 +124,7 @@ class _Audit:
             WELL_FORMED: lambda: self._well_formed(counted),
             ACCOUNTED: lambda: self._unaccounted(counted),
             MONOTONIC: self._went_back,
-            FINAL: self._after_close,
+            FINAL: lambda: self._final(counted),
             COLUMNS: lambda: self._columns(counted),
         }
         return tuple(Outcome(name, made[name]()) for name in checks_of(self.found))
@@ -178,18 +179,21 @@ class _Audit:
             back += sum(1 for c, value in before.items() if c not in after or after[c] < value)
         return {"epochs": back}
 
-    def _after_close(self) -> dict[str, int]:
-        """Files of an epoch with a time below the watermark that was reached before it."""
-        if not self.report.steps:
-            return {}
-        reopened = 0
-        files = self._files()
-        for step in self.report.steps:
-            marks = {} if step.before is None else step.before.watermarks
-            mine = [f for f in files if f.low.get(EPOCH) == step.epoch == f.high.get(EPOCH)]
-            for column, mark in marks.items():
-                reopened += sum(1 for f in mine if column in f.low and f.low[column] < mark)
-        return {"files": reopened}
+    def _final(self, counted: Mapping[str, int]) -> dict[str, int]:
+        """Rows are only added, each window once, and none that was closed before."""
+        grown = self._grown()
+        net = counted.get("inserts", 0) - counted.get("deletes", 0)
+        return {
+            "rows_below_watermark": counted.get("below", 0),
+            "windows_again": counted.get("duplicates", 0),
+            "rows_taken_back": 0 if grown is None else max(0, net - grown),
+        }
+
+    def _below(self) -> str:
+        """Return the condition on rows that come out for what was closed before."""
+        if not self.found.emits_on_close:
+            return "FALSE"
+        return below_watermark(self.found, self.report.steps, self._files()) or "FALSE"
 
     def _columns(self, counted: Mapping[str, int]) -> dict[str, int]:
         files = self._files() if self.report.steps else ()
@@ -207,8 +211,8 @@ class _Audit:
         """Return the object's changes as rows of one shape for all objects.
 
         `object`, `pairs` (whether the changes of a key in an epoch have to be one insert, one
-        delete or one update pair), what tells keys apart, the four kinds and `rules` conditions
-        as 0 or 1.
+        delete or one update pair), what tells keys apart, the four kinds, `below` and `rules`
+        conditions as 0 or 1.
         """
         from pyspark.sql import functions as F
 
@@ -231,6 +235,7 @@ class _Audit:
                     "key_1": f"xxhash64({', '.join(['1', *key])})",
                     "key_2": f"xxhash64({', '.join(['2', *key])})",
                     **{name: f"CAST({KIND} = '{kind}' AS BIGINT)" for kind, name in _KINDS.items()},
+                    "below": f"CAST(coalesce({self._below()}, false) AS BIGINT)",
                     **{
                         f"rule_{i}": f"CAST(coalesce({broken.get(i, 'false')}, false) AS BIGINT)"
                         for i in range(rules)
@@ -302,7 +307,7 @@ def _totals(changes: DataFrame, rules: int) -> DataFrame:
     """Return a row per object with its counts, from the changes of all objects."""
     from pyspark.sql import functions as F
 
-    summed = [*_KINDS.values(), *(f"rule_{i}" for i in range(rules))]
+    summed = [*_KINDS.values(), "below", *(f"rule_{i}" for i in range(rules))]
     per_key = changes.groupBy("object", "pairs", "epoch", "key_nulls", "key_1", "key_2").agg(
         *(F.sum(name).alias(name) for name in summed)
     )
@@ -312,6 +317,7 @@ def _totals(changes: DataFrame, rules: int) -> DataFrame:
         "inserts": "sum(i)",
         "updates": "sum(a)",
         "deletes": "sum(d)",
+        "below": "sum(below)",
         **{f"rule_{i}": f"sum(rule_{i})" for i in range(rules)},
     }
     return per_key.groupBy("object").agg(*_expressions(totals))

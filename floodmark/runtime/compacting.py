@@ -16,14 +16,17 @@ from floodmark.storage.warehouse import STATE
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+SHORT_LOG = 8
+"""Files at which an operator shortens the log of its input, where it keeps the last rows alone."""
+
 
 def compact(tables: Tables, table: str) -> int:
     """Merge a table's small files in one commit that changes no data; return how many went."""
     handle = tables.store.open(table)
-    groups = plan_compaction(handle.files)
+    groups = groups_of(handle)
     if not groups:
         return 0
-    adds_up = any(field.name == WEIGHT for field in handle.schema) and table.startswith(STATE)
+    adds_up = _adds_up(handle)
     merge = _added_up if adds_up else merged
     together = tuple(file for group in groups for file in merge(tables, handle, group))
     gone = tuple(file for group in groups for file in group)
@@ -33,6 +36,21 @@ def compact(tables: Tables, table: str) -> int:
         handle, adds=together, removes=gone, metadata=maintenance, data_change=False
     )
     return len(gone)
+
+
+def groups_of(handle: Handle) -> list[list[DataFile]]:
+    """Return the files of a table that are to be merged, by what becomes one file.
+
+    The operators that shorten the log of their input themselves do so before it is as long.
+    """
+    if _adds_up(handle) and len(handle.files) < 2 * SHORT_LOG:
+        return []
+    return plan_compaction(handle.files)
+
+
+def _adds_up(handle: Handle) -> bool:
+    """Tell whether a table is a log of changes with weights."""
+    return any(f.name == WEIGHT for f in handle.schema) and handle.table.startswith(STATE)
 
 
 def merged(

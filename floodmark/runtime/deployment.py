@@ -10,10 +10,12 @@ from floodmark.analysis.ndu import DeterminismMode, with_default
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
+from floodmark.catalog.alterations import altered
 from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.plan.user_functions import check, functions_of
+from floodmark.runtime.definition_changes import Change, begun_anew, changes_between
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
@@ -30,12 +32,14 @@ Pins = Mapping[str, str]
 class Deployed:
     """A catalog version in force; version 0 is the empty catalog of a new warehouse.
 
-    `pinned` has, by key, what the functions meant with which sources make their rows.
+    `pinned` has, by key, what the functions meant with which sources make their rows; `corrected`,
+    up to which number the corrections of a view are in its rows.
     """
 
     version: int
     pipeline: Pipeline
     pinned: Mapping[str, Pins] = field(default_factory=dict)
+    corrected: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def catalog(self) -> Catalog:
@@ -89,29 +93,47 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
             applied.sql, applied.file, line=applied.line, column=applied.column
         )
         assert isinstance(statement, s.Definition)
-        catalog = catalog.restore(statement, Origin(applied.origin), applied.object)
+        catalog = catalog.restore(statement, Origin(applied.origin), applied.object, applied.filed)
     pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
     pinned = {
         a.object: a.functions
         for a in version.statements
         if a.object is not None and a.functions is not None
     }
-    return Deployed(version.version, pipeline, pinned)
+    corrected = {a.object: a.corrected for a in version.statements if a.object and a.corrected}
+    return Deployed(version.version, pipeline, pinned, corrected)
 
 
 def statements_of(
-    catalog: Catalog, pinned: Mapping[str, Pins] | None = None
+    catalog: Catalog,
+    pinned: Mapping[str, Pins] | None = None,
+    corrected: Mapping[str, int] | None = None,
 ) -> list[AppliedStatement]:
     """Return a catalog as the statements that define it, in the order of creation."""
-    pins = pinned or {}
-    return [replace(_applied(o), functions=pins.get(o.key)) for o in catalog.objects.values()]
+    pins, done = pinned or {}, corrected or {}
+    return [
+        replace(_applied(o), functions=pins.get(o.key), corrected=done.get(o.key, 0))
+        for o in catalog.objects.values()
+    ]
 
 
 def _applied(found: CatalogObject) -> AppliedStatement:
     place = found.span
     return AppliedStatement(
-        found.sql, place.file, found.origin.value, found.key, place.line, place.column
+        found.sql,
+        place.file,
+        found.origin.value,
+        found.key,
+        place.line,
+        place.column,
+        filed=found.filed,
     )
+
+
+def _as_filed(found: CatalogObject) -> AppliedStatement:
+    """Return an object as its file defines it, whatever statements have made of it since."""
+    applied = _applied(found)
+    return applied if found.filed is None else replace(applied, sql=found.filed, filed=None)
 
 
 @dataclass(frozen=True)
@@ -149,32 +171,28 @@ def read_files(folder: Path) -> Desired:
 
 
 @dataclass(frozen=True)
-class Change:
-    """One object that an apply creates, rebuilds, suspends or drops, and why.
-
-    A source is suspended where nothing but the meaning of functions changes that its TRANSFORM
-    USING calls: its rows stay, and REBASE goes on.
-    """
-
-    key: str
-    action: str  # "create" | "rebuild" | "suspend" | "drop"
-    reason: str
-    before: str | None = None
-    after: str | None = None
-
-
-@dataclass(frozen=True)
 class Plan:
-    """What an apply does, as data: the new catalog and the list of changes, in order."""
+    """What an apply does, as data: the new catalog and the list of changes, in order.
+
+    With `corrected`, views take in their corrections up to a number.
+    """
 
     catalog: Catalog
     pipeline: Pipeline
     changes: tuple[Change, ...]
+    corrected: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def created(self) -> frozenset[str]:
         """Return the keys of the objects that are filled anew."""
         return begun_anew(self.changes)
+
+    def corrections(self, deployed: Deployed) -> dict[str, int]:
+        """Return which corrections are in the rows of views once the plan is applied."""
+        objects, created = self.pipeline.objects, self.created
+        before = deployed.corrected.items()
+        kept = {key: done for key, done in before if key in objects and key not in created}
+        return {**kept, **self.corrected}
 
     def pinned(self, deployed: Deployed) -> dict[str, Pins]:
         """Return what is pinned once the plan is applied: the present meaning for what is new."""
@@ -187,11 +205,6 @@ class Plan:
             **present,
         }
         return {key: found for key, found in pins.items() if found is not None}
-
-
-def begun_anew(changes: Iterable[Change]) -> frozenset[str]:
-    """Return the keys of the objects that are filled anew."""
-    return frozenset(c.key for c in changes if c.action in ("create", "rebuild"))
 
 
 def defines_else(plan: Plan, deployed: Deployed) -> bool:
@@ -242,7 +255,7 @@ def _with_definitions(
         created = catalog.create(statement, Origin.FILE)
         for key in created.objects.keys() - catalog.objects.keys():
             same = deployed.catalog.objects.get(key)
-            if same is not None and _applied(same) == _applied(created.objects[key]):
+            if same is not None and _as_filed(same) == _applied(created.objects[key]):
                 created = created.replace([same])
         catalog = _checked(created, statement)
     for key, found in statements.objects.items():
@@ -251,46 +264,18 @@ def _with_definitions(
     return catalog
 
 
-def changes_between(before: Pipeline, after: Pipeline) -> list[Change]:
-    """Return what differs, drops first, then in the order in which epochs advance objects."""
-    out = [
-        Change(key, "drop", "no longer defined", found.object.text)
-        for key, found in reversed(list(before.objects.items()))
-        if key not in after.objects
-    ]
-    rebuilt: set[str] = set()
-    for key, found in after.objects.items():
-        old = before.objects.get(key)
-        if old is None:
-            out.append(Change(key, "create", "new", None, found.object.text))
-            continue
-        reason = _reason(old, found, rebuilt)
-        if reason is not None and _differs_in_functions(old, found):
-            text = "functions of its TRANSFORM USING change: REBASE goes on"
-            out.append(Change(key, "suspend", text, old.object.sql, found.object.sql))
-        elif reason is not None:
-            rebuilt.add(key)
-            out.append(Change(key, "rebuild", reason, old.object.text, found.object.text))
-    return out
+def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
+    """Return the objects that one catalog version after another begins anew."""
+    done = after.corrected.items()
+    corrected = {key for key, number in done if number > before.corrected.get(key, 0)}
+    return begun_anew(changes_between(before.pipeline, after.pipeline, corrected))
 
 
-def _reason(old: AnalysedObject, new: AnalysedObject, rebuilt: set[str]) -> str | None:
-    if old.fingerprint != new.fingerprint:
-        return "its definition changed"
-    feeders = [f for f in new.feeders if f in rebuilt]
-    upstream = [k for k in new.reads if k in rebuilt]
-    if upstream or feeders:
-        return f"{', '.join(upstream + feeders)} is rebuilt"
-    return None
-
-
-def _differs_in_functions(old: AnalysedObject, new: AnalysedObject) -> bool:
-    """Tell whether no more than the meaning of functions differs, and rows are stored alike."""
-    before, after = old.declared, new.declared
-    if before is None or after is None or before.transform is None or after.transform is None:
-        return False
-    alike = (old.relation, before.watermarks) == (new.relation, after.watermarks)
-    return alike and old.object.statement == new.object.statement and old.period == new.period
+def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
+    """Return what taking the corrections of a view into its rows changes: what reads them, too."""
+    pipeline = deployed.pipeline
+    changes = changes_between(pipeline, pipeline, {key})
+    return Plan(deployed.catalog, pipeline, tuple(changes), {key: number})
 
 
 def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = True) -> Plan | None:
@@ -307,6 +292,8 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
             catalog = _created(statement, deployed.catalog)
             if catalog is deployed.catalog:
                 return None
+        case s.Alter():
+            catalog = altered(statement, deployed.catalog)
         case _:
             raise AssertionError(statement)
     return _planned(catalog, deployed, runs=runs)

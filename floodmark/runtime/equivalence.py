@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from floodmark.api import Floodmark
     from floodmark.runtime.query import Reader
 
-_WITH_TIME = (n.CloseAggregate, n.SortBuffer, n.LookupJoin)
+_WITH_TIME = (n.CloseAggregate, n.CloseSession, n.SortBuffer, n.LookupJoin)
 _SIDE = "__side"
 
 

@@ -21,6 +21,7 @@ from floodmark.runtime.join_sides import JoinSides
 from floodmark.runtime.operators import (
     aggregate,
     close_aggregate,
+    close_session,
     dispatch,
     dynamic_filter,
     full_join,
@@ -41,6 +42,7 @@ from floodmark.runtime.operators import (
 from floodmark.runtime.operators.rows import Rows, empty, weighted
 from floodmark.runtime.operators.scope import OwnRows
 from floodmark.runtime.operators.stored_values import StoredValues
+from floodmark.runtime.operators.unneeded import Unneeded, unneeded
 from floodmark.spark.types import quoted
 from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
@@ -126,8 +128,8 @@ class Stages(Protocol):
     def aggregate_state(self, name: str, schema: Schema) -> transitions.StateFiles:
         """Return the state table of an aggregate."""
 
-    def arrangement(self, name: str, columns: Schema) -> Arrangement:
-        """Return the input arrangement of an operator."""
+    def arrangement(self, name: str, columns: Schema, gone: Unneeded | None) -> Arrangement:
+        """Return the input arrangement of an operator, without the rows that are not needed."""
 
     def stored_values(self, name: str, schema: Schema) -> StoredValues:
         """Return the table in which an operator stores what it evaluates once."""
@@ -213,6 +215,8 @@ class Evaluation:
                 return materialize_project.delta(node, self)
             case n.SetOperation():
                 return set_operation.delta(node, self)
+            case n.CloseSession():
+                return close_session.delta(node, self)
             case n.Session():
                 return session.delta(node, self)
             case n.OverWindow():
@@ -335,7 +339,7 @@ class Evaluation:
         if rereadable(child):
             return self.before(child, within), self.after(child, within)
         name = arrangement_name(node, i, self.name(node))
-        held = self.stages.arrangement(name, child.schema)
+        held = self.stages.arrangement(name, child.schema, unneeded(node, i, self))
         return held.before(within), held.after(self.settled(child), within)
 
     def _rows(self, node: n.Node, read: Read, within: Bounds) -> DataFrame | None:

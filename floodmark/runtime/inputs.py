@@ -63,8 +63,10 @@ class EpochInputs:
         fills: bool,
         origin: Origin = _NOWHERE,
         first: int | None = None,
+        time_of: Callable[[int], datetime] | None = None,
     ) -> None:
         self.epoch = after.epoch
+        self._time_of = time_of
         self._first = after.epoch if first is None else first
         self.origin = origin
         self.tables = tables
@@ -206,15 +208,16 @@ class EpochInputs:
 
     def watermark(self, node: n.Node, column: str, *, before: bool) -> Any:
         """Return the watermark of a node's column, before or after the epoch."""
-        cut = self._before if before else self._after
-        scanned = {scan.object: cut.watermarks(scan.object) for scan in n.scans(node)}
-        return propagate(node, scanned, self._now).get(column)
+        return self.watermarks(node, before=before).get(column)
 
     def watermarks(self, node: n.Node, *, before: bool = False) -> dict[str, Any]:
         """Return all watermarks of a node's output."""
         cut = self._before if before else self._after
         scanned = {scan.object: cut.watermarks(scan.object) for scan in n.scans(node)}
-        return dict(propagate(node, scanned, self._now))
+        now = self._now
+        if before and cut.epoch and self._time_of is not None and _goes_by_time(node):
+            now = self._time_of(cut.epoch)
+        return dict(propagate(node, scanned, now))
 
     def lookup(self, scan: n.Scan) -> Lookup:
         """Return how an object that is kept elsewhere is asked."""
@@ -233,3 +236,7 @@ class EpochInputs:
     def _handle(self, cut: Cut, object_: str, table: str) -> Handle | None:
         version = cut.version(object_, table)
         return None if version is None else self.tables.at(table, version)
+
+
+def _goes_by_time(node: n.Node) -> bool:
+    return any(isinstance(below, n.TemporalFilter) for below in n.walk(node))

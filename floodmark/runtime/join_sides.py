@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.state import rereadable
 from floodmark.plan import nodes as n
+from floodmark.plan.interval_join import all_distances
 from floodmark.runtime import bounds
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.operators import join
+from floodmark.runtime.operators.unneeded import unneeded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,12 +70,28 @@ class JoinSides:
         mine, theirs = self.evaluation.bounds(kept), self.evaluation.bounds(other)
         of_kept = {b: mine[a] for a, b in pairs if a in mine}
         of_other = {b: theirs[b] for _, b in pairs if b in theirs}
+        if self.node.kind is n.JoinKind.INNER:
+            equal = {a: of_other[b] for a, b in pairs if b in of_other}
+            return {**self._near(node), **(equal if node is kept else of_kept)}
         if node is kept:
             return {a: of_other[b] for a, b in pairs if b in of_other}
-        if self.node.kind is n.JoinKind.INNER:
-            return of_kept
         sides = ((kept, of_kept), (other, of_other))
         return bounds.hull([b for side, b in sides if self.evaluation.delta(side) is not None])
+
+    def _near(self, node: n.Node) -> Bounds:
+        """Return where times lie that are at a distance from those that change beside them."""
+        other = self.node.right if node is self.node.left else self.node.left
+        lie = self.evaluation.bounds(other)
+        lows: dict[str, Any] = {}
+        highs: dict[str, Any] = {}
+        with suppress(OverflowError):
+            for far in all_distances(self.node):
+                if far.is_in_time and far.other in lie:
+                    lows[far.column] = far.least(lie[far.other][0])
+                if far.is_in_time and far.column in lie:
+                    highs[far.other] = far.greatest(lie[far.column][1])
+        own = (c for c in lows if c in highs and c in node.names)
+        return {c: (lows[c], highs[c]) for c in own}
 
     def keep(self) -> None:
         """Record both arrangements, also where the join did not need their new rows."""
@@ -85,4 +104,6 @@ class JoinSides:
 
     def _arrangement(self, node: n.Node) -> Arrangement:
         name = f"{self.evaluation.name(self.node)}_{self._side(node)}"
-        return self.evaluation.stages.arrangement(name, node.schema)
+        i = 0 if node is self.node.left else 1
+        gone = unneeded(self.node, i, self.evaluation)
+        return self.evaluation.stages.arrangement(name, node.schema, gone)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.analysis.state import own_rows, own_table
 from floodmark.catalog.objects import Kind
-from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Schema
+from floodmark.catalog.types import BIGINT, INT, TIMESTAMPTZ, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, KIND, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.accumulators import state_schema
@@ -22,6 +22,12 @@ DEAD_LETTER: Schema = (
     Field(WEIGHT, INT, nullable=False),
     ERROR_FIELD,
 )
+BACKFILL, CORRECTED_AT = "__backfill", "__corrected_at"
+CORRECTED: Schema = (
+    Field(BACKFILL, BIGINT, nullable=False),
+    Field(CORRECTED_AT, TIMESTAMPTZ, nullable=False),
+)
+"""Which backfill of the view wrote a correction, counted from 1, and when."""
 
 
 def current_table(found: AnalysedObject) -> str:
@@ -52,6 +58,11 @@ def late_table(found: AnalysedObject) -> str:
 def dead_letter_table(found: AnalysedObject) -> str:
     """Return the table of the object's dead letters."""
     return warehouse.dead_letter(found.object.schema, found.object.base_name)
+
+
+def corrections_table(found: AnalysedObject) -> str:
+    """Return the table of the corrections of a view that emits on window close."""
+    return warehouse.corrections(found.object.schema, found.object.base_name)
 
 
 def state_table(found: AnalysedObject, name: str) -> str:
@@ -110,6 +121,11 @@ def late_schema(found: AnalysedObject) -> Schema:
     return (*current_schema(found), Field(WATERMARK, VARCHAR))
 
 
+def corrections_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of the corrections: those of changes, which backfill, and when."""
+    return (*changes_schema(found), *CORRECTED)
+
+
 def expires_dead_letters(found: AnalysedObject) -> bool:
     """Tell whether dead letters end with the retention; a view's live as long as their rows."""
     return found.kind in (Kind.SOURCE, Kind.TABLE) and not found.feeders
@@ -141,6 +157,7 @@ def names_of(found: AnalysedObject) -> list[str]:
             layer_table(found),
             late_table(found),
             dead_letter_table(found),
+            corrections_table(found),
         ]
     return names
 

@@ -19,16 +19,16 @@ class Begun:
 
 
 @contextmanager
-def telling(what: str, scheduler: Scheduler) -> Iterator[Begun]:
+def telling(what: str, scheduler: Scheduler, begun: Begun | None = None) -> Iterator[Begun]:
     """Let a TransientError of the block say whether `what` is logged, and so done by the next run.
 
     Done again by hand, what is logged would be done twice.
     """
-    begun = Begun()
+    begun = begun or Begun()
     try:
         yield begun
     except TransientError as error:
-        epoch = _logged_in(begun, scheduler)
+        epoch = logged_in(begun, scheduler)
         if epoch is None:
             error.message += f"; nothing of the {what} is logged"
         else:
@@ -40,7 +40,7 @@ def telling(what: str, scheduler: Scheduler) -> Iterator[Begun]:
         raise
 
 
-def _logged_in(begun: Begun, scheduler: Scheduler) -> int | None:
+def logged_in(begun: Begun, scheduler: Scheduler) -> int | None:
     """Return the epoch that has what was begun, open or sealed."""
     head = scheduler.log.head()
     if begun.version is not None:

@@ -21,14 +21,14 @@ from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.errors import FloodmarkError
 from floodmark.runtime import folding, layout
 from floodmark.runtime.backfill.progress import under_way
-from floodmark.runtime.compacting import compact, merged, written
+from floodmark.runtime.compacting import compact, groups_of, merged, written
 from floodmark.runtime.reclaiming import ending, reclaim
 from floodmark.storage.backfill_log import forget
-from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
     CHANGES,
+    CORRECTIONS,
     DEAD_LETTER,
     LATE,
     LAYERS,
@@ -198,7 +198,7 @@ def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> Main
             with scheduler.sessions().guarded():
                 expired += reclaim(scheduler.tables, table, horizon.ending[table])
         gone = 0
-        if plan_compaction(store.open(table).files):
+        if groups_of(store.open(table)):
             with scheduler.sessions().guarded():
                 gone = compact(scheduler.tables, table)
         store.checkpoint(table)
@@ -303,7 +303,7 @@ def _drop_left_over(scheduler: Scheduler, horizon: _Horizon) -> None:
     known = {*horizon.versions, *_versions(scheduler.cut().records)}
     # The first rows of a table are written before it is one, by a backfill beside this.
     known.update(t for found in objects for t in layout.names_of(found))
-    parts = (CHANGES, LAYERS, LATE, DEAD_LETTER)
+    parts = (CHANGES, LAYERS, LATE, DEAD_LETTER, CORRECTIONS)
     patterns = (f"{STATE}/*/*/*", *(f"{part}/*/*" for part in parts))
     for folder in [f for pattern in patterns for f in scheduler.root.glob(pattern)]:
         table = folder.relative_to(scheduler.root).as_posix()

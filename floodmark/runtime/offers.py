@@ -43,6 +43,7 @@ class Offers:
         self._connectors: dict[str, tuple[AnalysedObject, Connector]] = {}
         self._discoveries: dict[str, Discovery] = {}
         self._discovered = 0
+        self._nothing: frozenset[str] = frozenset()
 
     def of(
         self,
@@ -103,6 +104,7 @@ class Offers:
         suspended = self._log.suspended()
         out: dict[str, Sequence[Split]] = {}
         errors: dict[str, FloodmarkError] = {}
+        nothing: set[str] = set()
         shared: dict[Hashable, tuple[Discovery, Sequence[Split]]] = {}
         for found in pipeline.objects.values():
             if found.declared is None or found.declared.connector is None or found.key in suspended:
@@ -124,7 +126,18 @@ class Offers:
                 shared.setdefault(alike, (discovery, splits))
             if splits:
                 out[found.key] = splits
+            else:
+                nothing.add(found.key)
+        self._nothing = frozenset(nothing)
         return out, errors
+
+    def exhausted(self, taken: Mapping[str, Sequence[Split]]) -> frozenset[str]:
+        """Return the sources of which nothing is left, when they were asked last, but the `taken`.
+
+        One that could not say is not among them.
+        """
+        ends = {k: {s.partition: s.partition_end for s in splits} for k, splits in taken.items()}
+        return self._nothing | {key for key, last in ends.items() if all(last.values())}
 
     def connector(self, found: AnalysedObject) -> Connector:
         """Return the connector of a source, made once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -16,16 +17,19 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
 from floodmark.analysis.supported import PAIRED, unlisted, unpaired
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.objects import Kind, Relation
-from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema, SqlType
+from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.build import build_query
+from floodmark.plan.build import Builder
 from floodmark.plan.expressions import ColumnRef
+from floodmark.plan.outputs import ColumnTypes
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.plan.rules.temporal_filters import plain_filters
 from floodmark.runtime import layout
+from floodmark.runtime.closed import closes_in_time
+from floodmark.runtime.corrections.stored import readable as corrections
 from floodmark.runtime.current import current_at, unwritten
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators import dispatch, lookup_join
@@ -81,17 +85,21 @@ class Reader:
         return without_hidden(self.plan_with_hidden(query, source))
 
     def plan_with_hidden(
-        self, query: exp.Expression, source: Span | None, given: tuple[SqlType, ...] = ()
+        self, query: exp.Expression, source: Span | None, given: ColumnTypes | None = None
     ) -> n.Node:
         """Return the logical plan of a query; hidden columns may follow the visible ones.
 
-        `given` are the types of the columns that take its rows.
+        `given` are the types, and the defaults, of the columns that take its rows.
         """
+        return self.ruled(self.builder(source, given).query(query))
+
+    def builder(self, source: Span | None, given: ColumnTypes | None = None) -> Builder:
+        """Return what builds the plan of a statement; `source` is any span of it."""
         functions = self.pipeline.functions
-        node = build_query(
-            query, self.relations, source,
-            views=self._views, functions=functions, given=given,
-        )  # fmt: skip
+        return Builder(self.relations, source, views=self._views, functions=functions, given=given)
+
+    def ruled(self, node: n.Node) -> n.Node:
+        """Return a plan as it runs: rewritten by the rules, and E0355 where it cannot run."""
         node = plain_filters(node)
         for rule in RULES:
             node = rule(node)
@@ -101,6 +109,16 @@ class Reader:
             # The stream key says which of two rows comes first that nothing else tells apart.
             node = keep_keys(node)
         return node
+
+    def frame_of(self, name: str) -> Frame:
+        """Return how to get the rows of something that a query can name."""
+        return self._readable[name].frame
+
+    def with_rows(self, relation: Relation, frame: Frame) -> Reader:
+        """Return a reader with other rows of a relation, or with one more relation."""
+        other = copy(self)
+        other._readable = {**self._readable, relation.name: Readable(relation, frame)}
+        return other
 
     def frame(self, node: n.Node) -> DataFrame:
         """Return the rows of a plan; an expression that refuses a row ends the query."""
@@ -146,12 +164,15 @@ class Reader:
         self._add(f"{found.key}__dead_letter", _DEAD_LETTER, self._dead_letters(found))
         changes = (epoch, Field(layout.beside(found, "kind"), VARCHAR), *shown)
         self._add(f"{found.key}__changes", changes, self._changes(found))
+        if closes_in_time(found):
+            rows = corrections(self.tables, found, self.cut.epoch, self.empty)
+            self._add(f"{found.key}__corrections", *rows)
 
     def _current(self, found: AnalysedObject) -> Frame:
         def frame() -> DataFrame:
             current = current_at(self.tables.store, found, self.cut)
             rows = None if current is None else current.read(self.tables)
-            return self._empty(layout.current_schema(found)) if rows is None else rows
+            return self.empty(layout.current_schema(found)) if rows is None else rows
 
         return frame
 
@@ -161,11 +182,12 @@ class Reader:
             rows = None
             if version is not None:
                 rows = self.tables.read(self.tables.at(table, version), schema)
-            return self._empty(schema) if rows is None else rows
+            return self.empty(schema) if rows is None else rows
 
         return frame
 
-    def _empty(self, schema: Schema) -> DataFrame:
+    def empty(self, schema: Schema) -> DataFrame:
+        """Return no rows of some columns."""
         return self.tables.spark.createDataFrame([], schema=nullable_ddl(schema))
 
     def _late(self, found: AnalysedObject) -> Frame:
@@ -208,7 +230,7 @@ class Reader:
         def frame() -> DataFrame:
             found = rows()
             if not found:
-                return self._empty(schema)
+                return self.empty(schema)
             return self.tables.spark.createDataFrame(found, schema=nullable_ddl(schema))
 
         return frame

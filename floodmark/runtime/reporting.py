@@ -17,7 +17,7 @@ from floodmark.errors import DataError
 from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.current import stored_rows
 from floodmark.runtime.scheduler import Scheduler
-from floodmark.storage.epoch_log import Event, ObjectRecord
+from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord
 from floodmark.storage.report_book import Reported
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import STATE
@@ -168,27 +168,30 @@ def _steps(scheduler: Scheduler, book: Mapping[str, Reported], head: int) -> dic
     first = min(last.values(), default=head)
     out: dict[str, list[Step]] = {}
     before: Mapping[str, ObjectRecord] = {}
-    for epoch, now, records in _sealed(scheduler, first, head):
-        if epoch > first:
-            for key, after in records.items():
-                if after.touched and epoch > last.get(key, head):
-                    out.setdefault(key, []).append(Step(epoch, now, before.get(key), after))
+    for opened, records in _sealed(scheduler, first, head):
+        # What begins anew has nothing before it, and none of what it closed was closed before.
+        known = {k: r for k, r in before.items() if k not in opened.restarted}
+        for key, after in records.items() if opened.epoch > first else ():
+            if after.touched and opened.epoch > last.get(key, head):
+                step = Step(opened.epoch, opened.now, known.get(key), after)
+                out.setdefault(key, []).append(step)
         before = records
     if (open_ := scheduler.log.head().open) is not None:
         for key, after in scheduler.log.advanced(open_.epoch).items():
             if open_.epoch > last.get(key, open_.epoch):
-                out.setdefault(key, []).append(Step(open_.epoch, open_.now, before.get(key), after))
+                last_one = None if key in open_.restarted else before.get(key)
+                out.setdefault(key, []).append(Step(open_.epoch, open_.now, last_one, after))
     return out
 
 
 def _sealed(
     scheduler: Scheduler, first: int, head: int
-) -> Iterator[tuple[int, datetime, Mapping[str, ObjectRecord]]]:
+) -> Iterator[tuple[OpenRecord, Mapping[str, ObjectRecord]]]:
     """Yield the retained epochs from `first` to `head`."""
     for epoch in scheduler.log.epochs(after=first - 1):
         if epoch > head:
             return
-        yield epoch, scheduler.log.opened(epoch).now, scheduler.log.sealed(epoch).objects
+        yield scheduler.log.opened(epoch), scheduler.log.sealed(epoch).objects
 
 
 def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float]:
@@ -240,7 +243,7 @@ def intakes(scheduler: Scheduler, newest: int = RECENT) -> dict[str, Intake]:
         return {}
     head = scheduler.log.head().sealed
     first = max(head - newest + 1, scheduler.kept.read().oldest)
-    found = [records for _, _, records in _sealed(scheduler, first, head)]
+    found = [records for _, records in _sealed(scheduler, first, head)]
     return {
         key: Intake(sum(r.rows_in for r in mine), sum(r.stored_rows for r in mine))
         for key in keys

@@ -18,6 +18,7 @@ from floodmark.runtime import failpoints
 from floodmark.runtime.cut import Progress
 from floodmark.runtime.epoch import Work, advance
 from floodmark.runtime.inputs import EpochInputs
+from floodmark.runtime.watermarks import Marks
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 
 if TYPE_CHECKING:
@@ -216,6 +217,9 @@ class Run:
             self.record.dml,
             {"catalog_version": self.record.catalog_version},
             self.scheduler.seed,
+            corrected=self.scheduler.at_version(self.record.catalog_version).corrected,
+            exhausted=frozenset(self.record.exhausted),
+            time_of=self.scheduler.log.time_of,
         )
 
     def _has_work(self, found: AnalysedObject, work: Work) -> bool:
@@ -242,6 +246,10 @@ class Run:
     def _untouched(self, found: AnalysedObject, work: Work) -> ObjectRecord:
         before = work.before.records.get(found.key) or ObjectRecord(found.key, {})
         marks = dict(before.watermarks)
+        timed: dict[str, Any] = {}
+        if found.declared is not None and found.declared.clock.acts:
+            after = Marks.of(found.declared, before, work.now).at_end(found.key in work.exhausted)
+            marks, timed = dict(after.seen), after.logged
         if found.plan is not None and found.relation.watermarks:
             inputs = EpochInputs(
                 _NO_TABLES, self.pipeline.objects, work.before, work.after, work.now, fills=False
@@ -262,6 +270,7 @@ class Run:
             duration_s=0.0,
             touched=False,
             watermarks=marks,
+            **timed,
         )
 
 

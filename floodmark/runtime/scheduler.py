@@ -15,22 +15,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from floodmark.analysis.pipeline import Pipeline
 from floodmark.connectors.base import Split
-from floodmark.runtime import deployment, failpoints, layout, maintenance, summary
+from floodmark.runtime import deployment, failpoints, foreign, layout, maintenance, summary
 from floodmark.runtime.backfill.choice import backfills
 from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
+from floodmark.runtime.carried import carried
 from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.deployment import EMPTY, Deployed
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
+from floodmark.runtime.passing_time import closes
 from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
-from floodmark.storage import warehouse
 from floodmark.storage.backfill_log import fence, forget
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord, OpenRecord
@@ -38,6 +38,9 @@ from floodmark.storage.lease import Lease
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import pipeline_seed
 from floodmark.storage.table import Store
+
+_STANDS_STILL = timedelta(milliseconds=1)
+"""A clock that is no further back than this gives the same time again."""
 
 
 class Clock(Protocol):
@@ -133,7 +136,14 @@ class Scheduler:
         with self.lease.held(purpose, self.wait):
             failpoints.reach("lease_taken")
             self.complete()
+            self._take_in_foreign()
             yield
+
+    def _take_in_foreign(self, select: Select = None) -> EpochSummary | None:
+        """Run an epoch of what other programs wrote into tables; None where that is nothing."""
+        needed = None if select is None else upstream_of(select, self.deployed().pipeline)
+        found = foreign.entries(self, needed)
+        return self.run_once(dml=found) if found else None
 
     def complete(self) -> EpochSummary | None:
         """Finish what the log says was begun: an open epoch, or a catalog version without one."""
@@ -153,9 +163,9 @@ class Scheduler:
     def has_new(self, select: Select = None, now: datetime | None = None) -> bool:
         """Tell whether there is an open epoch or new input; needs no Spark and no lease.
 
-        What is due at `now`, the clock's time by default, is input, and so is a backfill that can
-        go on. With `select`, keys of objects, backfills are not, nor is what they do not need, and
-        a source that they do not need may be out of reach.
+        What is due at `now`, the clock's time by default, is input, what the clock closes, and a
+        backfill that can go on. With `select`, keys of objects, backfills are not, nor is what they
+        do not need, and a source that they do not need may be out of reach.
         """
         head = self.log.head()
         if head.open is not None:
@@ -166,7 +176,10 @@ class Scheduler:
         if deployed.version > in_force or (select is None and can_go_on(self)):
             return True
         until = now or self.clock.now()
-        return bool(due(self, until, chosen) or self._offered(chosen, limit=1))
+        if foreign.changed_tables(self, chosen):
+            return True
+        found = due(self, until, chosen) or self._offered(chosen, limit=1)
+        return bool(found) or closes(self, until, chosen)
 
     def epochs(
         self,
@@ -192,7 +205,8 @@ class Scheduler:
                 with self.lease.held("an epoch", self.wait):
                     failpoints.reach("lease_taken")
                     begun = self._begun()
-                    told = self._run(begun, chosen) if begun else self._next(now, until, chosen)
+                    told = self._run(begun, chosen) if begun else self._take_in_foreign(chosen)
+                    told = told or self._next(now, until, chosen)
                 if told is None and workers.wait():
                     continue
                 if told is None:
@@ -219,7 +233,7 @@ class Scheduler:
         offers = self._offered(select)
         if not offers:
             joins = select is None and backfills(self, head.sealed + 1, deployed.version, ())
-            if not joins and not changing:
+            if not joins and not changing and not closes(self, until, select):
                 return None
         elif select is not None and not offers.keys() & select:
             epoch, moment = head.sealed + 1, now or self.clock.now()
@@ -251,13 +265,12 @@ class Scheduler:
         offers: Mapping[str, Sequence[Split]] | None = None,
         dml: Sequence[Mapping[str, Any]] = (),
     ) -> OpenRecord:
-        notes: list[str] = []
-        now = clock
+        notes, now = list[str](), clock
         if epoch > 1:
             last = self.log.opened(epoch - 1).now
             if clock <= last:
                 now = last + timedelta(microseconds=1)
-                if clock < last:
+                if last - clock > _STANDS_STILL:
                     notes.append(f"the clock went back from {last} to {clock}; kept {now}")
         notes += notes_on(offers or {})
         splits = {k: [split.as_json() for split in v] for k, v in (offers or {}).items() if v}
@@ -273,9 +286,16 @@ class Scheduler:
             notes=notes,
             restarted=sorted(restarted),
             backfills=backfills(self, epoch, version, restarted) if epoch > 1 else None,
+            exhausted=() if offers is None else self._exhausted(version, offers),
         )
         failpoints.reach("offsets_logged")
         return opened
+
+    def _exhausted(self, version: int, offers: Mapping[str, Sequence[Split]]) -> list[str]:
+        """Return the sources that go by the clock of which an epoch takes all that they have."""
+        found = self.at_version(version).pipeline.objects
+        declared = ((key, found[key].declared) for key in self.offers.exhausted(offers))
+        return sorted(key for key, says in declared if says is not None and says.clock.acts)
 
     def _lift(self, restarted: Collection[str], version: int) -> None:
         """End the suspensions of objects that are gone or begin anew: they have another meaning."""
@@ -287,11 +307,12 @@ class Scheduler:
     def _run(self, record: OpenRecord, select: Collection[str] | None = None) -> EpochSummary:
         """Advance every object, or the selected ones, to an open epoch; seal it if all are."""
         started = time.monotonic()
-        pipeline = self.at_version(record.catalog_version).pipeline
+        deployed = self.at_version(record.catalog_version)
+        pipeline = deployed.pipeline
         before = self._settled(self.cut(record.epoch - 1))
         created = self.created_at(record.epoch, record.catalog_version)
         anew = {k for k, r in record.backfills.items() if not r.versions}
-        self._clear(created | anew, pipeline, record.epoch)
+        self._clear(created | anew, deployed, record.epoch)
         kept = {**carried(before, pipeline, created), **record.backfills}
         left: Collection[str] = ()
         if select is None:
@@ -315,7 +336,7 @@ class Scheduler:
         if record.backfills:
             forget(self.root, [(r.object, r.position) for r in under_way(self).values()])
         maintenance.after_seal(self, kept, records)
-        return EpochSummary(record.epoch, record.now, records, suspended, took)
+        return EpochSummary(record.epoch, record.now, records, suspended, took, notes=record.notes)
 
     def _left_open(self, run: Run, earlier: Collection[str], started: float) -> EpochSummary:
         """Log what a selection has advanced, and say what the open epoch waits for."""
@@ -330,6 +351,7 @@ class Scheduler:
                 advanced,
                 {k: e.message for k, e in self.log.suspended().items()},
                 _since(started),
+                notes=record.notes,
             ),
             run.pipeline,
             run.left,
@@ -357,42 +379,19 @@ class Scheduler:
         previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
         if previous == version:
             return frozenset()
-        after = self.at_version(version).pipeline
-        changes = deployment.changes_between(self.at_version(previous).pipeline, after)
-        return deployment.begun_anew(changes)
+        return deployment.begun_between(self.at_version(previous), self.at_version(version))
 
-    def _clear(self, created: Iterable[str], pipeline: Pipeline, epoch: int) -> None:
+    def _clear(self, created: Iterable[str], deployed: Deployed, epoch: int) -> None:
         """Remove what an earlier object of the same name left; not what this epoch has written."""
         for key in created:
-            found = pipeline[key]
+            found = deployed.pipeline[key]
             home = found.object.target or key
-            for table in layout.tables_of(found, self.store):
+            kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
+            for table in {*layout.tables_of(found, self.store)} - kept:
                 done = self.store.open(table).transaction(home)
                 if done is None or done < epoch:
                     with fence(self.root):
                         self.store.drop(table)
-
-
-def carried(cut: Cut, pipeline: Pipeline, created: Collection[str]) -> dict[str, ObjectRecord]:
-    """Return the records with which an epoch that creates some objects begins."""
-    return {
-        k: _kept(r, pipeline, created)
-        for k, r in cut.records.items()
-        if k in pipeline.objects and k not in created
-    }
-
-
-def _kept(record: ObjectRecord, pipeline: Pipeline, created: Collection[str]) -> ObjectRecord:
-    """Return a record without the state of sinks that are gone, or begin anew in this epoch."""
-    found = pipeline[record.object]
-    owners = [found, *(pipeline[key] for key in found.feeders if key not in created)]
-    states = {name for owner in owners for name in layout.state_tables(owner)}
-    versions = {
-        table: version
-        for table, version in record.versions.items()
-        if not table.startswith(f"{warehouse.STATE}/") or table in states
-    }
-    return replace(record, versions=versions)
 
 
 def _since(started: float) -> float:

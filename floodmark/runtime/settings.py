@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
-from floodmark.analysis.ndu import DeterminismMode, parse_mode
+from floodmark.analysis.ndu import DeterminismMode, parse_mode, with_default
 from floodmark.analysis.ndu import mode as determinism
 from floodmark.catalog.functions.model import RowError
 from floodmark.catalog.interval_text import parse_interval
@@ -18,13 +19,18 @@ DEFAULTS: Mapping[str, str] = {
     "retention": "7 days",
     determinism.OPTION: DeterminismMode.STRICT.value,
     "max_due_rows": str(MAX_DUE_ROWS),
+    "partitions": "day",
 }
 """Every setting, with its value unless SET gives another.
 
 `retention` says how long changes, late rows and old epochs are kept; `determinism` is the option of
 that name of the views and sinks that are created from then on; `max_due_rows` how many rows come
-and go in one epoch because of the time.
+and go in one epoch because of the time; `partitions` how long the spans of event time are by which
+an orchestrator shows what is final.
 """
+
+GRAINS = ("hour", "day", "week", "month")
+"""What `SET partitions` takes."""
 
 
 ACCEPTED = frozenset(
@@ -57,6 +63,8 @@ def check_value(name: str, value: str, span: Span | None = None) -> None:
             mode_named(value, span)
         case "max_due_rows":
             rows_of_setting(value, span)
+        case "partitions":
+            grain_of_setting(value, span)
 
 
 def mode_named(value: str, span: Span | None = None) -> DeterminismMode:
@@ -74,6 +82,18 @@ def rows_of_setting(text: str, span: Span | None = None) -> int:
             hint=f"SET max_due_rows = {MAX_DUE_ROWS}",
         )
     return int(text)
+
+
+def grain_of_setting(text: str, span: Span | None = None) -> str:
+    """Return the span of time of `SET partitions`; one that is not among `GRAINS` is E0369."""
+    if text.lower() not in GRAINS:
+        raise UserError(
+            "E0369",
+            f"partitions = '{text}' is not one of {', '.join(GRAINS)}",
+            span=span,
+            hint="SET partitions = 'day'",
+        )
+    return text.lower()
 
 
 def retention_of(text: str, span: Span | None = None) -> timedelta:
@@ -95,3 +115,14 @@ def retention_of(text: str, span: Span | None = None) -> timedelta:
             hint="SET retention = '7 days'",
         )
     return span_of_time
+
+
+def with_mode(statement: s.Statement, mode: DeterminismMode) -> s.Statement:
+    """Return a statement with a mode written into the options of what it defines, if none is."""
+    match statement:
+        case s.Definition():
+            return with_default(statement, mode)
+        case s.Explain(statement=s.Definition() as defined):
+            return replace(statement, statement=with_default(defined, mode))
+        case _:
+            return statement

@@ -17,6 +17,7 @@ from floodmark.runtime import failpoints, layout
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD, WITHDRAWN
+from floodmark.runtime.operators.unneeded import Unneeded
 from floodmark.runtime.state.arranged import ArrangedRows
 from floodmark.runtime.state.due import DueFiles
 from floodmark.runtime.state.fetched import FetchedRows, Pin
@@ -108,9 +109,9 @@ class ObjectStages:
         """Return the state table of an aggregate."""
         return AggregateFiles(self, layout.state_table(self.owner, name), schema)
 
-    def arrangement(self, name: str, columns: Schema) -> ArrangedRows:
-        """Return the input arrangement of an operator."""
-        return ArrangedRows(self, layout.state_table(self.owner, name), columns)
+    def arrangement(self, name: str, columns: Schema, gone: Unneeded | None) -> ArrangedRows:
+        """Return the input arrangement of an operator, without the rows that are not needed."""
+        return ArrangedRows(self, layout.state_table(self.owner, name), columns, gone)
 
     def stored_values(self, name: str, schema: Schema) -> ValuesFiles:
         """Return the table in which an operator stores what it evaluates once."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
-from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.catalog import unknown_object
-from floodmark.catalog.objects import kind_of, qualified
-from floodmark.errors import DataError, NotSupported, UserError
-from floodmark.runtime import deployment, dml
-from floodmark.runtime.deployment import Change, Deployed, Plan
+from floodmark.catalog.objects import kind_of
+from floodmark.errors import NotSupported, UserError
+from floodmark.runtime import deployment
+from floodmark.runtime.definition_changes import Change
+from floodmark.runtime.deployment import Plan
+from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.runtime.layout import tables_of
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
@@ -23,14 +22,10 @@ from floodmark.runtime.suspension import notices
 from floodmark.sql import statements as s
 from floodmark.storage.backfill_log import fence
 from floodmark.storage.epoch_log import dml_of
-from floodmark.storage.statistics import read_footer
-from floodmark.storage.warehouse import engine_folder
-
-Dml = s.Insert | s.Update | s.Delete
 
 
-def run_ddl(statement: s.Definition | s.Drop, scheduler: Scheduler) -> Result:
-    """Create or drop an object in one epoch; a new one that fails at once is a notice."""
+def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) -> Result:
+    """Create, alter or drop an object in one epoch; what fails at once is a notice."""
     word = statement.sql.split()[0].upper()
     kind = _kind(statement)
     status = f"{word}_{kind}".replace(" ", "_")
@@ -39,12 +34,14 @@ def run_ddl(statement: s.Definition | s.Drop, scheduler: Scheduler) -> Result:
         if plan is None:
             return Result(status=status, notices=("nothing to do",))
         apply_plan(plan, scheduler, begun)
-    return Result(status=status, notices=notices(plan.created, scheduler))
+    touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
+    targets = {plan.pipeline[key].object.target for key in touched}
+    return Result(status=status, notices=notices({*touched, *filter(None, targets)}, scheduler))
 
 
-def _kind(statement: s.Definition | s.Drop) -> str:
-    if isinstance(statement, s.Drop):
-        return statement.kind.value
+def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
+    if isinstance(statement, s.Drop | s.Alter):
+        return statement.kind.value if statement.kind is not None else "OBJECT"
     return kind_of(statement).value.upper()
 
 
@@ -61,7 +58,9 @@ def apply_plan(
     if not discard_rows:
         _refuse_loss(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1
-    defined = deployment.statements_of(plan.catalog, plan.pinned(deployed))
+    defined = deployment.statements_of(
+        plan.catalog, plan.pinned(deployed), plan.corrections(deployed)
+    )
     version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now())
     begun.version = version.version
     summary = scheduler.run_once(version.version)
@@ -121,65 +120,36 @@ def _lost(change: Change, plan: Plan, scheduler: Scheduler) -> str | None:
     return connector_of(found).changed(taken)
 
 
-def run_dml(statement: Dml, scheduler: Scheduler, reader: Callable[[], Reader]) -> Result:
+def run_dml(statement: Writing, scheduler: Scheduler, reader: Callable[[], Reader]) -> Result:
     """Change rows of a table in one epoch; `reader` is called when the lease is held."""
-    word = type(statement).__name__.upper()
+    word = "COPY" if isinstance(statement, s.CopyFrom) else type(statement).__name__.upper()
     with telling(word, scheduler) as begun, scheduler.held(word):
-        target = _target(statement, scheduler.deployed())
-        folder, taken = _write_rows(statement, target, scheduler, reader())
-        rows, epoch = _take_in(statement, target, folder, taken, scheduler, begun)
-    status = f"{word} {'0 ' if word == 'INSERT' else ''}{rows}"
-    events = scheduler.log.suspended().items()
-    failed = [key for key, event in events if event.epoch == epoch and key != target.key]
-    return Result(rowcount=rows, status=status, notices=notices([target.key, *failed], scheduler))
+        target = target_of(statement, scheduler.deployed())
+        start = scheduler.log.positions().get(dml_of(target.key), {}).get(0, 0)
+        written = write_rows(statement, target, scheduler, reader(), start)
+        epoch = take_in([written], scheduler, begun)
+    return replace(written.result, notices=notices_after([target.key], epoch, scheduler))
 
 
-def _target(statement: Dml, deployed: Deployed) -> AnalysedObject:
-    key, objects = qualified(statement.table), deployed.pipeline.objects
-    if key not in objects:
-        raise unknown_object(key, objects, statement.table.span)
-    return objects[key]
+def take_in(written: Sequence[Written], scheduler: Scheduler, begun: Begun) -> int | None:
+    """Run the epoch that takes written rows in, and return it; None where there are no rows.
 
-
-def _write_rows(
-    statement: Dml, target: AnalysedObject, scheduler: Scheduler, reader: Reader
-) -> tuple[Path, int]:
-    """Write the rows that a statement results in; return where, and how many came before them."""
-    plan = dml.plan_dml(statement, target, reader)
-    positions = scheduler.log.positions()
-    taken = positions.get(dml_of(target.key), {}).get(0, 0)
-    folder = engine_folder(scheduler.root) / "dml" / f"{target.key}-{secrets.token_hex(8)}"
-    try:
-        with scheduler.sessions().guarded():
-            dml.dml_frame(plan, target, reader, taken).write.parquet(str(folder))
-    except DataError as refused:
-        refused.with_span(statement.span)
-        raise
-    return folder, taken
-
-
-def _take_in(
-    statement: Dml,
-    target: AnalysedObject,
-    folder: Path,
-    taken: int,
-    scheduler: Scheduler,
-    begun: Begun,
-) -> tuple[int, int | None]:
-    """Run the epoch that takes written rows in, if there are any.
-
-    Return how many rows the statement changed, and the epoch. `begun` is told the rows' files.
+    `begun` is told the rows' files; the lease is held.
     """
-    files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]
-    files = [f for f in files if f.rows]
-    nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
-    paths = [str(folder / f.path) for f in files]
-    if not isinstance(statement, s.Delete):
-        dml.check_rows(nulls | dml.nested_nulls(paths, target), target, statement.span)
-    rows, epoch = sum(f.rows for f in files), None
-    if rows:
-        entry = {"table": target.key, "paths": paths, "rows": rows, "start": taken}
-        begun.paths = paths
-        epoch = scheduler.run_once(dml=[entry]).epoch
-    moved = isinstance(statement, s.Update) and dml.moves_key(statement, target)
-    return rows // 2 if moved else rows, epoch
+    entries = [w.entry for w in written if w.entry is not None]
+    for each in written:
+        if each.entry is None:
+            each.discard()
+    if not entries:
+        return None
+    begun.paths = [path for entry in entries for path in entry["paths"]]
+    return scheduler.run_once(dml=entries).epoch
+
+
+def notices_after(
+    written: Collection[str], epoch: int | None, scheduler: Scheduler
+) -> tuple[str, ...]:
+    """Return what is to be said of the tables that were written, and of what failed with them."""
+    events = scheduler.log.suspended().items()
+    failed = [key for key, event in events if event.epoch == epoch and key not in written]
+    return notices([*written, *failed], scheduler)

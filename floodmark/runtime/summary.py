@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -18,7 +18,7 @@ class EpochSummary:
     An epoch of which only a selection has advanced is not `sealed`: it has the records of what
     advanced just now and is `waiting_for` the objects that have not. `held_back` are those of the
     selection, each with the objects that have to advance first; none where the object has earlier
-    epochs to catch up.
+    epochs to catch up. The `notes` are those of its opening, such as a clock that went back.
     """
 
     epoch: int
@@ -29,6 +29,7 @@ class EpochSummary:
     sealed: bool = True
     waiting_for: tuple[str, ...] = ()
     held_back: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
     @property
     def touched(self) -> tuple[ObjectRecord, ...]:
@@ -37,10 +38,13 @@ class EpochSummary:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return, a line each, why the epoch is not sealed and what held the selection back."""
+        """Return, a line each, its notes, why it is not sealed and what held the selection back."""
         if self.sealed:
-            return ()
-        lines = [f"epoch {self.epoch} is not sealed: it waits for {', '.join(self.waiting_for)}"]
+            return tuple(self.notes)
+        lines = [
+            *self.notes,
+            f"epoch {self.epoch} is not sealed: it waits for {', '.join(self.waiting_for)}",
+        ]
         for key, upstream in self.held_back.items():
             first = (
                 f"advances after {', '.join(upstream)}" if upstream else "has epochs to catch up"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind, key_of, qualified
+from floodmark.catalog.splitting import STORED
 from floodmark.errors import UserError
 from floodmark.runtime.backfill.progress import under_way, words
 from floodmark.runtime.deployment import Deployed, statements_of
@@ -87,7 +88,7 @@ def _rebase(statement: s.AlterRebase, scheduler: Scheduler) -> Result:
     """Pin what the functions of a source mean now, and go on; E0387 where nothing is pinned."""
     with scheduler.held("REBASE"):
         deployed = scheduler.deployed()
-        found = _found(statement, deployed)
+        found = _intake(_found(statement, deployed), deployed.pipeline)
         present = pins_of(found, deployed.pipeline)
         if present is None:
             raise UserError(
@@ -101,7 +102,7 @@ def _rebase(statement: s.AlterRebase, scheduler: Scheduler) -> Result:
             notice = f"the functions of {found.name} mean what they meant"
             return Result(status="ALTER_REBASE", notices=(notice,))
         pinned = {**deployed.pinned, found.key: present}
-        defined = statements_of(deployed.catalog, pinned)
+        defined = statements_of(deployed.catalog, pinned, deployed.corrected)
         if event is not None:
             scheduler.log.record("resume", scheduler.clock.now(), "rebased", object=found.key)
         epoch = scheduler.log.head().sealed + 1
@@ -115,6 +116,12 @@ def _found(statement: s.Alter, deployed: Deployed) -> AnalysedObject:
     if statement.kind is s.ObjectKind.SINK:
         name = key_of(name, Kind.SINK)
     return deployed.find(name, statement.name.span)
+
+
+def _intake(found: AnalysedObject, pipeline: Pipeline) -> AnalysedObject:
+    """Return what a split source stores its rows in, for the view that has its name."""
+    part, stored = found.object.part, pipeline.objects.get(found.key + STORED)
+    return found if part is None or stored is None or stored.object.part != part else stored
 
 
 def _causes(key: str, pipeline: Pipeline, scheduler: Scheduler) -> list[str]:

@@ -11,6 +11,8 @@ from floodmark.analysis.pipeline import Pipeline
 from floodmark.catalog.types import BIGINT, DOUBLE, TIMESTAMPTZ, VARCHAR, Field, Schema
 from floodmark.changelog import is_hidden
 from floodmark.runtime.backfill.progress import under_way
+from floodmark.runtime.held_by import held_by
+from floodmark.storage.object_record import lag_of
 
 if TYPE_CHECKING:
     from floodmark.runtime.scheduler import Scheduler
@@ -34,7 +36,7 @@ OBJECTS: Schema = (
 )  # fmt: skip
 WATERMARKS: Schema = (
     Field("object", VARCHAR), Field("column", VARCHAR), Field("watermark", VARCHAR),
-    Field("epoch", BIGINT),
+    Field("lag_s", DOUBLE), Field("held_by", VARCHAR), Field("epoch", BIGINT),
 )  # fmt: skip
 
 
@@ -43,7 +45,7 @@ def tables(scheduler: Scheduler, pipeline: Pipeline) -> dict[str, tuple[Schema, 
     return {
         "floodmark.epochs": (EPOCHS, lambda: _epochs(scheduler)),
         "floodmark.objects": (OBJECTS, lambda: _objects(scheduler, pipeline)),
-        "floodmark.watermarks": (WATERMARKS, lambda: _watermarks(scheduler)),
+        "floodmark.watermarks": (WATERMARKS, lambda: _watermarks(scheduler, pipeline)),
     }
 
 
@@ -82,13 +84,22 @@ def _objects(scheduler: Scheduler, pipeline: Pipeline) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
-def _watermarks(scheduler: Scheduler) -> list[tuple[Any, ...]]:
+def _watermarks(scheduler: Scheduler, pipeline: Pipeline) -> list[tuple[Any, ...]]:
+    """Return a row per column with a watermark, also before it has a value."""
     cut = scheduler.cut()
-    return [
-        (record.object, column, _text(value), cut.epoch)
-        for record in cut.records.values()
-        for column, value in record.watermarks.items()
-    ]
+    if not cut.epoch:
+        return []
+    now, marks = scheduler.log.opened(cut.epoch).now, {k: cut.watermarks(k) for k in cut.records}
+    out: list[tuple[Any, ...]] = []
+    for found in (o for o in pipeline.stored if o.key in cut.records):
+        for column, _ in found.relation.watermarks:
+            value = marks[found.key].get(column)
+            lag = lag_of(value, now)
+            holds = ", ".join(held_by(found, column, pipeline, marks, now))
+            text = None if value is None else _text(value)
+            seconds = None if lag is None else lag.total_seconds()
+            out.append((found.key, column, text, seconds, holds or None, cut.epoch))
+    return out
 
 
 def watermark_text(watermarks: Any) -> str | None:

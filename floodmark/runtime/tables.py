@@ -24,6 +24,8 @@ ROUTE = "floodmark__route"
 """INT: which table a written row belongs to; becomes a folder, not a column."""
 FOLD = "fold"
 """The maintenance that puts a layer of changes into the table below it."""
+UNDO = "undo"
+"""The maintenance that puts back what another program has changed, once its rows are logged."""
 _EPOCH_FIELD = Field(EPOCH, BIGINT)
 
 
@@ -126,7 +128,10 @@ class Writer:
         if pinned is None or handle.version <= pinned:
             return handle
         history = self.tables.store.history(table, pinned)
-        foreign = [i for i in history if i["data_change"] and not _own(i["metadata"])]
+        # What another program wrote into a table is taken in as DML, its own files put back.
+        undone = [i for i, info in enumerate(history) if _maintenance(info) == UNDO]
+        history = history[undone[-1] + 1 :] if undone else history
+        foreign = [i for i in history if i["data_change"] and not own_commit(i["metadata"])]
         if not foreign or _same_files(handle, self.tables.at(table, pinned)):
             return handle
         first = foreign[0]
@@ -248,9 +253,13 @@ def _route_of(path: str) -> int:
     return int(path[start:].split("/", 1)[0])
 
 
-def _own(metadata: Mapping[str, Any]) -> bool:
-    """Tell whether a commit is one of an epoch, or puts a layer of changes into the rows."""
-    return "attempt" in metadata or metadata.get("maintenance") == FOLD
+def own_commit(metadata: Mapping[str, Any]) -> bool:
+    """Tell whether a commit is one of an epoch, or maintenance that moves rows between files."""
+    return "attempt" in metadata or metadata.get("maintenance") in (FOLD, UNDO)
+
+
+def _maintenance(info: Mapping[str, Any]) -> Any:
+    return info["metadata"].get("maintenance")
 
 
 def _same_files(one: Handle, other: Handle) -> bool:

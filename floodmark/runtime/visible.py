@@ -37,6 +37,13 @@ def seen(frame: DataFrame, period: Schema, at: datetime | None) -> DataFrame:
     return timed.where(_holds(period, _NOW)).selectExpr(*names)
 
 
+def not_over(frame: DataFrame | None, period: Schema, at: datetime) -> DataFrame | None:
+    """Return the rows whose period is not over at a time: those that wait for it are among them."""
+    if frame is None or all(f.name != UPPER for f in period):
+        return frame
+    return frame.where(f"{micros_of(at)}L < {UPPER}")
+
+
 def moved(frame: DataFrame, period: Schema, then: datetime, now: datetime) -> DataFrame:
     """Return the rows that come and go between two times, with their weight."""
     names = [quoted(c) for c in frame.columns]

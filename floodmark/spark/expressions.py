@@ -6,8 +6,8 @@ NULL when the row is fine. Where a row is refused the value is NULL.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.functions import NOT_CONSTANT, Operand, lookup
 from floodmark.catalog.functions.volatile import RowSeed
@@ -48,7 +48,24 @@ class Compiled:
     message: str | None = None
 
 
-def compile(expr: Expr, now_micros: int | None = None, seed: RowSeed | None = None) -> Compiled:
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is around the rows: the time, what identifies a row, where its columns are found."""
+
+    now_micros: int | None = None
+    seed: RowSeed | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def column(self, name: str) -> str:
+        return self.columns.get(name) or quoted(name)
+
+
+def compile(
+    expr: Expr,
+    now_micros: int | None = None,
+    seed: RowSeed | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Compiled:
     """Return the Spark texts of an expression, its message among them.
 
     Args:
@@ -57,46 +74,51 @@ def compile(expr: Expr, now_micros: int | None = None, seed: RowSeed | None = No
         seed: what identifies a row, for replay-stable volatile functions; its columns must be in
             the frame. Without it each evaluation draws anew, as in a query on its own: such an
             expression must stand once in a projection of its own (`lift_volatile`).
+        columns: the Spark texts of columns that are not those of the frame.
     """
-    found = _compile(expr, now_micros, seed)
+    return _with_message(expr, _Around(now_micros, seed, columns or {}))
+
+
+def _with_message(expr: Expr, around: _Around) -> Compiled:
+    found = _compile(expr, around)
     calls = [part for part in walk(expr) if isinstance(part, UserCall | Outcome)]
     if not calls or isinstance(expr, Attempt):
         return found
     said = []
     for call in reversed(dict.fromkeys(calls)):
         if isinstance(call, Outcome):
-            said.append(f"{_compile(call.operand, now_micros, seed).value}.message")
+            said.append(f"{_compile(call.operand, around).value}.message")
             continue
-        operands = operands_of(call.args, [_compile(a, now_micros, seed) for a in call.args])
+        operands = operands_of(call.args, [_compile(a, around) for a in call.args])
         name = literal(f"{call.function}(): ", VARCHAR)
         said.append(f"concat({name}, {call.user.print_call(operands)}.message)")
     return replace(found, message=f"concat_ws('; ', {', '.join(said)})")
 
 
-def _compile(expr: Expr, now_micros: int | None, seed: RowSeed | None) -> Compiled:
+def _compile(expr: Expr, around: _Around) -> Compiled:
     match expr:
         case ColumnRef():
-            return Compiled(quoted(expr.name))
+            return Compiled(around.column(expr.name))
         case Literal():
             return Compiled(literal(expr.value, expr.type))
         case Now():
-            assert now_micros is not None, "an expression reads now()"
-            return Compiled(now_literal(now_micros))
+            assert around.now_micros is not None, "an expression reads now()"
+            return Compiled(now_literal(around.now_micros))
         case Cast():
-            return _cast(expr, _compile(expr.operand, now_micros, seed))
+            return _cast(expr, _compile(expr.operand, around))
         case Attempt():
-            return _attempt(expr, compile(expr.operand, now_micros, seed))
+            return _attempt(expr, _with_message(expr.operand, around))
         case Outcome():
-            held = _compile(expr.operand, now_micros, seed).value
+            held = _compile(expr.operand, around).value
             return Compiled(f"{held}.value", f"{held}.error")
         case BoolOp():
-            return _logic(expr, [_compile(a, now_micros, seed) for a in expr.args])
+            return _logic(expr, [_compile(a, around) for a in expr.args])
         case Case():
-            return _case(expr, now_micros, seed)
-        case Volatile() if seed is not None:
-            return Compiled(print_volatile(expr, seed, now_micros))
+            return _case(expr, around)
+        case Volatile() if around.seed is not None:
+            return Compiled(print_volatile(expr, around.seed, around.now_micros))
         case Call():
-            parts = [_compile(a, now_micros, seed) for a in expr.args]
+            parts = [_compile(a, around) for a in expr.args]
             return _coalesce(parts) if expr.function == "coalesce" else _call(expr, parts)
         case _:
             raise AssertionError(expr)
@@ -140,9 +162,9 @@ def _logic(expr: BoolOp, parts: Sequence[Compiled]) -> Compiled:
     return Compiled(value, f"CASE WHEN {'NOT ' if expr.op == 'or' else ''}{open_} THEN {error} END")
 
 
-def _case(expr: Case, now: int | None, seed: RowSeed | None) -> Compiled:
-    whens = [(_compile(c, now, seed), _compile(r, now, seed)) for c, r in expr.whens]
-    otherwise = None if expr.otherwise is None else _compile(expr.otherwise, now, seed)
+def _case(expr: Case, around: _Around) -> Compiled:
+    whens = [(_compile(c, around), _compile(r, around)) for c, r in expr.whens]
+    otherwise = None if expr.otherwise is None else _compile(expr.otherwise, around)
     values = []
     for condition, result in whens:
         if condition.error is not None:

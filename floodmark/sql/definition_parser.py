@@ -176,12 +176,15 @@ class DefinitionParser(QueryParser):
         facts[key] = value
         return True
 
-    def options(self) -> tuple[Option, ...]:
-        """Parse `( key = value, … )`; a trailing comma is accepted."""
+    def options(self, *, bare: bool = False) -> tuple[Option, ...]:
+        """Parse `( key = value, … )`; a trailing comma is accepted.
+
+        `bare` ones may do without the sign, and without a value, which is then `true`.
+        """
         self.expect("(")
         if self.accept(")"):
             return ()
-        options = self.comma_list(self._option, trailing=(")",))
+        options = self.comma_list(lambda: self._option(bare=bare), trailing=(")",))
         self.expect(")", hint="options are written name = 'value', with commas between")
         seen: set[str] = set()
         for option in options:
@@ -197,11 +200,14 @@ class DefinitionParser(QueryParser):
         self.accept("with")
         return self.options()
 
-    def _option(self) -> Option:
+    def _option(self, *, bare: bool) -> Option:
         start = self.index
         name = self._option_name()
-        self.expect("=", hint="options are written name = 'value'")
-        value = self._option_value()
+        if not bare:
+            self.expect("=", hint="options are written name = 'value'")
+        signed = bare and self.accept("=")
+        ended = bare and not signed and (self.at(",") or self.at(")"))
+        value = "true" if ended else self._option_value()
         return Option(name=name, value=value, span=self.span_from(start))
 
     def _option_name(self) -> str:

@@ -197,6 +197,10 @@ class Floodmark(RisingWave):  # type: ignore[misc]
             dropped = self.expressions(expression, key="except_", flat=True)
             return f"* EXCEPT ({dropped})" if dropped else "*"
 
+        def bitwisenot_sql(self, expression: exp.BitwiseNot) -> str:
+            inner = self.sql(expression, "this")
+            return f"~ {inner}" if inner.startswith("~") else f"~{inner}"
+
         def ordered_sql(self, expression: exp.Ordered) -> str:
             descending = bool(expression.args.get("desc"))
             first = bool(expression.args.get("nulls_first"))

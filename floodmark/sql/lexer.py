@@ -81,6 +81,7 @@ def tokenize(text: str, file: str | None = None) -> list[Token]:
     return tokens
 
 
+_ENCLOSED = frozenset({"escaped", "string", "quoted"})
 _READERS = frozenset({"blank", "comment", "dollar", "number", "word", "operator"})
 
 
@@ -90,7 +91,7 @@ def _group_of(match: re.Match[str]) -> str:
 
 def _token(kind: str, match: re.Match[str], text: str, file: str | None) -> Token:
     raw, start, end = match.group(), match.start(), match.end()
-    if f"{kind}_end" in match.groupdict() and not match.group(f"{kind}_end"):
+    if kind in _ENCLOSED and not match.group(f"{kind}_end"):
         what = "name in double quotes" if kind == "quoted" else "string"
         raise _unterminated(what, text, start, end, file)
     match kind:

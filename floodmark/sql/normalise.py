@@ -38,7 +38,8 @@ from floodmark.sql.statements import (
     AlterWatermark,
     Begin,
     Commit,
-    Copy,
+    CopyFrom,
+    CopyTo,
     Definition,
     Delete,
     Describe,
@@ -70,7 +71,7 @@ def to_sql(statement: Statement) -> str:
             return _alter(statement)
         case Select():
             return print_expression(statement.query, pretty=True)
-        case Insert() | Update() | Delete() | Copy():
+        case Insert() | Update() | Delete() | CopyFrom() | CopyTo():
             return _write(statement)
         case Begin():
             return "BEGIN"
@@ -170,7 +171,7 @@ def _alter_action(statement: Alter) -> str:
     raise AssertionError(f"no printer for {type(statement).__name__}")
 
 
-def _write(statement: Insert | Update | Delete | Copy) -> str:
+def _write(statement: Insert | Update | Delete | CopyFrom | CopyTo) -> str:
     match statement:
         case Insert():
             head = f"INSERT INTO {object_sql(statement.table)}{names_sql(statement.columns)}"
@@ -184,11 +185,12 @@ def _write(statement: Insert | Update | Delete | Copy) -> str:
             head = f"DELETE FROM {object_sql(statement.table)}{_alias(statement.alias)}"
             head += _relations("USING", statement.using) + _where(statement.where)
             return head + _returning(statement.returning)
-        case Copy():
-            head = f"COPY {object_sql(statement.table)}{names_sql(statement.columns)}"
-            head += f" {'FROM' if statement.is_import else 'TO'} {quote_string(statement.path)}"
-            options = statement.options
-            return head + (f" WITH {options_sql(options)}" if options else "")
+        case CopyFrom():
+            head = f"COPY {object_sql(statement.table)}{names_sql(statement.columns)} FROM"
+        case CopyTo():
+            head = f"COPY (\n{print_expression(statement.query, pretty=True)}\n) TO"
+    with_ = f" WITH {options_sql(statement.options)}" if statement.options else ""
+    return f"{head} {quote_string(statement.path)}{with_}"
 
 
 def _insert_query(query: exp.Expression) -> str:

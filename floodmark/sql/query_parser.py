@@ -127,7 +127,10 @@ class QueryParser(FromParser):
         return self.node(start, exp.Tuple(expressions=self.parenthesised(self._row_item)))
 
     def _row_item(self) -> exp.Expression:
-        start = self.index
+        start, token = self.index, self.current
+        # Most values of long lists are constants: no operator comes near them.
+        if token.kind in (TokenKind.NUMBER, TokenKind.STRING) and self.peek().value in (",", ")"):
+            return self.primary()
         if self.accept("default"):
             return self.node(start, exp.Var(this="DEFAULT"))
         return self.expression()

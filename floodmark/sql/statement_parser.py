@@ -13,7 +13,8 @@ from floodmark.sql.lexer import TokenKind
 from floodmark.sql.statements import (
     Begin,
     Commit,
-    Copy,
+    CopyFrom,
+    CopyTo,
     Delete,
     Describe,
     Explain,
@@ -21,6 +22,7 @@ from floodmark.sql.statements import (
     Flush,
     Insert,
     ObjectName,
+    Option,
     Rollback,
     Select,
     SetOption,
@@ -30,8 +32,9 @@ from floodmark.sql.statements import (
 )
 
 _FIRST_WORDS = (
-    "alter", "begin", "commit", "copy", "create", "delete", "describe", "drop", "explain",
-    "flush", "insert", "rollback", "select", "set", "show", "update", "values", "with",
+    "abort", "alter", "begin", "commit", "copy", "create", "delete", "describe", "drop", "end",
+    "explain", "flush", "insert", "rollback", "select", "set", "show", "start", "update", "values",
+    "with",
 )  # fmt: skip
 _REFUSED = {
     "merge": "write INSERT INTO a table with ON CONFLICT, or a sink INTO it",
@@ -134,13 +137,12 @@ class StatementParser(AlterParser):
 
     def _short(self, start: int, word: str) -> Statement:
         match word:
-            case "begin":
-                self.accept_any("transaction", "work")
-                return Begin(span=self.span_from(start))
-            case "commit":
+            case "begin" | "start":
+                return self._begin(start, word)
+            case "commit" | "end":
                 self.accept_any("transaction", "work")
                 return Commit(span=self.span_from(start))
-            case "rollback":
+            case "rollback" | "abort":
                 self.accept_any("transaction", "work")
                 return Rollback(span=self.span_from(start))
             case "flush":
@@ -148,6 +150,23 @@ class StatementParser(AlterParser):
         self.object_kind()
         name = self.object_name()
         return Describe(name=name, span=self.span_from(start))
+
+    def _begin(self, start: int, word: str) -> Begin:
+        """Parse BEGIN or START TRANSACTION; every level up to REPEATABLE READ is given."""
+        if word == "start":
+            self.expect("transaction", hint="write START TRANSACTION, or BEGIN")
+        else:
+            self.accept_any("transaction", "work")
+        if self.accept("isolation"):
+            self.expect("level")
+            read = self.accept("read")
+            levels = ("committed", "uncommitted") if read else ("repeatable",)
+            if self.accept_any(*levels) is None:
+                hint = "REPEATABLE READ, READ COMMITTED and READ UNCOMMITTED are given"
+                raise self.unexpected("an isolation level", hint=hint)
+            if not read:
+                self.expect("read")
+        return Begin(span=self.span_from(start))
 
     def _write(self, start: int, word: str) -> Statement:
         match word:
@@ -243,22 +262,45 @@ class StatementParser(AlterParser):
             span=self.span_from(start),
         )
 
-    def _copy(self, start: int) -> Copy:
-        table = self.object_name("a table name")
-        columns = self.names()
+    def _copy(self, start: int) -> CopyFrom | CopyTo:
+        if self.accept("("):
+            query = self.query()
+            self.expect(")")
+            self.expect("to", hint="COPY (query) TO 'file'")
+            return self._copy_to(start, query)
+        at = self.index
+        table = self.object_name("a table name, or a query in parentheses")
+        columns = self.parenthesised(self._placed_name) if self.at("(") else []
         direction = self.accept_any("from", "to")
         if direction is None:
             raise self.unexpected("FROM or TO")
+        if direction == "to":
+            items = [_column_at(*placed) for placed in columns] or [exp.Star()]
+            schema = None if table.schema is None else exp.to_identifier(table.schema, quoted=True)
+            named = exp.Table(this=exp.to_identifier(table.name, quoted=True), db=schema)
+            from_ = exp.From(this=self.node(at, named))
+            return self._copy_to(start, exp.Select(expressions=items, from_=from_))
         path = self.expect_string("a path")
-        options = self.with_options() or ()
-        return Copy(
+        return CopyFrom(
             table=table,
             path=path,
-            is_import=direction == "from",
-            columns=columns,
-            options=options,
+            columns=tuple(name for name, _ in columns),
+            column_spans=tuple(span for _, span in columns),
+            options=self._copy_options(),
             span=self.span_from(start),
         )
+
+    def _copy_to(self, start: int, query: exp.Expression) -> CopyTo:
+        path = self.expect_string("a path")
+        options = self._copy_options()
+        return CopyTo(query=query, path=path, options=options, span=self.span_from(start))
+
+    def _copy_options(self) -> tuple[Option, ...]:
+        """Parse `[WITH] (format csv, header true)`, as in PostgreSQL also without `=`."""
+        self.accept("with")
+        if not self.at("("):
+            return ()
+        return self.options(bare=True)
 
     def _explain(self, start: int) -> Explain:
         format_, flags = ExplainFormat.TEXT, {"state": False, "changelog": False}
@@ -315,3 +357,9 @@ class StatementParser(AlterParser):
             return SetOption(name=name, value=None, span=self.span_from(start))
         value = self._option_value()
         return SetOption(name=name, value=value, span=self.span_from(start))
+
+
+def _column_at(name: str, span: Span) -> exp.Expression:
+    column = exp.column(name, quoted=True)
+    column.meta.update(start=span.start, end=span.end - 1)
+    return column

@@ -62,6 +62,30 @@ from floodmark.sql.parts import (
 from floodmark.sql.parts import (
     WatermarkDef as WatermarkDef,
 )
+from floodmark.sql.row_statements import (
+    Begin as Begin,
+)
+from floodmark.sql.row_statements import (
+    Commit as Commit,
+)
+from floodmark.sql.row_statements import (
+    CopyFrom as CopyFrom,
+)
+from floodmark.sql.row_statements import (
+    CopyTo as CopyTo,
+)
+from floodmark.sql.row_statements import (
+    Delete as Delete,
+)
+from floodmark.sql.row_statements import (
+    Insert as Insert,
+)
+from floodmark.sql.row_statements import (
+    Rollback as Rollback,
+)
+from floodmark.sql.row_statements import (
+    Update as Update,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,66 +308,6 @@ class Drop(Statement):
     if_exists: bool = False
     cascade: bool = False
     with_rows: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Insert(Statement):
-    """`INSERT INTO t [(columns)] query`; a DEFAULT in VALUES is `exp.Var(this="DEFAULT")`."""
-
-    table: ObjectName
-    query: exp.Expression
-    columns: tuple[str, ...] = ()
-    column_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
-    returning: tuple[exp.Expression, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Update(Statement):
-    """`UPDATE t [AS a] SET … [FROM …] [WHERE …]`; `from_` is an `exp.Select` of FROM and joins."""
-
-    table: ObjectName
-    assignments: tuple[Assignment, ...]
-    alias: str | None = None
-    from_: exp.Expression | None = None
-    where: exp.Expression | None = None
-    returning: tuple[exp.Expression, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Delete(Statement):
-    """`DELETE FROM t [AS a] [USING …] [WHERE …]`; `using` is an `exp.Select` of FROM and joins."""
-
-    table: ObjectName
-    alias: str | None = None
-    using: exp.Expression | None = None
-    where: exp.Expression | None = None
-    returning: tuple[exp.Expression, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Copy(Statement):
-    """`COPY t [(columns)] {FROM | TO} 'file' [WITH (…)]`."""
-
-    table: ObjectName
-    path: str
-    is_import: bool
-    columns: tuple[str, ...] = ()
-    options: tuple[Option, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Begin(Statement):
-    """`BEGIN`: what follows up to COMMIT is one epoch."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Commit(Statement):
-    """`COMMIT`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rollback(Statement):
-    """`ROLLBACK`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from floodmark.sql.words import RESERVED, reserved_hint, slip_hint
 
 T = TypeVar("T")
 _MAX_DEPTH = 60
+_PLAIN = (TokenKind.WORD, TokenKind.OPERATOR)
 
 
 class TokenStream:
@@ -48,10 +49,12 @@ class TokenStream:
 
     def at(self, *words: str) -> bool:
         """Tell whether exactly these words or operators (lower case) come next."""
-        return all(
-            self.peek(i).value == word and self.peek(i).kind in (TokenKind.WORD, TokenKind.OPERATOR)
-            for i, word in enumerate(words)
-        )
+        tokens, last = self.tokens, len(self.tokens) - 1
+        for ahead, word in enumerate(words, self.index):
+            token = tokens[min(ahead, last)]
+            if token.value != word or token.kind not in _PLAIN:
+                return False
+        return True
 
     def at_any(self, *words: str) -> bool:
         """Tell whether one of these words or operators comes next."""

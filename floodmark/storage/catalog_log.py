@@ -20,6 +20,8 @@ class AppliedStatement:
 
     `line` and `column` are where it starts in its file, counted from 1. `functions` pins what those
     meant that a source's TRANSFORM USING calls; None pins nothing, as logs of former versions do.
+    Corrections of a view's closed rows up to number `corrected` are in its rows. `filed` is what
+    the file says of an object that a statement has altered since.
     """
 
     sql: str
@@ -28,7 +30,9 @@ class AppliedStatement:
     object: str | None
     line: int = 1
     column: int = 1
+    filed: str | None = None
     functions: Mapping[str, str] | None = field(default=None, compare=False)
+    corrected: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

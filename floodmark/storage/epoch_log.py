@@ -35,7 +35,7 @@ class OpenRecord:
     `positions` is the end offset per source and partition after this epoch, all sources included,
     and the number of rows that statements have written, under `dml_of` a table; those of
     `restarted` objects begin at nothing again. `backfills` has the records from which views go on
-    whose backfill begins or ends with the epoch.
+    whose backfill begins or ends with the epoch. Of `exhausted` sources it takes all that they had.
     """
 
     epoch: int
@@ -48,6 +48,7 @@ class OpenRecord:
     notes: Sequence[str] = ()
     restarted: Sequence[str] = ()
     backfills: Mapping[str, ObjectRecord] = field(default_factory=dict)
+    exhausted: Sequence[str] = ()
 
     @property
     def kind(self) -> str:
@@ -119,6 +120,7 @@ class EpochLog:
         notes: Sequence[str] = (),
         restarted: Sequence[str] = (),
         backfills: Mapping[str, ObjectRecord] | None = None,
+        exhausted: Sequence[str] = (),
     ) -> OpenRecord:
         """Open the epoch after the last sealed one; E0506 when somebody else has."""
         head = self.head()
@@ -138,6 +140,7 @@ class EpochLog:
             notes,
             restarted,
             backfills or {},
+            exhausted,
         )
         self._put(epoch, "open", record)
         return record
@@ -197,6 +200,10 @@ class EpochLog:
             data["splits"] = {**data["splits"], **amended["splits"]}
         data["backfills"] = {k: ObjectRecord(**o) for k, o in data.get("backfills", {}).items()}
         return OpenRecord(**data)
+
+    def time_of(self, epoch: int) -> datetime:
+        """Return the time of an epoch: what `now()` was in it."""
+        return self.opened(epoch).now
 
     def sealed(self, epoch: int) -> SealRecord:
         """Return how an epoch was sealed; one that is not there is a `DataError` E0410."""

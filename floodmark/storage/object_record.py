@@ -21,7 +21,9 @@ class ObjectRecord:
     the cut; its position is the epoch that created it. At `due` rows change without any input. Rows
     that are seen during a period alone are those of the time `as_of`; of the changes, `timed_rows`
     have come or gone because of the time alone. Of what a source took in, it left `dropped_rows`
-    out by its transformation.
+    out by its transformation. Where several partitions write, or time alone raises a watermark,
+    `reached` has the highest time of each partition, by column, and `heard` the time of the epoch
+    in which it had its last rows.
     """
 
     object: str
@@ -42,6 +44,8 @@ class ObjectRecord:
     as_of: datetime | None = None
     timed_rows: int = 0
     dropped_rows: int = 0
+    reached: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+    heard: Mapping[str, datetime] = field(default_factory=dict)
 
     @property
     def stored_rows(self) -> int:
@@ -63,5 +67,14 @@ class ObjectRecord:
 
     def lag(self, now: datetime) -> timedelta | None:
         """Return how far the first watermark in time is behind a time; None without one."""
-        mark = self.watermark_time
-        return None if mark is None else now - mark
+        return lag_of(self.watermark_time, now)
+
+
+def lag_of(value: Scalar, now: datetime) -> timedelta | None:
+    """Return how far a watermark is behind a time; None where it is no timestamp.
+
+    One without a zone is in UTC.
+    """
+    if not isinstance(value, datetime):
+        return None
+    return now - (value if value.tzinfo is not None else value.replace(tzinfo=UTC))

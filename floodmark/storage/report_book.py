@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from floodmark.storage.local_files import disk_errors, replace_file
@@ -16,7 +16,8 @@ class Reported:
     """What was last reported of one object.
 
     `changed` is the last epoch that changed its rows; `suspended` tells whether it was suspended;
-    `failed` names the checks that failed.
+    `failed` names the checks that failed. `final` has the spans of event time that were told as
+    final: how long each is, and the times from and before which they are.
     """
 
     epoch: int = 0
@@ -24,6 +25,11 @@ class Reported:
     fingerprint: str = ""
     suspended: bool = False
     failed: Sequence[str] = ()
+    final: Sequence[str] = ()
+
+    def after(self, last: Reported) -> Reported:
+        """Return it as what follows another: what was final stays so, of the same definition."""
+        return replace(self, final=last.final if last.fingerprint == self.fingerprint else ())
 
 
 class ReportBook:

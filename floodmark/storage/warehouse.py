@@ -7,6 +7,7 @@
 <root>/_state/<schema>/<object>/<name>   operator state
 <root>/_late/<schema>/<object>           late rows
 <root>/_dead_letter/<schema>/<object>    rows put aside with a reason
+<root>/_corrections/<schema>/<object>    what late rows change in windows that are closed
 <root>/_floodmark/                       catalog log, epoch log, lease
 ```
 """
@@ -23,6 +24,7 @@ LAYERS = "_layers"
 STATE = "_state"
 LATE = "_late"
 DEAD_LETTER = "_dead_letter"
+CORRECTIONS = "_corrections"
 ENGINE = "_floodmark"
 BACKFILLS = "backfills"
 """Below the engine's folder: how far the backfills of views have come."""
@@ -121,6 +123,11 @@ def late(schema: str, name: str) -> str:
 def dead_letter(schema: str, name: str) -> str:
     """Return the table of an object's dead letters."""
     return f"{DEAD_LETTER}/{current(schema, name)}"
+
+
+def corrections(schema: str, name: str) -> str:
+    """Return the table of the corrections of an object that emits on window close."""
+    return f"{CORRECTIONS}/{current(schema, name)}"
 
 
 def engine_folder(root: str | Path) -> Path:

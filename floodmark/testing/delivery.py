@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def log_rows(
     `start` counts the rows that statements have given the table before.
     """
     assert target.declared is not None
-    changes = _decoded(target.declared, lines)
+    changes = list(_said(_decoded(target.declared, lines), target.declared))
     rows = [(*_operation(row, target, start + i, now), i) for i, row in enumerate(changes)]
     extra = (Field(WEIGHT, INT), Field(DML_ORDINAL, BIGINT))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,6 +66,17 @@ def log_rows(
 
 def _decoded(declared: Declared, lines: Sequence[Line]) -> list[Shown]:
     return decoded(lines, [f.type for f in declared.physical])
+
+
+def _said(changes: Sequence[Shown], declared: Declared) -> Iterator[Shown]:
+    """Yield the rows without the old ones of updates that leave the key as it is."""
+    names = [f.name for f in declared.physical]
+    places = [i for i, name in enumerate(names) if name in declared.primary_key]
+    following = (*changes[1:], None)
+    for change, after in zip(changes, following, strict=True):
+        updates = change[0] is RowKind.UPDATE_BEFORE and after is not None and bool(places)
+        if not (updates and after and all(change[1][i] == after[1][i] for i in places)):
+            yield change
 
 
 def _operation(

@@ -13,6 +13,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.outputs import TABLE
 from floodmark.catalog.types import VARCHAR
+from floodmark.plan.clock_options import PREFIX
 from floodmark.plan.definitions import DEBEZIUM, UPSERT
 from floodmark.runtime.dml import PARTITION
 from floodmark.spark.confs import SparkConfig
@@ -188,7 +189,8 @@ def _with_landing(statement: s.Statement, landing: Path) -> str:
     for name in tables or [""]:
         (folder / name).mkdir(parents=True, exist_ok=True)
     path = str(folder / TABLE) if tables else str(folder)
-    options = (s.Option("connector", "files"), s.Option("path", path))
+    kept = (o for o in statement.options if o.name.startswith(PREFIX))
+    options = (s.Option("connector", "files"), s.Option("path", path), *kept)
     messages = statement.format.format in (UPSERT, DEBEZIUM)
     encode = "JSON" if messages else "PARQUET"
     encoded = replace(statement.format, encode=encode, options=())

@@ -108,6 +108,9 @@ def _nodes(mode: ChangelogMode) -> dict[str, n.Node]:
         "TemporalFilter with an end": n.TemporalFilter(t, _COMING, (), (_TIME,)),
         "MaterializeProject": n.MaterializeProject(t, (("k", _K), ("twice", doubled)), ("twice",)),
         "SortBuffer": n.SortBuffer(t, "ts"),
+        "CloseSession": n.CloseSession(
+            t, "ts", _HOUR, ("k",), start="window_start", end="window_end"
+        ),
         "CloseAggregate": n.CloseAggregate(t, ("ts", "k"), _CALLS, "ts"),
     }  # fmt: skip
     for kind in n.JoinKind:

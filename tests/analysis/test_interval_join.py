@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from floodmark.analysis.analyse import analyse
-from floodmark.catalog.types import BIGINT, BOOLEAN, INTERVAL, TIMESTAMP, Field
+from floodmark.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    INT,
+    INTERVAL,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Field,
+    Kind,
+)
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal
+from floodmark.plan.expressions import BoolOp, Call, Cast, ColumnRef, Expr, Literal
+from floodmark.plan.interval_join import at_distance, distance
 from floodmark.reference.watermarks import propagate
 
 HOUR = 3_600_000_000
@@ -58,3 +71,64 @@ def test_months_say_nothing() -> None:
     month = Call(TIMESTAMP, "-", (R, Literal(INTERVAL, (1, 0, 0))))
     join = n.Join(side("l"), side("r"), n.JoinKind.INNER, (), Call(BOOLEAN, ">=", (L, month)))
     assert not analyse(join)[join].watermarks
+
+
+DAY = 24 * HOUR
+D, E = ColumnRef(DATE, "d"), ColumnRef(DATE, "e")
+TZ, N, M = ColumnRef(TIMESTAMPTZ, "tz"), ColumnRef(BIGINT, "n"), ColumnRef(INT, "i")
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "by"),
+    [
+        (D, Call(DATE, "-", (E, Literal(INT, 2))), -2 * DAY),
+        (
+            Cast(TIMESTAMP, D),
+            Call(TIMESTAMP, "-", (E, Literal(INTERVAL, (0, 1, HOUR)))),
+            -DAY - HOUR,
+        ),
+        (TZ, Cast(TIMESTAMPTZ, L), 0),
+        # A time is up to a day above its date, and never below.
+        (D, Cast(DATE, TZ), -DAY),
+        (Cast(DATE, TZ), D, 0),
+        (N, Call(BIGINT, "+", (Cast(BIGINT, M), Literal(BIGINT, 5))), 5),
+        (
+            Call(BIGINT, "+", (N, Literal(BIGINT, 2))),
+            Call(BIGINT, "-", (M, Literal(BIGINT, 3))),
+            -5,
+        ),
+    ],
+)
+def test_distances_of_days_and_numbers(above: Expr, below: Expr, by: int) -> None:
+    found = distance(Call(BOOLEAN, ">=", (above, below)))
+    assert found is not None
+    assert (found.by, found.is_exact) == (by, True)
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        (L, Call(TIMESTAMP, "-", (R, Literal(INTERVAL, None)))),
+        (Cast(INT, N), M),
+        (Call(BIGINT, "*", (N, Literal(BIGINT, 2))), M),
+    ],
+)
+def test_no_distance(above: Expr, below: Expr) -> None:
+    assert distance(Call(BOOLEAN, ">=", (above, below))) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "by", "kind", "moved"),
+    [
+        (NOON, -13 * HOUR, Kind.DATE, date(2023, 12, 31)),
+        (date(2024, 1, 2), HOUR, Kind.TIMESTAMPTZ, datetime(2024, 1, 2, 1, tzinfo=UTC)),
+        (date.max, DAY, Kind.DATE, date.max),
+        (date.min, -DAY, Kind.TIMESTAMP, datetime.min),
+        (3, -5, Kind.INT, -2),
+        (2**40, 0, Kind.INT, 2**31 - 1),
+        (-(2**63), -1, Kind.BIGINT, -(2**63)),
+        ("a", 0, Kind.VARCHAR, "a"),
+    ],
+)
+def test_a_value_at_a_distance(value: Any, by: int, kind: Kind, moved: Any) -> None:
+    assert at_distance(value, Decimal(by), kind) == moved

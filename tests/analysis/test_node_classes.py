@@ -30,7 +30,7 @@ def test_properties_hold(name: str) -> None:
         assert set(known.stream_key) <= set(node.names)
         assert {w.column for w in known.watermarks} <= set(node.names)
         assert all(table.cleaning for table in known.state)
-        if isinstance(node, n.CloseAggregate | n.SortBuffer):
+        if isinstance(node, n.CloseAggregate | n.CloseSession | n.SortBuffer):
             assert known.mode is ChangelogMode.APPEND_ONLY
 
 

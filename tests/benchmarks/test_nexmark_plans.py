@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from benchmarks.nexmark.queries import NAMES, STREAMS, analysed, columns_of, definition
+from benchmarks.nexmark.queries import (
+    NAMES,
+    ON_CLOSE,
+    STREAMS,
+    analysed,
+    columns_of,
+    definition,
+)
 from floodmark.analysis.supported import check_supported
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
@@ -21,6 +28,15 @@ def test_each_query_is_kept_incremental(name: str) -> None:
     assert view.plan is not None
     check_supported(view.plan)
     assert view.append_only == (name in APPEND_ONLY)
+
+
+@pytest.mark.parametrize("name", ON_CLOSE)
+def test_what_emits_on_close_never_changes(name: str) -> None:
+    view = analysed(name)[name]
+    assert view.plan is not None and view.emits_on_close and view.append_only
+    check_supported(view.plan)
+    kept = [table for node in view.plan.nodes for table in view.plan[node].state]
+    assert kept and all(table.cleaned_by for table in kept), kept
 
 
 def test_each_file_holds_the_view_of_its_name() -> None:

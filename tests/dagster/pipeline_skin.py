@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from assets.factory import pipeline_assets
+from assets.partitions import Grain, event_time
 from floodmark.api import Floodmark
 from resources.clock import EngineClock
 from resources.spark import FloodmarkSpark
@@ -51,7 +52,9 @@ class Skin:
     @property
     def assets(self) -> dg.AssetsDefinition:
         """Return the multi-asset of the pipeline files as they are."""
-        return pipeline_assets(self.warehouse.pipeline(), Path(self.warehouse.root))
+        objects, grain = self.warehouse.definitions()
+        shared = event_time(self.warehouse, Grain(grain))
+        return pipeline_assets(objects, Path(self.warehouse.root), shared)
 
     @property
     def resources(self) -> dict[str, object]:
@@ -65,10 +68,10 @@ class Skin:
             run_config=QUIET, raise_on_error=False,
         )  # fmt: skip
 
-    def land(self, number: int, hour: int) -> None:
+    def land(self, number: int, hour: int, day: int = 1) -> None:
         """Put a file with three readings of an hour and the next into the folder."""
-        moments = [datetime(2013, 1, 1, hour), datetime(2013, 1, 1, hour, 30)]
-        moments.append(datetime(2013, 1, 1, hour + 1))
+        moments = [datetime(2013, 1, day, hour), datetime(2013, 1, day, hour, 30)]
+        moments.append(datetime(2013, 1, day, hour + 1))
         columns = {
             "id": pa.array([number * 10 + i for i in range(3)], pa.int64()),
             "station": pa.array(["a", "b", "a"]),

@@ -160,8 +160,8 @@ JOINS = (
     Planted(
         "what is looked up is lost with the next change of another row",
         "runtime/state/values.py",
-        "keyed.without(stored.where(live),",
-        'keyed.without(stored.where("FALSE"),',
+        "stored.where(self._lasts(over))",
+        'stored.where("FALSE")',
         on_spark("lookup_updating_without_key"),
     ),
     Planted(
@@ -303,9 +303,9 @@ TIMES = (
     ),
     Planted(
         "a watermark goes back",
-        "runtime/objects/source.py",
-        "if value is not None and (mark.column not in marks or marks[mark.column] < value):",
-        "if value is not None:",
+        "runtime/watermarks.py",
+        "raised = {c: _greatest((self.sealed.get(c), v)) for c, v in values.items()}",
+        "raised = dict(values)",
         on_spark("watermark_survives_idle_epochs"),
     ),
     Planted(
@@ -348,15 +348,43 @@ TABLES = (
     Planted(
         "of two sinks the first one has the last word",
         f"{_OPERATORS}/merge.py",
-        "struct({ordinal} AS stage,",
-        "struct(-{ordinal} AS stage,",
+        'f"{_STAGE} AS writer"',
+        'f"-{_STAGE} AS writer"',
         on_spark("sink_two_into_one_table"),
+    ),
+    Planted(
+        "an equal version is ignored",
+        f"{_OPERATORS}/conflicts.py",
+        "{incoming} < {stored}",
+        "{incoming} <= {stored}",
+        on_spark("conflict_versions"),
+    ),
+    Planted(
+        "a delete counts whose key a sink writes again",
+        f"{_OPERATORS}/conflicts.py",
+        "NOT (__again AND",
+        "NOT (FALSE AND",
+        on_spark("conflict_other_stream_key"),
+    ),
+    Planted(
+        "DO UPDATE IF NOT NULL prefers what is stored",
+        f"{_OPERATORS}/conflicts.py",
+        "coalesce(__o.r.{quoted(c)}, __a.r.{quoted(c)})",
+        "coalesce(__a.r.{quoted(c)}, __o.r.{quoted(c)})",
+        on_spark("conflict_if_not_null"),
+    ),
+    Planted(
+        "a sink brings rows without a key",
+        f"{_OPERATORS}/needed.py",
+        "    if not needed:",
+        "    if needed or not needed:",
+        on_spark("sink_null_in_a_key"),
     ),
     Planted(
         "the first message of a key stands",
         f"{_OPERATORS}/merge.py",
-        "{ROW_ID} AS ordinal",
-        "-{ROW_ID} AS ordinal",
+        "-1, ROW_ID, *passed",
+        '-1, f"-{ROW_ID}", *passed',
         on_spark("upsert_replaces_by_key"),
     ),
     Planted(

@@ -11,15 +11,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from closing import CLOSING
 from imported import SAYS
 from planted import PLANTED as OTHERS
 from planted import Planted
 from temporal import TEMPORAL
 from thinning import THINNING
+from watermarks import WATERMARKS
 
 from floodmark.spark.session import Sessions
 
-PLANTED = (*OTHERS, *TEMPORAL, *THINNING)
+PLANTED = (*OTHERS, *CLOSING, *TEMPORAL, *THINNING, *WATERMARKS)
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FAILED, PASSED = 1, 0

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from floodmark.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP, VARCHAR
+from floodmark.catalog.types import BIGINT, BOOLEAN, INT, JSONB, TIMESTAMP, VARCHAR
 from floodmark.plan.bind import BindContext, bind_scalar
 from floodmark.plan.expressions import AggCall, ColumnRef, Literal
 from floodmark.plan.printing import aggregate_text, to_text
 from floodmark.plan.scope import Column, QueryScope, Source
 from floodmark.sql.parse import parse_expression
 
-_COLUMNS = {"a": INT, "b": INT, "c": INT, "s": VARCHAR, "t": TIMESTAMP, "x": BOOLEAN, "y": BOOLEAN}
+_COLUMNS = {
+    "a": INT,
+    "b": INT,
+    "c": INT,
+    "s": VARCHAR,
+    "t": TIMESTAMP,
+    "x": BOOLEAN,
+    "y": BOOLEAN,
+    "j": JSONB,
+}
 _SCOPE = QueryScope.of(Source("r", tuple(Column(c, c, type_) for c, type_ in _COLUMNS.items())))
 
 SAME = [
@@ -20,6 +29,8 @@ SAME = [
     "a IN (1, 2)", "a IS NULL", "(a > 1) IS TRUE", "s LIKE 'a%'", "s || 'b' = 'ab'",
     "a IS DISTINCT FROM b", "coalesce(a, b, 0)", "'it''s' = s", "extract(year FROM t)",
     "CASE WHEN a > 1 THEN 'x' ELSE s END", "t - INTERVAL '1 day 2 hours'", "date_trunc('hour', t)",
+    "(j ->> 'a')::int", "j -> 'a' -> 0 ->> 'b' = s", "j -> (s || 'b') -> -1", "j ->> 'a' || s",
+    "s || (j ->> 'a')",
     "t > TIMESTAMP '2024-01-02 03:04:05.5'", "s IS NOT NULL AND x IS NOT FALSE",
 ]  # fmt: skip
 

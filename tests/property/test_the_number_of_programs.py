@@ -12,8 +12,8 @@ from floodmark.plan import nodes as n
 PROGRAMS = 2_000
 OFTEN = 5
 """How many programs an operator has to be in."""
-ELSEWHERE = {"Values", "TemporalFilter", "GrowingSeries", "SortBuffer"}
-"""A relation that never changes, and operators that are refused so far."""
+ELSEWHERE = {"Values", "TemporalFilter", "GrowingSeries", "SortBuffer", "CloseSession"}
+"""A relation that never changes, and operators that random clocks and `closing_queries` try."""
 REPAIRED = {"MaterializeProject"}
 """What `strict` makes of a projection, after the program is drawn."""
 

@@ -34,6 +34,7 @@ SAMPLES: tuple[n.Node, ...] = (
     n.Tumble(T, "ts", MINUTE, ZERO, start="ws", end="we"),
     n.Hop(T, "ts", MINUTE, MINUTE, ZERO, start="ws", end="we"),
     n.Session(T, "ts", MINUTE, ("k",), start="ws", end="we"),
+    n.CloseSession(T, "ts", MINUTE, ("k",), start="ws", end="we"),
     n.TopN(T, (), (n.SortKey("k"),), 1),
     n.OverWindow(T, (), (n.SortKey("k"),), (("n", n.WindowCall("rank", (), BIGINT)),)),
     n.SetOperation(T, U, n.SetKind.INTERSECT, False),

@@ -7,10 +7,11 @@ from typing import Any
 
 from floodmark.catalog.types import BOOLEAN, INT
 from floodmark.changelog import RowKind
+from floodmark.plan.conflicts import EXCLUDED
 from floodmark.plan.expressions import Call, ColumnRef, Literal
 from floodmark.reference.changes import Change
 from floodmark.reference.rows import Row
-from floodmark.reference.tables import EXCLUDED, MergeRules, Refusal, merge, of_sink, rekey
+from floodmark.reference.tables import MergeRules, Refusal, merge, of_sinks, rekey
 from floodmark.sql.statements import ConflictAction
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -80,6 +81,12 @@ def test_rekey_splits_updates_that_move() -> None:
     ]  # fmt: skip
 
 
-def test_a_sink_deletes_first_and_keeps_rewritten_keys() -> None:
+def test_a_delete_whose_key_is_written_again_is_none() -> None:
     changes = [(INSERT, row(1, 5)), (DELETE, row(2, 5)), (DELETE, row(3, 6))]
-    assert of_sink(changes, ("a",)) == [(DELETE, row(3, 6)), (INSERT, row(1, 5))]
+    assert of_sinks([changes], ("a",)) == [[(INSERT, row(1, 5)), (DELETE, row(3, 6))]]
+
+
+def test_a_key_that_moves_from_one_sink_to_another_is_kept() -> None:
+    assert of_sinks([[(INSERT, row(1, 5))], [(DELETE, row(2, 5))]], ("a",)) == [
+        [(INSERT, row(1, 5))], [],
+    ]  # fmt: skip

@@ -39,14 +39,10 @@ def test_a_null_array_is_no_value_of_a_not_null_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "code"),
     [
-        ("DELETE FROM t WHERE k IN (SELECT k FROM u)", "E0374"),
-        ("DELETE FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", "E0374"),
-        ("UPDATE t SET k = (SELECT max(k) FROM u)", "E0374"),
-        ("UPDATE t SET k = 1 WHERE k = (SELECT max(k) FROM u)", "E0374"),
         ("INSERT INTO t VALUES ((SELECT max(k) FROM u))", "E0374"),
-        ("UPDATE t SET (k, g) = (SELECT k, 1 FROM u)", "E0364"),
-        ("DELETE FROM t WHERE k", "E0266"),
-        ("DELETE FROM t WHERE 'perhaps'", "E0258"),
+        ("UPDATE t SET (k, g) = (SELECT k FROM u)", "E0364"),
+        ("DELETE FROM t WHERE k", "E0218"),
+        ("DELETE FROM t WHERE 'perhaps'", "E0218"),
         ("DELETE FROM t WHERE count(*) > 1", "E0273"),
         ("UPDATE t SET g = row_number() OVER ()", "E0374"),
         ("INSERT INTO t SELECT t.k FROM t LEFT JOIN u ON same(t.g, u.k)", "E0355"),

@@ -204,6 +204,24 @@ def test_a_source_goes_on_after_rebase_and_nothing_is_lost(
         assert nothing.value.code == "E0387"
 
 
+@pytest.mark.spark
+def test_a_split_source_is_rebased_by_its_name(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.define("""
+CREATE SOURCE s (id INT, n INT, k VARCHAR)
+WITH (connector = 'files', path = '{landing}') FORMAT PLAIN ENCODE JSON
+TRANSFORM USING (SELECT upper(k) AS k, count(*) AS m FROM s GROUP BY upper(k)) WITH (split = true);
+""")
+    with site.connect() as fm:
+        _put(site, "1", (1, 1, "a"))
+        fm.advance()
+        _means_else(monkeypatch)
+        _put(site, "2", (2, 2, "a"))
+        fm.advance()
+        assert fm.scheduler.log.suspended().keys() == {"s__stored"}
+        fm.execute("ALTER SOURCE s REBASE")
+        assert _rows(fm) == [(2, "A")]
+
+
 class Crash(BaseException):
     """Stands for a power cut: nothing catches it."""
 

@@ -81,7 +81,12 @@ def test_a_setting_that_nothing_follows_from_is_said_to_be_one(fm: Floodmark) ->
     assert fm.execute("SHOW retention").rows == (("7 days",),)
     fm.execute("SET retention = '2 days'")
     shown = dict(fm.execute("SHOW ALL").rows)
-    assert shown == {"retention": "2 days", "max_due_rows": "1000000", "determinism": "strict"}
+    assert shown == {
+        "retention": "2 days",
+        "max_due_rows": "1000000",
+        "determinism": "strict",
+        "partitions": "day",
+    }
     fm.execute("SET retention = DEFAULT")
     assert fm.retention.days == 7
     (notice,) = fm.execute("SET retantion = '1 day'").notices

@@ -112,6 +112,28 @@ def test_a_clock_that_goes_back_keeps_the_last_time(site: Site) -> None:
         )
 
 
+@pytest.mark.parametrize("tidy", [False, True], ids=["stored", "reclaimed"])
+def test_a_row_that_is_over_has_left_its_key(site: Site, tidy: bool) -> None:
+    site.define("""
+CREATE SOURCE s (id INT, ts TIMESTAMPTZ, n INT, PRIMARY KEY (id))
+WITH (connector = 'files', path = '{landing}') FORMAT PLAIN ENCODE JSON
+TRANSFORM USING (SELECT n FROM s WHERE now() < ts + INTERVAL '10 minutes');
+""")
+    with site.connect() as fm:
+        _to(fm, 0)
+        _put(site.landing, "1", (1, 0, 1), (2, 30, 2))
+        fm.advance()
+        _to(fm, 20)
+        fm.advance()
+        if tidy:
+            maintain(fm, timedelta(microseconds=1))
+        _put(site.landing, "2", (1, 20, 3), (2, 20, 4))
+        fm.advance()
+        assert fm.execute("SELECT n FROM s ORDER BY n").rows == ((2,), (3,))
+        dead = fm.execute("SELECT reason, expression, row FROM s__dead_letter").rows
+        assert dead == (("E0654", "PRIMARY KEY (id)", '{"id":2,"n":4}'),)
+
+
 def test_json_is_decoded_and_only_certain_rows_are_kept(site: Site) -> None:
     site.define("""
 CREATE SOURCE sales_staff (data BYTEA) WITH (connector = 'files', path = '{landing}')

@@ -118,6 +118,9 @@ def test_a_run_of_the_shell_takes_its_time(site: Site) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         with site.connect() as fm:
             assert _ids(fm) == expected
+    _put(site.landing, "2", (3, 10, 3))
+    back = site.run("warehouse", "--now", _at(0).isoformat())
+    assert "the clock went back from 2013-02-01 00:10:00+00:00" in back.stdout, back.stderr
 
 
 BOUNDED = """

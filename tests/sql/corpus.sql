@@ -122,6 +122,7 @@ SELECT (v).a, (v).a.b, (f(x)).c, ROW(1, 'a'), ROW(1), (1, 2), arr[1], arr[1:2], 
 SELECT j -> 'a' ->> 'b', j #> '{a}', j #>> '{a,b}', j @> '{}'::jsonb, j <@ '{}', j ? 'a', j ?| ARRAY['a'], j ?& ARRAY['a'], j #- '{a}', a && b FROM t;
 SELECT a::int, a::numeric(3, 1)[], '1'::double precision, -1::int, -a ^ 2, - (- 1), a + b * c / d % e - f, (a + b) * c, a || b || c, ~a, a & b | c # d << 1 >> 2;
 SELECT a BETWEEN 1 AND 2 AND b NOT BETWEEN SYMMETRIC 3 AND 4, a LIKE 'x%' ESCAPE '!', a NOT ILIKE 'b', a SIMILAR TO 'c', a ~ 'd', a !~* 'e', a ~~ 'f', a IS NULL, a IS NOT TRUE, a ISNULL, a NOTNULL, a IS UNKNOWN, a IS DISTINCT FROM b, a IS NOT DISTINCT FROM b, NOT a = b, a NOT IN (1, 2) IS NULL, a <> 1, a != 1;
+SELECT ~ ~ a, ~ - a, - ~ ~ a;
 SELECT CASE a WHEN 1 THEN 'x' ELSE 'y' END, CASE WHEN a > 1 AND b THEN 1 WHEN c THEN 2 END, CAST(a AS text), coalesce(a, b), nullif(a, 0), greatest(a, 1), left(a, 2), right(a, 1);
 SELECT extract(epoch FROM ts), date_trunc('day', ts), ts AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Zurich', ts AT TIME ZONE 'UTC' + INTERVAL '1 day', now(), current_timestamp, current_date, ts + '30 days';
 SELECT substring(a FROM 2 FOR 3), substring(a, 2), substring(a FOR 2), position('b' IN a), trim(a), trim(BOTH 'x' FROM a), trim(LEADING FROM a), overlay(a PLACING 'b' FROM 2 FOR 3), a COLLATE "C";

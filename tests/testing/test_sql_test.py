@@ -93,3 +93,9 @@ def test_the_page_is_right(
     wrong = program.replace("+I 5 6  ", "+I 5 7  ")
     with pytest.raises(AssertionError, match=r"program, epoch 2:\n\nmissing\nv:  \+I 5 7\n"):
         run_program(wrong, tmp_path / "wrong", spark=spark_config)
+
+
+def test_options_of_watermarks_hold(tmp_path: Path, spark_config: SparkConfig) -> None:
+    program = Path(__file__).parents[1] / "programs" / "watermark_max_ahead.txt"
+    text = program.read_text().replace("future_time", "E0658")
+    run_program(text, tmp_path, spark=spark_config)

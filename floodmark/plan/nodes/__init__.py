@@ -21,18 +21,18 @@ from floodmark.plan.nodes.row_local import (
 )
 from floodmark.plan.nodes.sets import SetKind, SetOperation, UnionAll
 from floodmark.plan.nodes.sources import Scan, Values, WatermarkColumn, scans
-from floodmark.plan.nodes.windows import Hop, Interval, Session, Tumble
+from floodmark.plan.nodes.windows import CloseSession, Hop, Interval, Session, Tumble
 
 NODE_CLASSES: tuple[type[Node], ...] = (
     Scan, Values, Project, Filter, UnionAll, Join, LookupJoin, Aggregate, Tumble, Hop, Session,
     TopN, OverWindow, SetOperation, ProjectSet, GrowingSeries, TemporalFilter,
-    MaterializeProject, SortBuffer, CloseAggregate,
+    MaterializeProject, SortBuffer, CloseAggregate, CloseSession,
 )  # fmt: skip
 
 __all__ = [
-    "NODE_CLASSES", "Aggregate", "CloseAggregate", "Filter", "GrowingSeries", "Hop", "Interval",
-    "Join", "JoinKind", "LookupJoin", "MaterializeProject", "Node", "OverWindow", "Pairing",
-    "Project", "ProjectSet", "Scan", "Session", "SetKind", "SetOperation", "SortBuffer", "SortKey",
-    "TemporalFilter", "TopN", "Tumble", "UnionAll", "Values", "WatermarkColumn", "WindowCall",
-    "scans", "walk",
+    "NODE_CLASSES", "Aggregate", "CloseAggregate", "CloseSession", "Filter", "GrowingSeries",
+    "Hop", "Interval", "Join", "JoinKind", "LookupJoin", "MaterializeProject", "Node",
+    "OverWindow", "Pairing", "Project", "ProjectSet", "Scan", "Session", "SetKind",
+    "SetOperation", "SortBuffer", "SortKey", "TemporalFilter", "TopN", "Tumble", "UnionAll",
+    "Values", "WatermarkColumn", "WindowCall", "scans", "walk",
 ]  # fmt: skip

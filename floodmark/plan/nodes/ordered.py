@@ -57,11 +57,16 @@ class WindowCall:
 
 @dataclass(frozen=True, slots=True)
 class OverWindow(Unary):
-    """Adds window functions over one partitioning and order."""
+    """Adds window functions over one partitioning and order.
+
+    `closes` names the call that gives the time of the last row that the others look ahead to: below
+    the watermark it says that the row is final. NULL says that there are too few rows yet.
+    """
 
     partition: tuple[str, ...]
     order: tuple[SortKey, ...]
     calls: tuple[tuple[str, WindowCall], ...]
+    closes: str | None = None
 
     def __post_init__(self) -> None:
         check_unique(self.schema)
@@ -77,9 +82,16 @@ class OverWindow(Unary):
 
 @dataclass(frozen=True, slots=True)
 class SortBuffer(Unary):
-    """Holds rows until the watermark of `column` has passed them, then releases them in order."""
+    """Holds rows until the watermark of `column` has passed them, then releases them in order.
+
+    Of these only the rows are given out for which `condition`, which may read the time, is TRUE in
+    the epoch that releases them.
+    """
 
     column: str
+    condition: Expr | None = None
 
     def __post_init__(self) -> None:
         check_reads(self, (self.column,), self.input.schema)
+        if self.condition is not None:
+            check_reads(self, columns_of(self.condition), self.input.schema)

@@ -61,6 +61,12 @@ class SetOperation(Binary):
         assert left == right, f"the sides differ: {left} and {right}"
 
     @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Return the columns of the left and the right side that meet."""
+        left, right = (_visible(side) for side in self.inputs)
+        return tuple((a.name, b.name) for a, b in zip(left, right, strict=True))
+
+    @property
     def schema(self) -> Schema:
         shown = _visible(self.left)
         return (*shown, Field(self.copy, BIGINT, nullable=False)) if self.all else shown

@@ -52,11 +52,20 @@ class Hop(Window):
 
 @dataclass(frozen=True, slots=True)
 class Session(Window):
-    """Adds the session of its partition that holds the row: rows at most `gap` apart."""
+    """Adds the session of its partition that holds the row: rows at most `gap` apart.
+
+    Rows without a time are dropped, unless it `keeps_untimed` ones: in a session without bounds.
+    """
 
     gap: Interval
     partition: tuple[str, ...]
+    keeps_untimed: bool = False
 
     def __post_init__(self) -> None:
         Window.__post_init__(self)
         check_reads(self, self.partition, self.input.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSession(Session):
+    """Sessions that give their rows once, when the watermark of the time has passed their end."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from floodmark.plan.nodes import Node
+from floodmark.plan.rules.computed_once import computed_once
 from floodmark.plan.rules.first_rows import first_rows, unordered_below
 from floodmark.plan.rules.interval_keys import interval_keys
 from floodmark.plan.rules.lookup_keys import lookup_keys
@@ -15,6 +16,6 @@ from floodmark.plan.rules.unread_columns import drop_unread
 Rule = Callable[[Node], Node]
 
 RULES: tuple[Rule, ...] = (
-    drop_unread, push_filters, order_joins, lookup_keys, first_rows, push_all_filters,
-    unordered_below, interval_keys,
+    computed_once, drop_unread, push_filters, order_joins, lookup_keys, first_rows,
+    push_all_filters, unordered_below, interval_keys,
 )  # fmt: skip

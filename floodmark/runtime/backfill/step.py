@@ -54,11 +54,11 @@ class Backfill:
         assert latest is not None
         for version in range(self.deployed.version + 1, latest.version + 1):
             logged = scheduler.catalogs.at(version)
-            pipeline = scheduler.at_version(version).pipeline
+            deployed = scheduler.at_version(version)
             again = scheduler.created_at(logged.epoch, version)
-            if self.key in again or self.key not in backfillable(pipeline):
+            if self.key in again or self.key not in backfillable(deployed.pipeline):
                 raise EndedError(self.key)
-            self.deployed = Deployed(version, pipeline)
+            self.deployed = deployed
         record = scheduler.cut().records.get(self.key)
         if record is None or not record.backfilling or record.position != self.created:
             raise EndedError(self.key)
@@ -92,6 +92,8 @@ class Backfill:
             metadata={"catalog_version": self.deployed.version},
             seed=scheduler.seed,
             first=step.first,
+            corrected=self.deployed.corrected,
+            time_of=scheduler.log.time_of,
         )
 
     def _others(self, epoch: int) -> Cut:

@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
-from floodmark.changelog import EPOCH, ROW_ID, WEIGHT
+from floodmark.changelog import EPOCH, ROW_ID, WEIGHT, is_hidden
 from floodmark.connectors.base import Connector, Split
 from floodmark.plan.definitions import Declared
-from floodmark.reference.expressions import evaluate
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import of_files
 from floodmark.runtime.objects.task import Task
@@ -24,6 +23,8 @@ from floodmark.runtime.operators.promised_key import once_per_key
 from floodmark.runtime.operators.source import PLACE, LateFilter
 from floodmark.runtime.operators.transform import of_rows
 from floodmark.runtime.tables import rows_of
+from floodmark.runtime.visible import not_over
+from floodmark.runtime.watermarks import CONNECTOR
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
@@ -57,9 +58,11 @@ class _Intake:
         splits = task.work.splits.get(found.key, ())
         if not splits:
             handle = task.writer.commit(table, schema)
-            marks = task.work.before.watermarks(found.key)
             versions = {**task.kept_versions(), table: handle.version}
-            return timed(task, ObjectRecord(found.key, versions, watermarks=marks))
+            marks = task.marks.at_end(found.key in task.work.exhausted)
+            return timed(
+                task, ObjectRecord(found.key, versions, watermarks=marks.seen, **marks.logged)
+            )
         declared = found.declared
         assert declared is not None
         told, done = task.writer.told(table), task.writer.recorded(table)
@@ -122,7 +125,11 @@ class _Intake:
         made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
         if transform.key:
             stored = (*transform.fields, *transform.period, *_ENGINES)
-            shown = ", ".join(quoted(f.name) for f in task.found.relation.visible)
+            names = [f.name for f in task.found.relation.visible]
+            keys = zip(transform.key, declared.primary_key, strict=True)
+            called = {k: k if c in names else c for k, c in keys if is_hidden(k)}
+            kept = [f"{quoted(k)} AS {quoted(c)}" for k, c in called.items()]
+            shown = ", ".join([*kept, *map(quoted, names)])
             row = f"to_json(struct({shown}), map('ignoreNullFields', 'false'))"
             return self._taken_once(made, stored, transform.key, row, counted)
         table = layout.current_table(task.found)
@@ -140,7 +147,8 @@ class _Intake:
     ) -> ObjectRecord:
         """Store the rows whose key is not there yet; the source has promised that for all.
 
-        `row` is the text of a row as a dead letter shows it.
+        A row that is over has left its key to others, wherever maintenance stands. `row` is the
+        text of a row as a dead letter shows it.
         """
         task, found = self.task, self.task.found
         scratch, table = layout.state_table(found, "connector"), layout.current_table(found)
@@ -150,10 +158,13 @@ class _Intake:
         if accepted:
             rows = task.tables.read_paths(task.writer.paths(scratch, accepted), columns)
             stored, _ = task.stored_rows(of_files(accepted, key) or {})
+            stored = not_over(stored, found.period, task.work.now)
             few = rows_of(accepted) <= keyed.FEW
             names = [f.name for f in layout.row_schema(found)]
+            assert found.declared is not None
+            promise = f"PRIMARY KEY ({', '.join(found.declared.primary_key)})"
             once = task.writer.write_routed(
-                table, once_per_key(rows, stored, key, names, row, few=few)
+                table, once_per_key(rows, stored, key, promise, names, row, few=few)
             )
         aside = ((scratch, files.get(source.DEAD, ())), (table, once.get(source.DEAD, ())))
         return self._committed(scratch, files, once.get(source.GOOD, ()), aside, counted)
@@ -176,6 +187,8 @@ class _Intake:
         self.connector.check(task.work.splits[found.key])
         versions = self._put_aside(written, files.get(source.LATE, ()), dead)
         table = layout.current_table(found)
+        highs = self._highs(files) if counted is None else counted.highs
+        marks = task.marks.raised({CONNECTOR: highs}).at_end(found.key in task.work.exhausted)
         written_rows = sum(rows_of(f) for f in files.values())
         record = ObjectRecord(
             found.key,
@@ -185,7 +198,8 @@ class _Intake:
             late_rows=rows_of(files.get(source.LATE, ())),
             dead_rows=sum(rows_of(f) for _, f in dead),
             dropped_rows=0 if counted is None else counted.dropped,
-            watermarks=self._watermarks(self._highs(files) if counted is None else counted.highs),
+            watermarks=marks.seen,
+            **marks.logged,
         )
         schema = layout.current_schema(found)
         handle = task.writer.commit(table, schema, good, told=to_text(asdict(record)))
@@ -233,24 +247,18 @@ class _Intake:
         declared = self.task.found.declared
         assert declared is not None
         needed = source.needed(declared, self.task.now)
-        return needed is not None and self.connector.intact(splits, needed)
+        if needed is None or not self.connector.intact(splits, needed):
+            return False
+        marks = ((m, declared.clock.latest(self.task.work.now, m.expr.type))
+                 for m in declared.watermarks)  # fmt: skip
+        return all(
+            latest is None or self._is_before(splits, mark.column, latest) for mark, latest in marks
+        )
 
-    def _watermarks(self, highs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the watermarks after the epoch, also under the names that a transformation gives.
-
-        `highs` has the highest value that came of each column: of all rows but dead ones.
-        """
-        declared = self.task.found.declared
-        assert declared is not None
-        marks = dict(self.task.work.before.watermarks(self.task.found.key))
-        for mark in declared.watermarks:
-            if mark.column not in highs:
-                continue
-            value, _ = evaluate(mark.expr, {mark.column: highs[mark.column]}, self.task.work.now)
-            if value is not None and (mark.column not in marks or marks[mark.column] < value):
-                marks[mark.column] = value
-        called = declared.marked
-        return {**marks, **{called[c]: v for c, v in marks.items() if c in called}}
+    def _is_before(self, splits: Sequence[Split], column: str, latest: Any) -> bool:
+        """Tell whether statistics say that no time of a column is too far ahead."""
+        ends = self.connector.bounds(splits, column)
+        return ends is not None and ends[1] <= latest
 
     def _highs(self, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, Any]:
         """Return the highest value of each column with a watermark, late rows among them.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.analysis.sinks import keeps_rows
 from floodmark.analysis.stored import ORIGIN
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
@@ -23,12 +24,23 @@ from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.objects.timed import timed
-from floodmark.runtime.operators import keyed, materialize, merge, messages, source
+from floodmark.runtime.objects.undone import undo
+from floodmark.runtime.objects.watermarked import Watermarked
+from floodmark.runtime.operators import (
+    conflicts,
+    keyed,
+    materialize,
+    merge,
+    messages,
+    needed,
+    source,
+)
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.source import PLACE, LateFilter
 from floodmark.runtime.operators.transform import of_messages
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import rows_of
+from floodmark.runtime.watermarks import CONNECTOR, DML
 from floodmark.spark.literals import literal
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted, spark_type
@@ -44,15 +56,28 @@ _ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
 
 @dataclass(frozen=True)
 class _Operations:
-    """What one writer does to the table: a frame, where its keys lie, the rows it delivered."""
+    """What one writer does to the table: a frame, where its keys lie, which partition it is.
+
+    `tie` is the number of a sink whose rows of one key have an order.
+    """
 
     frame: DataFrame
     within: Bounds = field(default_factory=dict)
+    partition: str = CONNECTOR
+    tie: int | None = None
 
 
 def advance(task: Task, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
     """Gather what the connector, sinks and DML write, and merge it into the stored rows."""
-    return _Gathering(task, task.stages(task.found)).merged(sessions, connector)
+    for item in task.work.dml:
+        if item["table"] == task.found.key and "undoes" in item:
+            undo(task.writer, layout.current_table(task.found), item)
+    stages = task.stages(task.found)
+    declared = task.found.declared
+    marked = declared is not None and declared.watermarks
+    return _Gathering(task, stages, Watermarked(task, stages) if marked else None).merged(
+        sessions, connector
+    )
 
 
 @dataclass
@@ -61,6 +86,7 @@ class _Gathering:
 
     task: Task
     stages: ObjectStages
+    watermarked: Watermarked | None = None
     rows_in: int = 0
     counted: Observation | None = None
 
@@ -82,16 +108,24 @@ class _Gathering:
 
     def merged(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
         """Write and commit what the epoch changes in the table."""
-        done = None if connector is None else self._merged_before(connector)
+        watermarked = self.watermarked
+        if watermarked is not None:
+            done = watermarked.finished_before()
+        else:
+            done = None if connector is None else self._merged_before(connector)
         if done is not None:
             return done
         operations = list(self._operations(sessions, connector))
+        if watermarked is not None:
+            frames = [(o.partition, o.frame) for o in operations]
+            return watermarked.added(frames, self._rows_in(), self.task.asked())
         if not operations:
             out, written = self.task.apply(None, self.stages)
         elif self.found.append_only:
             out, written = self.task.append(self._inserted(operations), self.stages)
         else:
-            out, written = self.task.apply(self._changes(operations), self.stages)
+            refuses = conflicts.can_refuse(self.declared)
+            out, written = self.task.apply(self._changes(operations), self.stages, routed=refuses)
         dead = self.stages.dead_rows
         counts = {} if self.counted is None else self.counted.get
         taken_in = self._rows_in()
@@ -142,21 +176,21 @@ class _Gathering:
         if connector is not None and self.task.work.splits.get(self.found.key):
             parts.append(self._connected(sessions, connector))
         parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
-        parts += [self._changed_by_hand(i) for i in self.task.work.dml if self._is_mine(i)]
+        mine = [i for i in self.task.work.dml if self._is_mine(i)]
+        parts += [self._changed_by_hand(mine)] if mine else []
         return (part for part in parts if part is not None)
 
     def _is_mine(self, item: Mapping[str, Any]) -> bool:
         return bool(item["table"] == self.found.key)
 
-    def _changed_by_hand(self, item: Mapping[str, Any]) -> _Operations:
-        """Return the operations of one DML statement."""
-        self.rows_in += int(item["rows"])
-        frame = self.task.tables.read_paths(
-            item["paths"], (*self.columns, WEIGHT_FIELD, _ORDINAL_FIELD)
-        )
-        files = [read_footer(Path(path), path) for path in item["paths"]]
+    def _changed_by_hand(self, items: Sequence[Mapping[str, Any]]) -> _Operations:
+        """Return the operations of a DML statement, or of those of a transaction."""
+        self.rows_in += sum(int(item["rows"]) for item in items)
+        paths = [path for item in items for path in item["paths"]]
+        frame = self.task.tables.read_paths(paths, (*self.columns, WEIGHT_FIELD, _ORDINAL_FIELD))
+        files = [read_footer(Path(path), path) for path in paths]
         operations = merge.dml_operations(frame, self.columns)
-        return _Operations(self._completed(operations), self._within(files))
+        return _Operations(self._completed(operations), self._within(files), DML)
 
     def _within(self, files: Sequence[DataFile]) -> Bounds:
         return of_files(files, self.found.relation.stream_key) or {}
@@ -170,7 +204,9 @@ class _Gathering:
         columns = self._delivered_fields()
         if declared.is_messages:
             frame = messages.operations(frame, declared)
-        routed = source.routed(frame, LateFilter((), {}), columns, task.now)
+        marked = self.watermarked
+        late = LateFilter((), {}) if marked is None else marked.late_filter()
+        routed = source.routed(frame, late, columns, task.now)
         if declared.transform is not None:
             text = source.as_json(declared)
             passed = (ROW_ID, EPOCH, WEIGHT)
@@ -179,6 +215,8 @@ class _Gathering:
         scratch = layout.state_table(self.found, "connector")
         files = task.writer.write_routed(scratch, routed)
         self.stages.put_aside(scratch, files.get(source.DEAD, ()))
+        if marked is not None:
+            marked.put_late(scratch, files)
         accepted = files.get(source.GOOD, ())
         good = self.stages.read_scratch(scratch, accepted, columns)
         self.rows_in += sum(rows_of(f) for f in files.values())
@@ -211,7 +249,9 @@ class _Gathering:
 
         What is stored of a row that is transformed is another one.
         """
-        compares = self.declared.is_messages and self.declared.transform is None
+        declared = self.declared
+        compares = declared.is_messages and declared.transform is None
+        compares = compares and declared.conflict.replaces
         return (BEFORE,) if compares else ()
 
     def _completed(self, operations: DataFrame) -> DataFrame:
@@ -232,18 +272,22 @@ class _Gathering:
         rows = evaluation.root()
         if rows is None:
             return None
+        rows = needed.checked(rows, root.schema, self.declared)
         columns = (*root.schema, WEIGHT_FIELD)
         frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
         if frame is None:
             return None
         if not (rows.inserts or rows.consolidated):
             frame = materialize.cancelled(frame, root.schema, sink.relation.stream_key)
+        if keeps_rows(sink.object):
+            frame = frame.where(f"{WEIGHT} > 0")
         frame = self._with_origin(frame, sink)
-        operations = merge.sink_operations(frame, self.columns, self._tie(sink), ordinal)
+        tie = self._tie(sink)
+        operations = merge.sink_operations(frame, self.columns, tie, ordinal)
         operations = self._completed(operations)
         key = self.found.relation.primary_key
         within = {c: ends for c, ends in evaluation.bounds(root).items() if c in key}
-        return _Operations(operations, within)
+        return _Operations(operations, within, f"sink:{name}", ordinal if tie else None)
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
         """Return what orders the sink's rows of one key: the upstream stream key."""
@@ -255,7 +299,9 @@ class _Gathering:
         if self.found.relation.primary_key:
             return frame
         key = ", ".join(quoted(c) for c in sink.relation.stream_key)
-        sink_name = literal(f"{sink.name}:", VARCHAR)
+        # The same row comes once more where updates are taken for inserts.
+        again = f"{self.task.work.epoch}:" if keeps_rows(sink.object) else ""
+        sink_name = literal(f"{sink.name}:{again}", VARCHAR)
         origin = f"concat({sink_name}, to_json(struct({key}), map('ignoreNullFields', 'false')))"
         # The sink's own rows may have hidden columns of the same names.
         shown = [quoted(f.name) for f in self.found.relation.visible]
@@ -268,16 +314,30 @@ class _Gathering:
 
     def _changes(self, operations: Sequence[_Operations]) -> DataFrame:
         """Return the changes of the stored rows."""
+        declared, epoch = self.declared, self.task.work.epoch
         key = self.found.relation.stream_key
-        gathered = merge.gathered([o.frame for o in operations])
+        ties = [o.tie for o in operations if o.tie is not None]
+        gathered = merge.gathered([o.frame for o in operations], ties)
+        within = hull([o.within for o in operations])
+        if not declared.conflict.replaces:
+            listed = conflicts.listed(gathered, self.columns, key)
+            beside = self._beside_stored(listed, within, (conflicts.OPERATIONS,))
+            pairs = conflicts.folded(beside, declared, self.columns, self.task.now)
+            if conflicts.can_refuse(declared):
+                return conflicts.as_changes(pairs, self.columns, epoch)
+            return materialize.as_changes(pairs, self.columns, epoch)
         firsts = self._firsts
         chosen = merge.last_per_key(gathered, self.columns, key, firsts)
-        stored, small = self.task.stored_rows(hull([o.within for o in operations]))
-        few = self._rows_in() <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
-        pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=firsts)
-        if self.declared.is_messages:
+        pairs = self._beside_stored(chosen, within, (materialize.NEW_ROW, *firsts))
+        if declared.is_messages:
             pairs = self._counting(pairs)
-        return materialize.as_changes(pairs, self.columns, self.task.work.epoch)
+        return materialize.as_changes(pairs, self.columns, epoch)
+
+    def _beside_stored(self, chosen: DataFrame, within: Bounds, passed: Sequence[str]) -> DataFrame:
+        key = self.found.relation.stream_key
+        stored, small = self.task.stored_rows(within)
+        few = self._rows_in() <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
+        return merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
 
     def _counting(self, pairs: DataFrame) -> DataFrame:
         """Count on the way which rows change, and where messages had another old row in mind."""

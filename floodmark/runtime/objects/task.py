@@ -6,7 +6,7 @@ says how far the object has come.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.state.fetched import Pin
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
+from floodmark.runtime.watermarks import Marks
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile
@@ -52,8 +53,10 @@ class _Written:
 class Work:
     """What an epoch asks of one object.
 
-    `pin` settles at which version it asks a table elsewhere. With `first`, the epochs from that one
-    on are taken at once.
+    `pin` settles at which version it asks a table elsewhere, `time_of` tells the time of an earlier
+    epoch. With `first`, the epochs from that one
+    on are taken at once. Of `exhausted` sources the epoch takes all that they had. `corrected` has
+    the numbers up to which corrections of views that begin belong to their rows.
     """
 
     epoch: int
@@ -68,6 +71,9 @@ class Work:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     seed: str = ""
     first: int | None = None
+    corrected: Mapping[str, int] = field(default_factory=dict)
+    exhausted: frozenset[str] = frozenset()
+    time_of: Callable[[int], datetime] | None = None
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
@@ -81,6 +87,7 @@ class Work:
             fills=fills or begins(found, self.pipeline, self.before, tables.store),
             origin=Origin(self.seed, found.key),
             first=self.first,
+            time_of=self.time_of,
         )
 
 
@@ -97,6 +104,13 @@ class Task:
     def now(self) -> int:
         """Return the epoch's time in microseconds."""
         return micros_of(self.work.now)
+
+    @property
+    def marks(self) -> Marks:
+        """Return the watermarks of a source or table as of the epoch before."""
+        assert self.found.declared is not None
+        before = self.work.before.records.get(self.found.key)
+        return Marks.of(self.found.declared, before, self.work.now)
 
     def stages(self, owner: AnalysedObject) -> ObjectStages:
         """Return where operators of the object's plan, or of a sink's, keep things."""
@@ -216,8 +230,22 @@ class Task:
         files = prune(rows.base, None, within)
         return rows.stored(self.tables, files), rows.bytes_of(files) < keyed.BROADCAST_BYTES
 
-    def apply(self, changes: DataFrame | None, stages: ObjectStages) -> tuple[int, dict[str, int]]:
-        """Commit changes to the changes table, then the current rows that follow from them."""
+    def apply(
+        self, changes: DataFrame | None, stages: ObjectStages, *, routed: bool = False
+    ) -> tuple[int, dict[str, int]]:
+        """Commit changes to the changes table, then the current rows that follow from them.
+
+        Among `routed` changes there are dead letters, told by their route.
+        """
+        table = layout.changes_table(self.found)
+        written = _Written()
+        if changes is not None and routed:
+            files = self.writer.write_routed(table, changes)
+            stages.put_aside(table, files.get(source.DEAD, ()))
+            written = _Written(files.get(source.GOOD, ()))
+        elif changes is not None:
+            written = self._write_changes(table, changes)
+        failpoints.reach("files_written")
         versions = self.dead_letters([*stages.dead, *stages.withdrawn])
         failpoints.reach("state_committed")
         if self.found.append_only:
@@ -225,9 +253,6 @@ class Task:
                 layout.current_table(self.found), layout.current_schema(self.found)
             )
             return 0, {**versions, handle.table: handle.version}
-        table = layout.changes_table(self.found)
-        written = _Written() if changes is None else self._write_changes(table, changes)
-        failpoints.reach("files_written")
         handle = self.writer.commit(table, layout.changes_schema(self.found), written.changes)
         failpoints.reach("first_table_committed")
         followed = AtRest(self.found, self.work.before, self.tables, self.writer).follow(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodmark.runtime.corrections.stored import with_corrections
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.objects import refreshed
 from floodmark.runtime.objects.task import Task
@@ -19,6 +20,8 @@ def advance(task: Task) -> ObjectRecord:
     root = found.plan.root
     evaluation = Evaluation(found.plan, inputs, stages)
     rows = evaluation.root()
+    if inputs.fills and found.key in task.work.corrected:
+        rows = with_corrections(rows, found, task.tables, task.work.corrected[found.key])
     if rows is not None and found.append_only:
         out, written = task.append(rows, stages)
     else:

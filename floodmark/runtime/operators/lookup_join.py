@@ -16,7 +16,7 @@ from floodmark.plan import nodes as n
 from floodmark.runtime.operators import dispatch, keyed
 from floodmark.runtime.operators.join import failing_residual, padded_or_joined
 from floodmark.runtime.operators.rows import ERROR_FIELD, ERROR_TYPE, Rows, stamped
-from floodmark.runtime.operators.stored_values import consolidated, gone, live
+from floodmark.runtime.operators.stored_values import consolidated, gone, over
 from floodmark.runtime.state.fetched import keys_of
 from floodmark.spark.types import quoted, spark_type
 
@@ -155,7 +155,7 @@ def _from_state(
 
     leaving = gone(node.left, frame, around)
     before = None if around.inputs.fills else state.before(leaving.within)
-    stored = state.keep(fresh, leaving, live(node.left, table.cleaned_by, around))
+    stored = state.keep(fresh, leaving, over(node.left, table.cleaned_by, around))
     sides = ((new, stored), (old, before))
     parts = [_taken(node, rows, kept, around) for rows, kept in sides if kept is not None]
     if not parts:

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 OLD_ROW, NEW_ROW = "__old_row", "__new_row"
 """STRUCT: the two sides of a pair, NULL where there is none; named apart from every user column."""
-_PAIR = (
+DIFFER = f"NOT ({OLD_ROW} <=> {NEW_ROW})"
+PAIR = (
     "filter(array("
     f"struct(CASE WHEN {NEW_ROW} IS NULL THEN '-D' ELSE '-U' END AS {KIND}, {OLD_ROW} AS r), "
     f"struct(CASE WHEN {OLD_ROW} IS NULL THEN '+I' ELSE '+U' END AS {KIND}, {NEW_ROW} AS r)), "
     "x -> x.r IS NOT NULL)"
 )
+"""ARRAY of `(__kind, r)`: what a pair that differs changes."""
 
 
 def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> DataFrame:
@@ -65,8 +67,7 @@ def _pairs(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame
 def as_changes(pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
     """Return the changelog rows of pairs; equal sides are no change."""
     names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
-    differ = f"NOT ({OLD_ROW} <=> {NEW_ROW})"
-    exploded = pairs.where(differ).selectExpr(f"explode({_PAIR}) AS e")
+    exploded = pairs.where(DIFFER).selectExpr(f"explode({PAIR}) AS e")
     return exploded.selectExpr(stamped(epoch), f"e.{KIND} AS {KIND}", *names)
 
 

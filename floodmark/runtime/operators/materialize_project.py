@@ -25,7 +25,7 @@ from floodmark.runtime.operators.rows import (
     error_column,
     stamped,
 )
-from floodmark.runtime.operators.stored_values import consolidated, gone, live
+from floodmark.runtime.operators.stored_values import consolidated, gone, over
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
@@ -115,7 +115,7 @@ def _from_state(
 
     leaving = gone(node.input, frame, around)
     before = None if around.inputs.fills else state.before(leaving.within)
-    stored = state.keep(fresh, leaving, live(node.input, cleaned_by, around))
+    stored = state.keep(fresh, leaving, over(node.input, cleaned_by, around))
     parts = [_joined(node, new, stored, key, around)]
     if before is not None:
         parts.append(_joined(node, old, before, key, around))

@@ -1,8 +1,8 @@
 """Merge: what a table gathers in an epoch, to the changes of its rows.
 
-Sinks write first (per sink: deletes, then inserts in the order of their stream key), DML after
-them in statement order. Per key the last operation stands (DO UPDATE FULL); its old row is the
-stored one.
+Connectors write first, then sinks (the deletes of all, then, sink by sink, inserts in the order of
+their stream key), then DML in statement order. Where rows of a key replace each other the last
+operation stands; `conflicts` has the other behaviours.
 """
 
 from __future__ import annotations
@@ -22,39 +22,55 @@ if TYPE_CHECKING:
 
 ORDER = "__order"
 DML_ORDINAL = "__ordinal"
+SINKS, DML_STAGE = 0, 1_000_000
+"""Of operations that statements write; those of connectors have -1, those of sinks their number."""
+_STAGE, _NUMBER, _TIE = "__stage", "__number", "__tie_"
 
 
 def connector_operations(
     frame: DataFrame, columns: Schema, weight: str = "1", passed: Sequence[str] = ()
 ) -> DataFrame:
     """Return a connector's rows as operations, in row id order and before everything else."""
-    order = f"struct(-1 AS stage, 0 AS weight, {ROW_ID} AS ordinal, '' AS tie) AS {ORDER}"
-    names = [quoted(f.name) for f in columns]
-    return frame.selectExpr(*names, f"CAST({weight} AS INT) AS {WEIGHT}", order, *passed)
+    return _operations(frame, columns, f"CAST({weight} AS INT) AS {WEIGHT}", -1, ROW_ID, *passed)
 
 
 def sink_operations(
     frame: DataFrame, columns: Schema, stream_key: tuple[str, ...], ordinal: int
 ) -> DataFrame:
     """Return a sink's changes as operations of the target: row, weight and place in the order."""
-    tie = (
-        "to_json(struct(" + ", ".join(quoted(c) for c in stream_key) + "))" if stream_key else "''"
-    )
-    order = (
-        f"struct({ordinal} AS stage, {WEIGHT} AS weight, 0L AS ordinal, {tie} AS tie) AS {ORDER}"
-    )
-    return frame.selectExpr(*(quoted(f.name) for f in columns), WEIGHT, order)
+    tie = f"struct({', '.join(quoted(c) for c in stream_key)}) AS {_TIE}{ordinal}"
+    ties = [tie] if stream_key else []
+    return _operations(frame, columns, WEIGHT, ordinal, "0L", *ties)
 
 
 def dml_operations(frame: DataFrame, columns: Schema) -> DataFrame:
     """Return logged DML rows as operations; statements come after every sink."""
-    order = f"struct(1000000 AS stage, 0 AS weight, {DML_ORDINAL} AS ordinal, '' AS tie) AS {ORDER}"
-    return frame.selectExpr(*(quoted(f.name) for f in columns), WEIGHT, order)
+    return _operations(frame, columns, WEIGHT, DML_STAGE, DML_ORDINAL)
 
 
-def gathered(parts: list[DataFrame]) -> DataFrame:
-    """Return all operations of an epoch."""
-    return reduce(lambda a, b: a.unionAll(b), parts)
+def _operations(
+    frame: DataFrame, columns: Schema, weight: str, stage: int, ordinal: str, *passed: str
+) -> DataFrame:
+    names = (quoted(f.name) for f in columns)
+    place = (f"{stage} AS {_STAGE}", f"CAST({ordinal} AS BIGINT) AS {_NUMBER}")
+    return frame.selectExpr(*names, weight, *place, *passed)
+
+
+def gathered(parts: Sequence[DataFrame], ties: Sequence[int] = ()) -> DataFrame:
+    """Return all operations of an epoch, with their place in its order.
+
+    `ties` are the ordinals of the sinks among them that have a stream key.
+    """
+    one = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
+    of_sink = f"{_STAGE} BETWEEN 0 AND {DML_STAGE - 1}"
+    place = [
+        f"CASE WHEN {of_sink} THEN {SINKS} ELSE {_STAGE} END AS stage",
+        f"CASE WHEN {of_sink} THEN {WEIGHT} ELSE 0 END AS weight",
+        f"{_STAGE} AS writer",
+        f"{_NUMBER} AS ordinal",
+        *(f"{_TIE}{i} AS tie{i}" for i in ties),
+    ]
+    return one.selectExpr("*", f"struct({', '.join(place)}) AS {ORDER}")
 
 
 def last_per_key(
@@ -91,9 +107,9 @@ def pairs(
     *,
     small: bool,
     few: bool,
-    passed: Sequence[str] = (),
+    passed: Sequence[str] = (NEW_ROW,),
 ) -> DataFrame:
-    """Return a pair per key: the stored row and the one that takes its place.
+    """Return a pair per key: the stored row, and the columns `passed` of what is chosen.
 
     A `small` table is joined whole; a larger one is filtered by the keys before the outer join,
     of which there may be `few`. The columns `passed` of the chosen go along.
@@ -101,12 +117,13 @@ def pairs(
     names = [quoted(f.name) for f in columns]
     row = f"struct({', '.join(names)})"
     if stored is None:
-        return chosen.selectExpr(f"CAST(NULL AS {_struct(columns)}) AS {OLD_ROW}", NEW_ROW, *passed)
+        return chosen.selectExpr(f"CAST(NULL AS {row_type(columns)}) AS {OLD_ROW}", *passed)
     if not small:
         stored = keyed.among(stored, chosen, key, few=few)
     found = keyed.beside(chosen, stored, key, [f"{row} AS {OLD_ROW}"])
-    return found.selectExpr(OLD_ROW, NEW_ROW, *passed)
+    return found.selectExpr(OLD_ROW, *passed)
 
 
-def _struct(columns: Schema) -> str:
+def row_type(columns: Schema) -> str:
+    """Return the Spark type of a row."""
     return "struct<" + ",".join(f"{quoted(f.name)}:{spark_type(f.type)}" for f in columns) + ">"

@@ -29,6 +29,7 @@ def once_per_key(
     frame: DataFrame,
     stored: DataFrame | None,
     key: tuple[str, ...],
+    promise: str,
     names: Sequence[str],
     row: str,
     *,
@@ -36,8 +37,8 @@ def once_per_key(
 ) -> DataFrame:
     """Return the columns `names` of rows, with `__route`.
 
-    The order is that of the row id that they bring along; `row` is the text of one as a dead letter
-    shows it, `few` tells that there are few.
+    The order is that of the row id that they bring along; `promise` and the text `row` of a row are
+    what a dead letter shows, `few` tells that there are few.
     """
     keys = ", ".join(map(quoted, key))
     ranked = frame.selectExpr(
@@ -48,9 +49,8 @@ def once_per_key(
         there = keyed.among(stored.selectExpr(*map(quoted, key)), frame, key, few=few)
         ranked = keyed.beside(ranked, there, key, [f"TRUE AS {_STORED}"])
         twice = f"({_NTH} > 1 OR {_STORED} IS NOT NULL)"
-    promise = literal(f"PRIMARY KEY ({', '.join(key)})", VARCHAR)
     error = (
-        f"named_struct('code', {IntakeCode.KEY_TWICE}, 'expression', {promise}, "
+        f"named_struct('code', {IntakeCode.KEY_TWICE}, 'expression', {literal(promise, VARCHAR)}, "
         f"'row', {row}, 'place', {PLACE}, 'message', NULL)"
     )
     return ranked.selectExpr(

@@ -1,7 +1,7 @@
 """Session: adds the session that holds a row; recomputed for the sessions that changes touch.
 
 A row at most `gap` after the one before it in its partition is in that one's session. Rows without
-a time are in none and are dropped.
+a time are in none and are dropped, or kept beside all sessions.
 
 Rows before and after an epoch, taken together, fall into stretches without a gap. A session of
 either side lies within one of them, so those that no change is in stay as they are.
@@ -16,7 +16,7 @@ from floodmark.runtime.operators import scope
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.scope import AFTER
 from floodmark.runtime.operators.tumble import from_micros, micros, to_micros
-from floodmark.spark.types import quoted
+from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +52,12 @@ def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> Dat
     ]
     names = [quoted(name) for name in node.input.names]
     numbered = _numbered(node, frame, within, (*node.input.names, *apart))
-    return numbered.selectExpr(*names, *bounds, *map(quoted, apart))
+    found = numbered.selectExpr(*names, *bounds, *map(quoted, apart))
+    if not node.keeps_untimed:
+        return found
+    nothing = [f"CAST(NULL AS {spark_type(type_)}) AS {quoted(c)}" for c in (node.start, node.end)]
+    untimed = frame.where(f"{quoted(node.time)} IS NULL")
+    return found.unionAll(untimed.selectExpr(*names, *nothing, *map(quoted, apart)))
 
 
 def _touched(node: n.Session, rows: DataFrame) -> DataFrame:
@@ -62,7 +67,11 @@ def _touched(node: n.Session, rows: DataFrame) -> DataFrame:
     numbered = _numbered(node, rows, within, (*node.input.names, AFTER))
     changed = f"bool_or({AFTER} IS NULL) OVER (PARTITION BY {within}, {_NUMBER}) AS {_TOUCHED}"
     marked = numbered.selectExpr(*kept, changed)
-    return marked.where(f"{_TOUCHED} AND {AFTER} IS NOT NULL").selectExpr(*kept)
+    touched = marked.where(f"{_TOUCHED} AND {AFTER} IS NOT NULL").selectExpr(*kept)
+    if not node.keeps_untimed:
+        return touched
+    untimed = rows.where(f"{quoted(node.time)} IS NULL AND {AFTER} IS NOT NULL")
+    return touched.unionAll(untimed.selectExpr(*kept))
 
 
 def _numbered(node: n.Session, frame: DataFrame, within: str, names: tuple[str, ...]) -> DataFrame:

@@ -14,6 +14,7 @@ from floodmark.analysis.state import closes_from_input, held_name
 from floodmark.catalog.types import INT, Field
 from floodmark.changelog import WEIGHT
 from floodmark.plan import nodes as n
+from floodmark.runtime.operators import filter
 from floodmark.runtime.operators.materialize import cancelled
 from floodmark.runtime.operators.rows import Rows, constants, weighted
 from floodmark.spark.literals import literal
@@ -39,6 +40,14 @@ class HeldRows(Protocol):
 
 def delta(node: n.SortBuffer, around: Evaluation) -> Rows | None:
     """Return the rows that this epoch's watermark releases."""
+    released = _released(node, around)
+    if released is None or node.condition is None:
+        return released
+    asked = n.Filter(node.input, node.condition, span=node.condition.span)
+    return filter.delta(asked, released, around.now)
+
+
+def _released(node: n.SortBuffer, around: Evaluation) -> Rows | None:
     before = around.inputs.watermark(node.input, node.column, before=True)
     after = around.inputs.watermark(node.input, node.column, before=False)
     if around.inputs.fills:

@@ -1,20 +1,24 @@
 """Source: rows of a connector to typed rows with a row id; bad rows and late rows go aside.
 
-Order: parse, generated columns, row id, NOT NULL and NULL times (dead letters), then the late
-filter, row by row: a row is late iff its time is below the running watermark of the rows before it
-or the object's watermark of the epoch before. Dead rows do not raise the watermark, late ones do.
+Order: parse, generated columns, row id, NOT NULL, NULL times and those too far ahead (dead
+letters), then the late filter, row by row: a row is late iff its time is below the running
+watermark of the rows before it or the object's watermark of the epoch before. Dead rows do not
+raise the watermark, late ones do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from floodmark.catalog.functions.intervals import datetime_of
 from floodmark.catalog.types import VARCHAR, Schema
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, FAULT, IGNORED, OPERATION, UPSERTS
 from floodmark.connectors.metadata import metadata_column
 from floodmark.errors import IntakeCode
+from floodmark.plan.clock_options import MAX_AHEAD
 from floodmark.plan.definitions import ColumnInfo, Declared, WatermarkInfo
 from floodmark.runtime.layout import WATERMARK
 from floodmark.runtime.operators.rows import ERROR_TYPE, constants, message_text, stamped
@@ -54,9 +58,12 @@ class LateFilter:
 def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFrame:
     """Return the declared columns, the row id, the epoch, and `__error` for rows that are dead."""
     frame = _generated(_with_metadata(frame, declared, now), declared, now)
+    limits = latest(declared, now)
+    if limits:
+        frame = frame.selectExpr("*", constants({_limit(c): text for c, text in limits.items()}))
     names = [quoted(c.name) for c in declared.columns]
     passed = ["__partition", "__offset", *([OPERATION, BEFORE] if declared.is_messages else [])]
-    why = f"{_dead(declared)} AS {_WHY}"
+    why = f"{_dead(declared, limits)} AS {_WHY}"
     marked = frame.selectExpr(*names, _ROW_ID, stamped(epoch), *passed, "__file", "__line", why)
     return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, f"{_WHERE} AS {PLACE}", _placed())
 
@@ -120,7 +127,18 @@ def _placed() -> str:
     return f"CASE WHEN {_WHY} IS NOT NULL THEN {struct} END AS {ERROR}"
 
 
-def _dead(declared: Declared) -> str:
+def latest(declared: Declared, now: int) -> dict[str, str]:
+    """Return, by column with a watermark, the text of the last time that is not too far ahead."""
+    moment = datetime_of(now, zoned=True)
+    values = ((m, declared.clock.latest(moment, m.expr.type)) for m in declared.watermarks)
+    return {m.column: literal(v, m.expr.type) for m, v in values if v is not None}
+
+
+def _limit(column: str) -> str:
+    return f"__latest_{column}"
+
+
+def _dead(declared: Declared, limits: Collection[str]) -> str:
     """Return the text of what sends a row to the dead letters, without its place."""
     whens = _faults(declared)
     row = as_json(declared)
@@ -137,6 +155,9 @@ def _dead(declared: Declared) -> str:
     for mark in declared.watermarks:
         error = _error(IntakeCode.NULL_TIME, f"WATERMARK FOR {mark.column}", row)
         whens.append(f"WHEN {quoted(mark.column)} IS NULL THEN {error}")
+    for name in limits:
+        error = _error(IntakeCode.FUTURE_TIME, MAX_AHEAD, row)
+        whens.append(f"WHEN {quoted(name)} > {quoted(_limit(name))} THEN {error}")
     return f"CASE {' '.join(whens)} END"
 
 

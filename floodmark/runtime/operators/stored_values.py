@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.materialize import cancelled
-from floodmark.spark.literals import literal
-from floodmark.spark.types import quoted
+from floodmark.runtime.operators.unneeded import Unneeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,10 +31,13 @@ class StoredValues(Protocol):
     def before(self, within: Bounds) -> DataFrame | None:
         """Return what was stored before, at least of the keys within bounds; None for nothing."""
 
-    def keep(self, fresh: Callable[[], DataFrame], gone: Gone, live: str) -> DataFrame | None:
+    def keep(
+        self, fresh: Callable[[], DataFrame], gone: Gone, over: Unneeded | None
+    ) -> DataFrame | None:
         """Store the fresh rows in place of those of the gone keys; return them read back.
 
-        `live` tells which of the others stay. An epoch that is recorded keeps what it recorded.
+        Of the others those that are `over` go, too. An epoch that is recorded keeps what it
+        recorded.
         """
 
     def once(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
@@ -72,15 +74,12 @@ def consolidated(node: n.Node, around: Evaluation) -> DataFrame | None:
     return cancelled(settled, node.schema, around.plan[node].stream_key)
 
 
-def live(node: n.Node, cleaned_by: str | None, around: Evaluation) -> str:
-    """Return the condition under which what is stored for an input's row can still change."""
+def over(node: n.Node, cleaned_by: str | None, around: Evaluation) -> Unneeded | None:
+    """Return below what nothing that is stored for an input's row changes any more."""
     if cleaned_by is None:
-        return "TRUE"
+        return None
     reached = around.inputs.watermark(node, cleaned_by, before=False)
-    if reached is None:
-        return "TRUE"
-    bound = literal(reached, node.field(cleaned_by).type)
-    return f"coalesce({quoted(cleaned_by)} >= {bound}, TRUE)"
+    return None if reached is None else Unneeded(cleaned_by, reached)
 
 
 def _is_whole(node: n.Node) -> bool:

@@ -17,6 +17,7 @@ from floodmark.plan import nodes as n
 from floodmark.runtime.operators import keyed, scope
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.scope import AFTER
+from floodmark.runtime.operators.unneeded import unneeded
 from floodmark.spark.expressions import sort_key
 from floodmark.spark.types import quoted
 
@@ -126,7 +127,7 @@ def _kept(node: n.TopN, around: Evaluation, key: Key) -> Rows | None:
         found = _replaced(node, stored, fresh, key, around.inputs.few)
         return Rows(found, consolidated=True, inserts=stored is None)
     name = around.name(node)
-    held = around.stages.arrangement(first_name(name), node.schema)
+    held = around.stages.arrangement(first_name(name), node.schema, unneeded(node, 0, around))
     settled, stored = None, held.before(within)
     if fresh is not None:
         changes = Rows(_replaced(node, stored, fresh, key, around.inputs.few))

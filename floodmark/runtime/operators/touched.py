@@ -6,12 +6,10 @@ of the rows that those see. One pass in order counts the ranges that are open at
 
 from __future__ import annotations
 
-import math
-from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from floodmark.analysis.reach import Reach
+from floodmark.analysis.reach import Reach, moved
 from floodmark.plan import nodes as n
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.operators import frames
@@ -62,28 +60,8 @@ def near(node: n.OverWindow, reach: Reach, lie: Bounds) -> Bounds:
     if key.column not in lie:
         return {}
     far = reach.back + reach.ahead
-    low, high = (_moved(v, s * far) for v, s in zip(lie[key.column], (-1, 1), strict=True))
+    low, high = (moved(v, s * far) for v, s in zip(lie[key.column], (-1, 1), strict=True))
     return {} if low is None or high is None else {key.column: (low, high)}
-
-
-def _moved(value: Any, by: Decimal) -> Any:
-    """Return a value moved outwards by at least a distance, None where that is not known."""
-    outwards = math.copysign(math.ceil(abs(by)), by)
-    try:
-        match value:
-            case datetime():
-                return value + timedelta(microseconds=int(outwards))
-            case date():
-                days = math.ceil(abs(outwards) / 86_400_000_000)
-                return value + timedelta(days=int(math.copysign(days, by)))
-            case int():
-                return value + int(outwards)
-            case Decimal():
-                return value + by
-            case _:
-                return None
-    except OverflowError:
-        return None
 
 
 def _place(node: n.OverWindow, reach: Reach, by: str, total: str) -> str:

@@ -17,6 +17,7 @@ from floodmark.runtime.operators.accumulators import NEW, OLD
 from floodmark.runtime.operators.project import raised
 from floodmark.runtime.operators.rows import Rows, never_negative
 from floodmark.runtime.operators.shared_state import shared
+from floodmark.runtime.operators.unneeded import unneeded
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
@@ -174,7 +175,8 @@ def _scope(node: Grouping, changes: DataFrame, around: Surroundings) -> DataFram
         rows = around.after(node.input, within)
     else:
         name = f"{around.name(node)}_input"
-        rows = around.stages.arrangement(name, node.input.schema).after(changes, within)
+        gone = unneeded(node, 0, around)
+        rows = around.stages.arrangement(name, node.input.schema, gone).after(changes, within)
     return None if rows is None else accepted(node, rows, around.now)
 
 

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 from floodmark.catalog.functions.quoting import quote
 from floodmark.changelog import ERROR
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Expr
+from floodmark.plan.expressions import Expr, Literal
 from floodmark.runtime.operators.project import raising
 from floodmark.runtime.operators.rows import Rows, error_of, weighted
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.types import quoted
+from floodmark.spark.types import nullable_ddl, quoted
+from floodmark.spark.user_functions import arrow_type, to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _REFUSED = "__refused"
 _REFUSED_TYPE = "struct<code:int,expression:string,message:string>"
+MANY = 100
+"""So many rows of constants go to Spark as data."""
 Row = list[tuple[Expr, Compiled]]
 
 
@@ -38,9 +41,26 @@ def delta(node: n.Values, spark: SparkSession, now: int) -> Rows:
 
 def batch(node: n.Values, spark: SparkSession, now: int, *, strict: bool = False) -> DataFrame:
     """Return the rows without those that an expression refuses; `strict` raises."""
+    if len(node.rows) >= MANY and all(isinstance(e, Literal) for row in node.rows for e in row):
+        return _constants(node, spark)
     rows = _compiled(node, now)
     frame = _frame(node, spark, rows, strict=strict)
     return frame.where(f"{_REFUSED} IS NULL").drop(_REFUSED)
+
+
+def _constants(node: n.Values, spark: SparkSession) -> DataFrame:
+    """Return rows of constants as data: as a text of SQL, many would take Spark minutes."""
+    import pyarrow as pa
+
+    arrays = [
+        pa.array(
+            [to_arrow(e.value, f.type) for e in column if isinstance(e, Literal)],
+            arrow_type(f.type),
+        )
+        for f, column in zip(node.schema, zip(*node.rows, strict=True), strict=True)
+    ]
+    table = pa.table(arrays, names=list(node.names))
+    return spark.createDataFrame(table, schema=nullable_ddl(node.schema))
 
 
 def _compiled(node: n.Values, now: int) -> list[Row]:

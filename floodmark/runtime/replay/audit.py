@@ -22,12 +22,13 @@ from floodmark.catalog.types import Schema
 from floodmark.connectors.base import Connector
 from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.runtime import layout
+from floodmark.runtime.carried import carried
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.epoch import Work, advance
 from floodmark.runtime.replay.causes import likely_cause
 from floodmark.runtime.replay.digests import Part, RowDifference, differences, digests
 from floodmark.runtime.run import Run, needs_of
-from floodmark.runtime.scheduler import Scheduler, carried
+from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.tables import Tables
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.overlay import Overlay
@@ -244,6 +245,9 @@ class _Again:
         owners = (found, *(self.pipeline[key] for key in found.feeders))
         fetched = (t for owner in owners for t in layout.fetched_tables(owner))
         pinned |= {t: versions[t] for t in fetched if t in versions}
+        corrected = layout.corrections_table(found)
+        if found.key in work.corrected:
+            pinned[corrected] = self.scheduler.store.open(corrected).version
         overlay = Overlay(self.scheduler.store, scratch, pinned)
         again = Tables(overlay, sessions.main)
         record = advance(found, work, again, sessions, self._connector(found))

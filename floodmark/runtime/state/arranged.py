@@ -1,7 +1,9 @@
 """The rows of an input that nothing else holds, as a log of weighted changes.
 
 What an epoch touches lies within bounds: only files that overlap them are read. A row's changes
-are then read all or not at all, which is why rows outside the bounds are left out one by one.
+are then read all or not at all, which is why rows outside the bounds are left out one by one. So
+are rows that are not needed any more; files that hold nothing else go. Where some of them stay,
+the last of a partition, the log is written anew once it has grown to many files.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from floodmark.catalog.types import (
 )
 from floodmark.changelog import WEIGHT
 from floodmark.runtime.bounds import EVERYWHERE, Bounds
+from floodmark.runtime.compacting import SHORT_LOG
 from floodmark.runtime.operators.rows import never_negative
+from floodmark.runtime.operators.unneeded import Unneeded
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
-from floodmark.storage.table import Handle
+from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,6 +48,11 @@ class ArrangedRows:
     stages: ObjectStages
     table: str
     columns: Schema
+    gone: Unneeded | None = None
+
+    def __post_init__(self) -> None:
+        if self.gone is not None and self._type(self.gone.column) not in _EXACT:
+            self.gone = None
 
     @property
     def _schema(self) -> Schema:
@@ -75,7 +84,25 @@ class ArrangedRows:
         if handle is None:
             return None
         files = prune(handle, None, within)
-        return self._among(self.stages.tables.read(handle, self._schema, files), within)
+        over = self._over(handle)
+        files = tuple(file for file in files if file not in over)
+        rows = self.stages.tables.read(handle, self._schema, files)
+        if rows is not None and self.gone is not None and self.gone.stays is None:
+            rows = rows.where(f"{quoted(self.gone.column)} >= {self._bound(self.gone)}")
+        return self._among(rows, within)
+
+    def _over(self, handle: Handle) -> tuple[DataFile, ...]:
+        """Return the files all of whose rows are not needed any more."""
+        if self.gone is None or self.gone.stays is not None:
+            return ()
+        column, bound = self.gone.column, self.gone.bound
+        return tuple(f for f in handle.files if column in f.high and f.high[column] < bound)
+
+    def _bound(self, gone: Unneeded) -> str:
+        return _printed(self._type(gone.column), gone.bound)
+
+    def _type(self, column: str) -> SqlType:
+        return next(f.type for f in self.columns if f.name == column)
 
     def _among(self, rows: DataFrame | None, within: Bounds) -> DataFrame | None:
         if rows is None or not within:
@@ -90,11 +117,38 @@ class ArrangedRows:
         done = self.stages.writer.recorded(self.table)
         if done is not None:
             self.stages.versions[self.table] = done.version
-        elif changes is not None:
-            files = self.stages.writer.write(self.table, changes)
-            self.stages.commit(self.table, self._schema, files, (), handle)
+            return
+        if handle is not None and changes is not None and self._is_long(handle):
+            self._shortened(changes, handle)
+            return
+        over = () if handle is None else self._over(handle)
+        if changes is not None or over:
+            files = () if changes is None else self.stages.writer.write(self.table, changes)
+            self.stages.commit(self.table, self._schema, files, over, handle)
         elif handle is not None:
             self.stages.versions[self.table] = handle.version
+
+    def _is_long(self, handle: Handle) -> bool:
+        return (
+            self.gone is not None and self.gone.stays is not None and len(handle.files) >= SHORT_LOG
+        )
+
+    def _shortened(self, changes: DataFrame, handle: Handle) -> None:
+        """Write the rows that are needed, those of the changes among them, in place of the log."""
+        gone = self.gone
+        assert gone is not None
+        log = self.stages.tables.read(handle, self._schema)
+        parts = [part for part in (log, changes) if part is not None]
+        rows = self._consolidated(parts)
+        names = [quoted(f.name) for f in self.columns]
+        below = f"{quoted(gone.column)} < {self._bound(gone)}"
+        placed = rows.where(below).selectExpr("*", gone.places[0])
+        last = placed.selectExpr("*", *gone.places[1:]).where(gone.stays).selectExpr(*names)
+        kept = rows.where(f"NOT ({below})").selectExpr(*names).unionAll(last)
+        files = self.stages.writer.write(
+            self.table, kept.selectExpr(*names, f"1 AS {WEIGHT}").coalesce(1)
+        )
+        self.stages.commit(self.table, self._schema, files, handle.files, handle)
 
     def _consolidated(self, parts: list[DataFrame]) -> DataFrame:
         from pyspark.sql import functions as F

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from floodmark.catalog.types import Schema
 from floodmark.runtime.bounds import Bounds
+from floodmark.runtime.operators.unneeded import Unneeded
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.state.arranged import ArrangedRows
 from floodmark.runtime.state.groups import AggregateFiles
@@ -29,7 +30,7 @@ class FreshStages(ObjectStages):
         """Return the groups of an aggregate, which nothing keeps."""
         return _FreshGroups(self, name, schema)
 
-    def arrangement(self, name: str, columns: Schema) -> ArrangedRows:
+    def arrangement(self, name: str, columns: Schema, gone: Unneeded | None) -> ArrangedRows:
         """Return the input rows of an operator, which nothing keeps."""
         return _FreshRows(self, name, columns)
 

@@ -10,8 +10,11 @@ from floodmark.catalog.types import Schema
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.stored_values import Gone
+from floodmark.runtime.operators.unneeded import Unneeded
+from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
+from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,24 +53,50 @@ class ValuesFiles:
         self.stages.versions[self.table] = done.version
         return self.stages.tables.of_epoch(done, self.schema, self.epoch)
 
-    def keep(self, fresh: Callable[[], DataFrame], gone: Gone, live: str) -> DataFrame | None:
+    def keep(
+        self, fresh: Callable[[], DataFrame], gone: Gone, over: Unneeded | None
+    ) -> DataFrame | None:
         """Store the fresh rows in place of those of the gone keys; return them read back.
 
-        `live` tells which of the others stay. What an earlier attempt recorded stands: values of
-        users' functions differ from one evaluation to the next.
+        Of the others those that are `over` go, too, where their files are written again. What an
+        earlier attempt recorded stands: values of users' functions differ from one evaluation to
+        the next.
         """
         done = self.stages.writer.recorded(self.table)
         if done is None:
             handle = self.stages.handle_before(self.table)
             touched = () if handle is None else prune(handle, None, gone.within)
+            ended = () if handle is None else _ended(handle, over)
+            touched = tuple(file for file in touched if file not in ended)
             names = [quoted(f.name) for f in self.schema]
             rows = fresh().selectExpr(*names)
             if handle is not None and touched:
                 stored = self.stages.tables.read(handle, self.schema, touched)
                 assert stored is not None
-                others = keyed.without(stored.where(live), gone.rows, gone.key, few=gone.few)
+                lasting = stored.where(self._lasts(over))
+                others = keyed.without(lasting, gone.rows, gone.key, few=gone.few)
                 rows = others.selectExpr(*names).unionAll(rows)
             files = self.stages.writer.write(self.table, rows)
-            done = self.stages.commit(self.table, self.schema, files, touched, handle)
+            removes = (*touched, *ended)
+            done = self.stages.commit(self.table, self.schema, files, removes, handle)
         self.stages.versions[self.table] = done.version
         return self.stages.tables.of_epoch(done, self.schema, self.epoch)
+
+    def _lasts(self, over: Unneeded | None) -> str:
+        if over is None:
+            return "TRUE"
+        column, bound = over.column, over.bound
+        type_ = next(f.type for f in self.schema if f.name == column)
+        return f"coalesce({quoted(column)} >= {literal(bound, type_)}, TRUE)"
+
+
+def _ended(handle: Handle, over: Unneeded | None) -> tuple[DataFile, ...]:
+    """Return the files all of whose rows are over."""
+    if over is None:
+        return ()
+    column, bound = over.column, over.bound
+    return tuple(
+        f
+        for f in handle.files
+        if column in f.high and f.high[column] < bound and not f.nulls.get(column, 1)
+    )

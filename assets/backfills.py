@@ -1,0 +1,53 @@
+"""A run of partitions: closed windows computed once more, with the rows that came late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import dagster as dg
+
+from assets.checks import last_results
+from assets.translator import asset_key
+from floodmark.api import Floodmark
+from floodmark.runtime.closed import closing
+from floodmark.runtime.corrections.correct import Corrected, Span, correct
+from floodmark.storage.report_book import ReportBook
+
+
+def is_of_partitions(context: dg.AssetExecutionContext) -> bool:
+    """Tell whether a run is a backfill of partitions; those that advance objects have none."""
+    return context.has_partition_key or context.has_partition_key_range
+
+
+def backfilled(
+    context: dg.AssetExecutionContext, floodmark: Floodmark
+) -> Iterator[dg.MaterializeResult]:
+    """Yield what the backfill of the run's partitions corrects in each selected view."""
+    window = context.partition_time_window
+    span = Span(window.start, window.end)
+    told = ReportBook(floodmark.root).read()
+    chosen = set(context.selected_asset_keys)
+    for found in closing(floodmark.deployed.pipeline):
+        key = asset_key(found)
+        if key not in chosen:
+            continue
+        chosen.discard(key)
+        done = correct(floodmark, found.key, span)
+        context.log.info(done.words)
+        checks = last_results(found, told[found.key]) if found.key in told else []
+        asked = context.selected_asset_check_keys
+        yield dg.MaterializeResult(
+            asset_key=key,
+            metadata=numbers_of(done),
+            check_results=[c for c in checks if dg.AssetCheckKey(key, c.check_name or "") in asked],
+        )
+    if chosen:
+        names = ", ".join(sorted(key.to_user_string() for key in chosen))
+        context.log.warning(f"a run of partitions advances nothing: {names} stay as they are")
+
+
+def numbers_of(done: Corrected) -> Mapping[str, int | str]:
+    """Return what a backfill came to, as metadata."""
+    names = {"+U": "rows_changed", "+I": "rows_added", "-D": "rows_taken_back"}
+    counts = {name: done.rows.get(kind, 0) for kind, name in names.items()}
+    return {"epoch": done.epoch, **counts, "corrections": done.words}

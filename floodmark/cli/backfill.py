@@ -1,0 +1,84 @@
+"""`floodmark backfill`: closed windows, computed once more with the rows that came late."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from floodmark.cli.options import (
+    PIPELINES,
+    WAIT,
+    WAREHOUSE,
+    JsonOption,
+    PipelinesOption,
+    Settings,
+    WaitOption,
+    WarehouseOption,
+)
+from floodmark.cli.session import connected
+
+if TYPE_CHECKING:
+    from floodmark.runtime.corrections.correct import Corrected
+
+HELP = """Compute closed windows of a view once more, with the rows that came late.
+
+\b
+  floodmark backfill hourly --from 2024-05-01 --to 2024-05-02
+  floodmark sql "SELECT * FROM hourly__corrections"
+
+The view emits on window close; its column that closes is in the span, --to excluded. What it has
+emitted stays: the differences are written to its corrections, each once. With --in-place they are
+its rows, too: the view begins anew with all its corrections, and so does what reads it.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("backfill", help=HELP)(backfill)
+
+
+def backfill(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A view that emits on window close.")],
+    first: Annotated[
+        str, typer.Option("--from", metavar="TIME", help="The first time, in UTC: 2024-05-01T06:00")
+    ],
+    end: Annotated[
+        str, typer.Option("--to", metavar="TIME", help="The first time after that is left alone.")
+    ],
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Take the view's corrections into its rows.")
+    ] = False,
+    warehouse: WarehouseOption = WAREHOUSE,
+    pipelines: PipelinesOption = PIPELINES,
+    wait: WaitOption = WAIT,
+    as_json: JsonOption = False,
+) -> None:
+    settings = Settings(warehouse, pipelines, wait, as_json)
+    with connected(settings) as connection:
+        from floodmark.runtime.corrections.correct import Span, correct, parsed
+
+        span = Span(parsed(first), parsed(end))
+        found = correct(connection, name, span, in_place=in_place)
+    typer.echo(json.dumps(corrected_json(found)) if as_json else text_of(found))
+
+
+def text_of(found: Corrected) -> str:
+    """Return what the backfill came to, in a line."""
+    where = f": SELECT * FROM {found.object}__corrections" if found.rows else ""
+    done = f"\nin the rows of {found.object} since epoch {found.taken_in}" if found.taken_in else ""
+    return f"{found.words}{where}{done}"
+
+
+def corrected_json(found: Corrected) -> dict[str, Any]:
+    """Return what the backfill came to for JSON."""
+    return {
+        "object": found.object,
+        "from": found.span.first.isoformat(),
+        "to": found.span.end.isoformat(),
+        "epoch": found.epoch,
+        "backfill": found.backfill or None,
+        "corrections": found.rows,
+        "in_place_epoch": found.taken_in or None,
+    }

@@ -1,0 +1,88 @@
+"""The files of COPY: their options, and what is wrong with one, by line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from floodmark.connectors.options import nearest
+from floodmark.errors import DataError, Span
+from floodmark.sql import statements as s
+
+FORMATS = ("csv", "json", "parquet")
+_ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
+            ".parquet": "parquet", ".pq": "parquet", ".tsv": "csv", ".txt": "csv"}  # fmt: skip
+_TRUTH = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+
+
+@dataclass(frozen=True)
+class CopyFile:
+    """A file and how it is written: `null` is the text that stands for NULL in CSV."""
+
+    path: Path
+    format: str
+    header: bool = False
+    delimiter: str = ","
+    null: str = ""
+    span: Span | None = None
+
+    def wrong(self, line: int, message: str, hint: str | None = None) -> NoReturn:
+        """Raise E0425: a row that cannot be taken in; nothing of the file is."""
+        raise DataError(
+            "E0425",
+            f"{self.path}:{line}: {message}",
+            span=self.span,
+            hint=hint or "correct the line; nothing of the file was taken in",
+        )
+
+
+def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> CopyFile:
+    """Return a file with its options; the format follows from its name unless it is given.
+
+    Raises E0426 for an option that says nothing here.
+    """
+    given = {o.name.lower(): o for o in options}
+    place = Path(path).expanduser()
+    format_ = _ENDINGS.get(place.suffix.lower(), "csv")
+    if "format" in given:
+        format_ = given["format"].value.lower()
+        if format_ not in FORMATS:
+            raise _wrong_option(
+                given["format"], f"no format {format_!r}", nearest(format_, FORMATS)
+            )
+    known = ("format", "header", "delimiter", "null") if format_ == "csv" else ("format",)
+    for name, option in given.items():
+        if name not in known:
+            raise _wrong_option(option, f"no option {name!r} for {format_}", nearest(name, known))
+    delimiter = given["delimiter"].value if "delimiter" in given else None
+    if delimiter is None:
+        delimiter = "\t" if place.suffix.lower() == ".tsv" else ","
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        hint = "one character other than the quote and the line's end"
+        raise _wrong_option(given["delimiter"], "no such delimiter", hint)
+    null = given["null"].value if "null" in given else ""
+    return CopyFile(place, format_, _truth(given.get("header")), delimiter, null, span)
+
+
+def _truth(option: s.Option | None) -> bool:
+    if option is None:
+        return False
+    if option.value.lower() not in _TRUTH:
+        raise _wrong_option(option, f"header is no {option.value!r}", "true or false")
+    return _TRUTH[option.value.lower()]
+
+
+def _wrong_option(option: s.Option, message: str, hint: str) -> DataError:
+    return DataError("E0426", f"COPY: {message}", span=option.span, hint=hint)
+
+
+def out_of_reach(path: Path, error: OSError, span: Span | None) -> DataError:
+    """Return E0424: the file cannot be opened."""
+    return DataError(
+        "E0424",
+        f"COPY cannot open {path}: {error.strerror or error}",
+        span=span,
+        hint="the path is one of the machine that runs the statement, from its working folder",
+    )

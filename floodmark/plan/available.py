@@ -1,0 +1,104 @@
+"""Sources and tables that are understood and do not run yet."""
+
+from __future__ import annotations
+
+from floodmark.catalog.objects import CatalogObject
+from floodmark.errors import NotSupported
+from floodmark.plan.definitions import (
+    DEBEZIUM,
+    INGESTION_TIMESTAMP,
+    PLAIN,
+    UPSERT,
+    primary_key_of,
+)
+from floodmark.sql import statements as s
+
+_TTL = ("ttl", "retention_seconds", "ttl_mode")
+
+
+def check_available(found: CatalogObject) -> None:
+    """Raise E0344 to E0356 for a source or table that is understood and does not run yet."""
+    st = found.statement
+    assert isinstance(st, s.CreateSource | s.CreateTable)
+    _refuse_options(st)
+    if st.format is not None and st.format.format not in (PLAIN, UPSERT, DEBEZIUM):
+        raise NotSupported(
+            "E0344",
+            f"FORMAT {st.format.format} is not available yet",
+            span=st.format.span,
+            hint=f"FORMAT {PLAIN}, {UPSERT} or {DEBEZIUM}",
+        )
+    _refuse_includes(st)
+    if isinstance(st, s.CreateSource):
+        _refuse_source(st)
+    else:
+        _refuse_table(st)
+
+
+def _refuse_options(st: s.CreateSource | s.CreateTable) -> None:
+    for option in st.options:
+        name = option.name.lower()
+        if name == "on_error" and option.value.lower() != "dead_letter":
+            raise NotSupported(
+                "E0353",
+                f"on_error = '{option.value}' is not available yet",
+                span=option.span,
+                hint="rows that do not parse go to the dead letters",
+            )
+
+
+def _refuse_includes(st: s.CreateSource | s.CreateTable) -> None:
+    for included in st.includes:
+        if included.kind != INGESTION_TIMESTAMP or isinstance(st, s.CreateTable):
+            where = " of a table" if isinstance(st, s.CreateTable) else ""
+            raise NotSupported(
+                "E0356",
+                f"INCLUDE {included.kind}{where} is not available",
+                span=included.span,
+                hint=f"sources INCLUDE {INGESTION_TIMESTAMP}; what the connector knows of a row "
+                "is a column with METADATA FROM '…'",
+            )
+
+
+def _refuse_source(st: s.CreateSource) -> None:
+    late = [o for o in st.options if o.name.lower() in _TTL]
+    if late or any(w.with_ttl for w in st.watermarks):
+        span = late[0].span if late else st.watermarks[0].span
+        raise NotSupported("E0349", "TTL is not available yet", span=span, hint="leave it out")
+    if st.watermarks and st.format is not None and st.format.format in (UPSERT, DEBEZIUM):
+        raise NotSupported(
+            "E0347",
+            f"a watermark needs rows that are only added, and those of FORMAT {st.format.format} "
+            "change: an update would take back a row that is below it",
+            span=st.watermarks[0].span,
+            hint="leave the watermark out; WITH TTL, which would allow it, is not available yet",
+        )
+
+
+def _refuse_table(st: s.CreateTable) -> None:
+    if st.watermarks and not st.append_only:
+        raise NotSupported(
+            "E0347",
+            "Defining watermarks on table requires the table to be append only.",
+            span=st.watermarks[0].span,
+            hint="Use the key words `APPEND ONLY`",
+        )
+    if any(w.with_ttl for w in st.watermarks):
+        raise NotSupported(
+            "E0349",
+            "TTL is not available yet",
+            span=st.watermarks[0].span,
+            hint="leave it out",
+        )
+    if st.append_only and primary_key_of(st):
+        raise NotSupported(
+            "E0348",
+            "an APPEND ONLY table with a primary key is not available yet",
+            span=st.name.span,
+            hint="leave the key out",
+        )
+    late = [o for o in st.options if o.name.lower() in _TTL]
+    if late:
+        raise NotSupported(
+            "E0349", "TTL is not available yet", span=late[0].span, hint="leave it out"
+        )

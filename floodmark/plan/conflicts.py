@@ -1,0 +1,190 @@
+"""ON CONFLICT of tables, bound: what becomes of a row whose primary key is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from floodmark.catalog.types import BOOLEAN, SqlType
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.plan.assignment import assigned, is_default
+from floodmark.plan.assignments import values_of
+from floodmark.plan.bind import BindContext, bind_scalar
+from floodmark.plan.coerce import coerce
+from floodmark.plan.determinism import is_volatile
+from floodmark.plan.expressions import Case, Cast, ColumnRef, Expr, Literal, UserCall, walk
+from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
+from floodmark.sql import statements as s
+from floodmark.sql.statements import ConflictAction
+
+if TYPE_CHECKING:
+    from floodmark.plan.definitions import ColumnInfo
+
+EXCLUDED = "__excluded_"
+"""Prefix under which the expressions of DO UPDATE SET see the columns of the incoming row."""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """What a keyed table does with a row whose key is there already.
+
+    `assignments` and `condition` belong to DO UPDATE SET; they read the stored row's columns and,
+    prefixed with `EXCLUDED`, those of the incoming row. A row whose `versions` are lower than those
+    of the stored one, compared in their order with NULL lowest, is ignored.
+    """
+
+    action: ConflictAction = ConflictAction.UPDATE_FULL
+    versions: tuple[str, ...] = ()
+    assignments: tuple[tuple[str, Expr], ...] = ()
+    condition: Expr | None = None
+
+    @property
+    def replaces(self) -> bool:
+        """Tell whether the last row of a key stands, whatever was there."""
+        return self.action is ConflictAction.UPDATE_FULL and not self.versions
+
+    @property
+    def merges(self) -> bool:
+        """Tell whether a row can be made of the stored one and of one that comes."""
+        return self.action in (ConflictAction.UPDATE_IF_NOT_NULL, ConflictAction.UPDATE_SET)
+
+
+REPLACE = Conflict()
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The columns of the stored row; EXCLUDED has those of the incoming one."""
+
+    stored: QueryScope
+    incoming: QueryScope
+
+    def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
+        if table == "excluded":
+            return self.incoming.resolve(table, column, span)
+        return self.stored.resolve(table, column, span)
+
+
+def bind_conflict(
+    clause: s.ConflictClause,
+    columns: tuple[ColumnInfo, ...],
+    key: tuple[str, ...],
+    table: str,
+    context: BindContext,
+) -> Conflict:
+    """Return a table's conflict behaviour.
+
+    Raises E0701 to E0704 for what does not fit the table, and what its expressions raise.
+    """
+    if not key:
+        raise BindError(
+            "E0701",
+            f'ON CONFLICT needs a primary key, and "{table}" has none',
+            span=clause.span,
+            hint="add PRIMARY KEY (…), or leave ON CONFLICT out",
+        )
+    types = {c.name: c.type for c in columns}
+    _check_versions(clause, types)
+    if clause.action is not ConflictAction.UPDATE_SET:
+        return Conflict(clause.action, clause.version_columns)
+    incoming = tuple(Column(name, EXCLUDED + name, type_) for name, type_ in types.items())
+    stored = tuple(Column(name, name, type_) for name, type_ in types.items())
+    scope = _Scope(
+        QueryScope.of(Source(table, stored)), QueryScope.of(Source("excluded", incoming))
+    )
+    condition = None
+    if clause.where is not None:
+        condition = coerce(bind_scalar(clause.where, scope, context), BOOLEAN)
+    values = dict(_values(clause, columns, key, scope, context))
+    bound = tuple(values.items())
+    for expr in (*values.values(), *([] if condition is None else [condition])):
+        _check_repeatable(expr, clause.span)
+    return Conflict(clause.action, clause.version_columns, bound, condition)
+
+
+def _check_versions(clause: s.ConflictClause, types: Mapping[str, SqlType]) -> None:
+    for column in clause.version_columns:
+        if column not in types:
+            raise unknown_column(column, types, clause.span)
+        if not types[column].is_orderable:
+            raise BindError(
+                "E0703",
+                f'the version column "{column}" is {types[column]}, which has no order',
+                span=clause.span,
+                hint="take a number, a timestamp or a text",
+            )
+    if clause.version_columns and clause.action is ConflictAction.DO_NOTHING:
+        raise BindError(
+            "E0704",
+            "DO NOTHING keeps the first row, a version column a later one",
+            span=clause.span,
+            hint="leave WITH VERSION COLUMN out, or write DO UPDATE FULL",
+        )
+
+
+def _values(
+    clause: s.ConflictClause,
+    columns: tuple[ColumnInfo, ...],
+    key: tuple[str, ...],
+    scope: _Scope,
+    context: BindContext,
+) -> Iterator[tuple[str, Expr]]:
+    writable = {c.name: c for c in columns if c.generated is None}
+    for assignment in clause.assignments:
+        for name, value in values_of(assignment):
+            if name not in writable:
+                raise unknown_column(name, writable, assignment.span)
+            bound = _value(value, writable[name], scope, context, assignment.span)
+            if name not in key:
+                yield name, bound
+            elif not _same_key(bound, name):
+                raise BindError(
+                    "E0702",
+                    f'DO UPDATE SET would move the row to another "{name}", which is its key',
+                    span=assignment.span,
+                    hint=f"leave {name} out: the key of both rows is the same",
+                )
+
+
+def _value(
+    value: exp.Expression,
+    column: ColumnInfo,
+    scope: _Scope,
+    context: BindContext,
+    span: Span | None,
+) -> Expr:
+    if is_default(value):
+        return column.default or Literal(column.type, None)
+    bound = bind_scalar(value, scope, context)
+    return assigned(bound, column.type, name=column.name, span=span)
+
+
+def _same_key(expr: Expr, column: str) -> bool:
+    """Tell whether an expression gives the key that both rows have, whichever it takes."""
+    match expr:
+        case ColumnRef():
+            return expr.name in (column, EXCLUDED + column)
+        case Cast():
+            return expr.operand.type == expr.type and _same_key(expr.operand, column)
+        case Case():
+            results = [result for _, result in expr.whens]
+            otherwise = [] if expr.otherwise is None else [expr.otherwise]
+            return bool(otherwise) and all(_same_key(e, column) for e in (*results, *otherwise))
+        case _:
+            return False
+
+
+def _check_repeatable(expr: Expr, span: Span | None) -> None:
+    """Refuse what another try of an epoch would give another value for, or cannot be asked."""
+    calls: Any = next((e for e in walk(expr) if isinstance(e, UserCall)), None)
+    if is_volatile(expr) or calls is not None:
+        what = f"{calls.function}()" if calls is not None else "a volatile function"
+        raise NotSupported(
+            "E0346",
+            f"ON CONFLICT cannot call {what}",
+            span=expr.span or span,
+            hint="compute it in what writes the row, and read it as EXCLUDED.…",
+        )

@@ -1,0 +1,72 @@
+"""COPY: a file as an INSERT … SELECT of its rows, and a query as a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.objects import Kind, Relation
+from floodmark.catalog.types import Field
+from floodmark.changelog import ChangelogMode
+from floodmark.connectors.copied import copy_file
+from floodmark.connectors.copied_out import write_rows
+from floodmark.connectors.copied_rows import read_rows
+from floodmark.plan.scope import unknown_column
+from floodmark.runtime.dml.planned import check_target, columns_of_table
+from floodmark.runtime.query import Reader
+from floodmark.runtime.results import Result
+from floodmark.spark.session import Sessions
+from floodmark.spark.types import nullable_ddl
+from floodmark.sql import statements as s
+
+COPIED = "__copied"
+"""The relation of the rows of a file."""
+
+
+def as_insert(
+    statement: s.CopyFrom, target: AnalysedObject, reader: Reader
+) -> tuple[s.Insert, Reader]:
+    """Return COPY … FROM as an INSERT … SELECT, and a reader that has the file's rows.
+
+    Columns that the file does not have get their defaults. Raises E0424 to E0426.
+    """
+    check_target(statement, target)
+    types = {c.name: c.type for c in columns_of_table(target) if c.generated is None}
+    for name, span in zip(statement.columns, statement.column_spans, strict=True):
+        if name not in types:
+            raise unknown_column(name, types, span)
+    file = copy_file(statement.path, statement.options, statement.span)
+    rows = read_rows(file, types, statement.columns)
+    schema = tuple(Field(name, types[name]) for name in rows.column_names)
+    relation = Relation(COPIED, Kind.VIEW, schema, tuple(types)[:0], ChangelogMode.APPEND_ONLY)
+    spark = reader.tables.spark
+    with_file = reader.with_rows(
+        relation, lambda: spark.createDataFrame(rows, schema=nullable_ddl(schema))
+    )
+    items = [exp.column(name, quoted=True) for name in rows.column_names]
+    from_ = exp.From(this=exp.Table(this=exp.to_identifier(COPIED, quoted=True)))
+    insert = s.Insert(
+        table=statement.table,
+        columns=tuple(rows.column_names),
+        column_spans=(statement.span,) * len(rows.column_names),
+        query=exp.Select(expressions=items, from_=from_),
+        span=statement.span,
+    )
+    return insert, with_file
+
+
+def copy_to(statement: s.CopyTo, reader: Reader, sessions: Sessions) -> Result:
+    """Write the rows of a query to a file; return how many."""
+    file = copy_file(statement.path, statement.options, statement.span)
+    node = reader.plan(statement.query, statement.span)
+    with sessions.guarded():
+        rows = reader.frame(node).toArrow()
+    write_rows(file, node.schema, rows)
+    return Result(rowcount=rows.num_rows, status=f"COPY {rows.num_rows}")
+
+
+def copied(result: Result) -> Result:
+    """Return the result of an INSERT as that of a COPY."""
+    return replace(result, status=f"COPY {result.rowcount}")

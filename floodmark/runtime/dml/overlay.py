@@ -1,0 +1,67 @@
+"""A table as a transaction sees it: the stored rows, and what its own statements have written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.runtime import layout
+from floodmark.runtime.dml.planned import ORDINAL_FIELD, replaces
+from floodmark.runtime.objects.task import WEIGHT_FIELD
+from floodmark.runtime.operators import conflicts, keyed, merge
+from floodmark.runtime.operators.materialize import NEW_ROW
+from floodmark.runtime.query import Reader
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def overlaid(
+    reader: Reader, target: AnalysedObject, entries: Sequence[Mapping[str, Any]]
+) -> Reader:
+    """Return a reader that sees the rows of logged form `entries` in a table, merged into it."""
+    base = reader.frame_of(target.key)
+    return reader.with_rows(target.relation, _merged(reader, target, entries, base))
+
+
+def _merged(
+    reader: Reader,
+    target: AnalysedObject,
+    entries: Sequence[Mapping[str, Any]],
+    base: Callable[[], DataFrame],
+) -> Callable[[], DataFrame]:
+    columns = layout.row_schema(target)
+    names = [quoted(f.name) for f in columns]
+    paths = [path for entry in entries for path in entry["paths"]]
+
+    def frame() -> DataFrame:
+        stored = base().selectExpr(*names)
+        rows = reader.tables.read_paths(paths, (*columns, WEIGHT_FIELD, ORDINAL_FIELD))
+        if target.append_only:
+            return stored.unionAll(rows.selectExpr(*names))
+        few = sum(int(entry["rows"]) for entry in entries) <= keyed.FEW
+        pairs = merged(reader, target, stored, rows, few=few)
+        kept = keyed.without(stored, rows, target.relation.stream_key, few=few)
+        alive = pairs.where(f"{NEW_ROW} IS NOT NULL")
+        return kept.unionAll(alive.selectExpr(*(f"{NEW_ROW}.{name}" for name in names)))
+
+    return frame
+
+
+def merged(
+    reader: Reader, target: AnalysedObject, stored: DataFrame, rows: DataFrame, *, few: bool
+) -> DataFrame:
+    """Return, per key of logged rows, the stored row and the one that takes its place."""
+    columns, key = layout.row_schema(target), target.relation.stream_key
+    operations = merge.gathered([merge.dml_operations(rows, columns)])
+    if replaces(target):
+        chosen, passed = merge.last_per_key(operations, columns, key), NEW_ROW
+    else:
+        chosen, passed = conflicts.listed(operations, columns, key), conflicts.OPERATIONS
+    pairs = merge.pairs(chosen, stored, columns, key, small=False, few=few, passed=(passed,))
+    if replaces(target):
+        return pairs
+    assert target.declared is not None
+    return conflicts.folded(pairs, target.declared, columns, reader.now)

@@ -1,0 +1,100 @@
+"""The rows of one statement, written as files before the epoch that takes them in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.catalog import unknown_object
+from floodmark.catalog.objects import qualified
+from floodmark.errors import DataError
+from floodmark.runtime.deployment import Deployed
+from floodmark.runtime.dml.copying import as_insert, copied
+from floodmark.runtime.dml.planned import Dml, Effect, PlannedDml, plan_dml
+from floodmark.runtime.dml.returned import returned
+from floodmark.runtime.dml.rows import check_rows, dml_frame, nested_nulls, new_folder
+from floodmark.runtime.query import Reader
+from floodmark.runtime.results import Result
+from floodmark.runtime.scheduler import Scheduler
+from floodmark.sql import statements as s
+from floodmark.storage.statistics import read_footer
+
+Writing = Dml | s.CopyFrom
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a statement has written: the entry for the epoch log, None for no rows; its result.
+
+    `reads` are the objects that its rows were computed from.
+    """
+
+    target: AnalysedObject
+    folder: Path
+    entry: Mapping[str, Any] | None
+    result: Result
+    reads: frozenset[str] = frozenset()
+
+    def discard(self) -> None:
+        """Remove the files of rows that no epoch takes in."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def target_of(statement: Writing, deployed: Deployed) -> AnalysedObject:
+    """Return the object that a statement changes; an unknown one is E0201."""
+    key, objects = qualified(statement.table), deployed.pipeline.objects
+    if key not in objects:
+        raise unknown_object(key, objects, statement.table.span)
+    return objects[key]
+
+
+def write_rows(
+    statement: Writing, target: AnalysedObject, scheduler: Scheduler, reader: Reader, start: int
+) -> Written:
+    """Write the rows that a statement results in, numbered from `start` on; nothing is logged.
+
+    Raises what the statement may not say or write; nothing stays behind then.
+    """
+    if isinstance(statement, s.CopyFrom):
+        insert, reader = as_insert(statement, target, reader)
+        written = write_rows(insert, target, scheduler, reader, start)
+        return replace(written, result=copied(written.result))
+    plan = plan_dml(statement, target, reader)
+    folder = new_folder(scheduler.root, target)
+    try:
+        with scheduler.sessions().guarded():
+            dml_frame(plan, target, reader, start).write.parquet(str(folder))
+            return _checked(statement, plan, target, reader, folder, start)
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, DataError):
+            error.with_span(statement.span)
+        raise
+
+
+def _checked(
+    statement: Dml,
+    plan: PlannedDml,
+    target: AnalysedObject,
+    reader: Reader,
+    folder: Path,
+    start: int,
+) -> Written:
+    files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]
+    files = [f for f in files if f.rows]
+    paths = [str(folder / f.path) for f in files]
+    if plan.effect is not Effect.DELETE:
+        nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
+        check_rows(nulls | nested_nulls(paths, target), target, statement.span)
+    written = sum(f.rows for f in files)
+    rows = written // 2 if plan.effect is Effect.MOVE else written
+    entry = {"table": target.key, "paths": paths, "rows": written, "start": start}
+    word = type(statement).__name__.upper()
+    status = f"{word} {'0 ' if word == 'INSERT' else ''}{rows}"
+    shown = returned(plan, target, reader, paths) or Result()
+    result = replace(shown, rowcount=rows, status=status)
+    return Written(target, folder, entry if written else None, result, plan.reads)

@@ -1,0 +1,185 @@
+"""Conflicts: what a key's operations, in their order, make of its stored row.
+
+A key's operations are a list, which is folded: each one meets the row that those before it left. A
+delete of a sink whose key a sink writes again in the epoch is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.types import Schema
+from floodmark.changelog import ERROR, HIDDEN_PREFIX, KIND, WEIGHT
+from floodmark.errors import IntakeCode
+from floodmark.plan.conflicts import EXCLUDED, Conflict
+from floodmark.plan.definitions import Declared
+from floodmark.runtime.operators.materialize import DIFFER, NEW_ROW, OLD_ROW, PAIR
+from floodmark.runtime.operators.merge import ORDER, SINKS, row_type
+from floodmark.runtime.operators.rows import ERROR_TYPE, stamped
+from floodmark.runtime.operators.source import DEAD, GOOD
+from floodmark.runtime.tables import ROUTE
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import smallest
+from floodmark.spark.types import quoted
+from floodmark.sql.statements import ConflictAction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+OPERATIONS, REFUSED = "__operations", "__refused"
+LABEL = "ON CONFLICT"
+_IN_ORDER = "(x, y) -> CASE WHEN x.o < y.o THEN -1 WHEN x.o > y.o THEN 1 ELSE 0 END"
+
+
+def listed(operations: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
+    """Return, per key, the list of what is done to its row: `(o order, w weight, r row)`."""
+    from pyspark.sql import functions as F
+
+    row = f"struct({', '.join(quoted(f.name) for f in columns)})"
+    one = f"struct({ORDER} AS o, {WEIGHT} AS w, {row} AS r)"
+    again = f"coalesce(bool_or({WEIGHT} > 0 AND {ORDER}.stage = {SINKS}), FALSE)"
+    grouped = operations.groupBy(*map(quoted, key)).agg(
+        F.expr(f"array_sort(collect_list({one}), {_IN_ORDER})").alias(OPERATIONS),
+        F.expr(again).alias("__again"),
+    )
+    kept = f"filter({OPERATIONS}, x -> NOT (__again AND x.w < 0 AND x.o.stage = {SINKS}))"
+    return grouped.selectExpr(*map(quoted, key), f"{kept} AS {OPERATIONS}")
+
+
+def can_refuse(declared: Declared) -> bool:
+    """Tell whether a row can be refused by the table's conflict behaviour."""
+    needs = any(c.not_null for c in declared.columns)
+    return declared.conflict.merges and (needs or _fails(declared))
+
+
+def _fails(declared: Declared) -> bool:
+    conflict = declared.conflict
+    generated = [c.generated for c in declared.columns if c.generated is not None]
+    exprs = [*dict(conflict.assignments).values(), *generated]
+    exprs += [] if conflict.condition is None else [conflict.condition]
+    return any(compile_expr(e, 0).error is not None for e in exprs)
+
+
+def folded(found: DataFrame, declared: Declared, columns: Schema, now: int) -> DataFrame:
+    """Return pairs of a stored row and the one that takes its place, and what is refused.
+
+    What is refused is an ARRAY of dead letters: STRUCT of error and row.
+    """
+    names = [f.name for f in columns]
+    type_ = row_type(columns)
+    letters = f"ARRAY<STRUCT<error:{ERROR_TYPE},r:{type_}>>"
+    start = f"named_struct('r', {OLD_ROW}, 'refused', CAST(array() AS {letters}))"
+    met = _met(declared, names, type_, now)
+    shown = ", ".join(f"__o.r.{quoted(c)}" for c in names if not c.startswith(HIDDEN_PREFIX))
+    letter = (
+        f"named_struct('code', __m.code, 'expression', '{LABEL}', 'row', "
+        f"to_json(struct({shown}), map('ignoreNullFields', 'false')), "
+        "'place', CAST(NULL AS STRING), 'message', CAST(NULL AS STRING))"
+    )
+    said = f"named_struct('error', CAST({letter} AS {ERROR_TYPE}), 'r', __o.r)"
+    more = f"array_append(__a.refused, {said})"
+    stands = "CASE WHEN __m.code IS NULL THEN __m.r ELSE __a.r END"
+    refused = f"CASE WHEN __m.code IS NULL THEN __a.refused ELSE {more} END"
+    result = f"named_struct('r', {stands}, 'refused', CAST({refused} AS {letters}))"
+    gone = f"named_struct('r', CAST(NULL AS {type_}), 'refused', __a.refused)"
+    step = f"CASE WHEN __o.w < 0 THEN {gone} ELSE transform(array({met}), __m -> {result})[0] END"
+    fold = f"aggregate({OPERATIONS}, {start}, (__a, __o) -> {step})"
+    # A generator keeps the fold from being evaluated once per place that reads its result.
+    return found.selectExpr(OLD_ROW, f"inline(array({fold})) AS ({NEW_ROW}, {REFUSED})")
+
+
+def as_changes(pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
+    """Return the changelog rows of pairs, and what is refused, told apart by their route."""
+    no_error = f"CAST(NULL AS {ERROR_TYPE})"
+    good = f"transform({PAIR}, x -> struct(x.{KIND} AS {KIND}, {no_error} AS e, x.r AS r))"
+    good = f"CASE WHEN {DIFFER} THEN {good} ELSE filter({good}, x -> FALSE) END"
+    bad = f"transform({REFUSED}, x -> struct('+I' AS {KIND}, x.error AS e, x.r AS r))"
+    both = pairs.selectExpr(f"explode(concat({good}, {bad})) AS e")
+    names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
+    route = f"CASE WHEN e.e IS NULL THEN {GOOD} ELSE {DEAD} END AS {ROUTE}"
+    marks = (f"e.{KIND} AS {KIND}", f"e.e AS {ERROR}", f"1 AS {WEIGHT}", route)
+    return both.selectExpr(stamped(epoch), *names, *marks)
+
+
+def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
+    """Return the text of what stays where the row `o.r` meets `a.r`: `(code, r)`."""
+    conflict = declared.conflict
+    whens = [f"WHEN __a.r IS NULL THEN {_stays('__o.r', type_)}"]
+    if conflict.versions:
+        incoming, stored = (
+            f"struct({', '.join(f'{side}.{quoted(c)}' for c in conflict.versions)})"
+            for side in ("__o.r", "__a.r")
+        )
+        whens.append(f"WHEN {incoming} < {stored} THEN {_stays('__a.r', type_)}")
+    match conflict.action:
+        case ConflictAction.DO_NOTHING:
+            otherwise = _stays("__a.r", type_)
+        case ConflictAction.UPDATE_FULL:
+            otherwise = _stays("__o.r", type_)
+        case ConflictAction.UPDATE_IF_NOT_NULL:
+            values = {c: f"coalesce(__o.r.{quoted(c)}, __a.r.{quoted(c)})" for c in names}
+            otherwise = _checked(_stays(_row(values), type_), declared, names, type_, now)
+        case ConflictAction.UPDATE_SET:
+            otherwise = _set(declared, names, type_, now)
+    return f"CASE {' '.join(whens)} ELSE {otherwise} END"
+
+
+def _set(declared: Declared, names: list[str], type_: str, now: int) -> str:
+    conflict = declared.conflict
+    around = {c: f"__a.r.{quoted(c)}" for c in names}
+    around |= {EXCLUDED + c: f"__o.r.{quoted(c)}" for c in names}
+    compiled = {c: compile_expr(e, now, columns=around) for c, e in conflict.assignments}
+    values = {c: f"__a.r.{quoted(c)}" for c in names} | {c: e.value for c, e in compiled.items()}
+    code = smallest([e.error for e in compiled.values()])
+    new = _checked(_stays(_row(values), type_, code), declared, names, type_, now)
+    return _where(conflict, around, new, type_, now)
+
+
+def _where(conflict: Conflict, around: Mapping[str, str], new: str, type_: str, now: int) -> str:
+    if conflict.condition is None:
+        return new
+    where = compile_expr(conflict.condition, now, columns=around)
+    whens = [f"WHEN {where.value} THEN {new}"]
+    if where.error is not None:
+        failed = _stays("__a.r", type_, where.error)
+        whens.insert(0, f"WHEN ({where.error}) IS NOT NULL THEN {failed}")
+    return f"CASE {' '.join(whens)} ELSE {_stays('__a.r', type_)} END"
+
+
+def _checked(row: str, declared: Declared, names: list[str], type_: str, now: int) -> str:
+    """Return the text of a merged row with generated columns; NULL where there is none is refused.
+
+    What was generated of the rows that it is merged from is not what is generated of it.
+    """
+    mine = {c: f"__g.r.{quoted(c)}" for c in names}
+    generated = {c.name: c.generated for c in declared.columns if c.generated is not None}
+    compiled = {c: compile_expr(e, now, columns=mine) for c, e in generated.items()}
+    out = row
+    if compiled:
+        values = mine | {c: e.value for c, e in compiled.items()}
+        code = _first("__g.code", [e.error for e in compiled.values()])
+        out = f"transform(array({out}), __g -> {_stays(_row(values), type_, code)})[0]"
+    needed = [c.name for c in declared.columns if c.not_null]
+    if not needed:
+        return out
+    missing = " OR ".join(f"__n.r.{quoted(c)} IS NULL" for c in needed)
+    code = f"coalesce(__n.code, CASE WHEN {missing} THEN {IntakeCode.NULL_VALUE.value} END)"
+    return f"transform(array({out}), __n -> {_stays('__n.r', type_, code)})[0]"
+
+
+def _first(code: str, others: Iterable[str | None]) -> str:
+    return f"coalesce({', '.join([code, *(e for e in others if e is not None)])})"
+
+
+def _stays(row: str, type_: str, code: str | None = None) -> str:
+    """Return the text of a result: a row, and the code of why it is none."""
+    return f"named_struct('code', CAST({code or 'NULL'} AS INT), 'r', CAST({row} AS {type_}))"
+
+
+def _row(values: Mapping[str, str]) -> str:
+    return "named_struct(" + ", ".join(f"{_text(c)}, {v}" for c, v in values.items()) + ")"
+
+
+def _text(name: str) -> str:
+    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"

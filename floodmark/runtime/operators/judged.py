@@ -1,0 +1,96 @@
+"""Judged: the rows of one statement or sink, against the watermarks of the table they go to.
+
+They count as one row: all are judged by the watermarks as of before them. A row without a time, or
+with one too far ahead, is a dead letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.types import Schema
+from floodmark.changelog import ERROR, WEIGHT
+from floodmark.errors import IntakeCode
+from floodmark.plan.clock_options import MAX_AHEAD
+from floodmark.plan.definitions import Declared
+from floodmark.runtime.layout import WATERMARK
+from floodmark.runtime.operators.rows import ERROR_TYPE, constants, error_struct, stamped
+from floodmark.runtime.operators.source import DEAD, GOOD, LATE, latest
+from floodmark.runtime.tables import ROUTE
+from floodmark.spark.literals import literal
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WRITERS = 10
+"""A writer's routes are that of the row and so many times its number."""
+
+
+def judged(
+    frame: DataFrame,
+    columns: Schema,
+    declared: Declared,
+    bounds: Mapping[str, Any],
+    at: tuple[int, int],
+    writer: int,
+) -> DataFrame:
+    """Return the columns, the epoch, weight, error, route and watermark of rows that are inserted.
+
+    A time below that of its column in `bounds` is late; `at` are the epoch's number and time.
+    """
+    epoch, now = at
+    limits = latest(declared, now)
+    known = {
+        f"__bound_{i}": literal(bounds.get(mark.column), mark.expr.type)
+        for i, mark in enumerate(declared.watermarks)
+    }
+    known |= {f"__latest_{column}": text for column, text in limits.items()}
+    late = [f"{quoted(m.column)} < __bound_{i}" for i, m in enumerate(declared.watermarks)]
+    is_late = " OR ".join(f"coalesce({test}, FALSE)" for test in late)
+    tests = _tests(declared, limits)
+    is_dead = " OR ".join(f"coalesce({test}, FALSE)" for test, _, _ in tests)
+    route = f"CASE WHEN {is_dead} THEN {DEAD} WHEN {is_late} THEN {LATE} ELSE {GOOD} END"
+    below = [f"WHEN {test} THEN CAST(__bound_{i} AS STRING)" for i, test in enumerate(late)]
+    wide = frame.selectExpr("*", constants(known))
+    return wide.selectExpr(
+        *(quoted(f.name) for f in columns),
+        stamped(epoch),
+        WEIGHT,
+        f"CAST({_dead(columns, tests)} AS {ERROR_TYPE}) AS {ERROR}",
+        f"{route} + {WRITERS * writer} AS {ROUTE}",
+        f"CASE {' '.join(below)} END AS {WATERMARK}",
+    )
+
+
+def taken(frame: DataFrame, columns: Schema, epoch: int) -> DataFrame:
+    """Return rows that have been judged before in the same form."""
+    return frame.selectExpr(
+        *(quoted(f.name) for f in columns),
+        stamped(epoch),
+        WEIGHT,
+        f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}",
+        f"{GOOD} AS {ROUTE}",
+        f"CAST(NULL AS STRING) AS {WATERMARK}",
+    )
+
+
+def _tests(declared: Declared, limits: Collection[str]) -> list[tuple[str, IntakeCode, str]]:
+    """Return what sends a row to the dead letters: the test, the reason, what says so."""
+    tests = [
+        (f"{quoted(m.column)} IS NULL", IntakeCode.NULL_TIME, f"WATERMARK FOR {m.column}")
+        for m in declared.watermarks
+    ]
+    ahead = (f"{quoted(c)} > {quoted(f'__latest_{c}')}" for c in limits)
+    return [*tests, *((test, IntakeCode.FUTURE_TIME, MAX_AHEAD) for test in ahead)]
+
+
+def _dead(columns: Schema, tests: Sequence[tuple[str, IntakeCode, str]]) -> str:
+    """Return the text of why a row is a dead letter."""
+    names = [f.name for f in columns]
+    whens = [
+        f"WHEN {test} THEN {error_struct(str(code.value), label, names)}"
+        for test, code, label in tests
+    ]
+    return f"CASE {' '.join(whens)} END"

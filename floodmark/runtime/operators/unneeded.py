@@ -1,0 +1,86 @@
+"""What an operator keeps of its inputs that no later change can need: rows below a watermark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from floodmark.analysis.cleaning import cleaned_by
+from floodmark.analysis.reach import moved, reach_of
+from floodmark.plan import nodes as n
+from floodmark.plan.interval_join import at_distance
+from floodmark.runtime.operators import frames, over
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from floodmark.analysis.analyse import AnalysedPlan
+    from floodmark.runtime.evaluation import Inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Unneeded:
+    """Rows whose `column` is below `bound` are not needed from this epoch on.
+
+    But for those that `stays` tells, a condition on the places of the rows below in their
+    partition: `places` are the columns that it reads. Without it none of them stays.
+    """
+
+    column: str
+    bound: Any
+    places: tuple[str, ...] = ()
+    stays: str | None = None
+
+
+class InEpoch(Protocol):
+    """A plan in one epoch."""
+
+    @property
+    def plan(self) -> AnalysedPlan:
+        """Return the analysed plan."""
+
+    @property
+    def inputs(self) -> Inputs:
+        """Return what the plan's scans read."""
+
+
+def unneeded(node: n.Node, i: int, around: InEpoch) -> Unneeded | None:
+    """Return which rows of an input go; None where none does.
+
+    The watermarks are those of before the epoch: its own changes are not below them.
+    """
+    if around.inputs.fills:
+        return None
+    marks = [frozenset(w.column for w in around.plan[c].watermarks) for c in node.inputs]
+    found = cleaned_by(node, marks)[i]
+    if found is None:
+        return None
+    values: list[Any] = []
+    for column, distance in found.terms:
+        child = next(c for c, known in zip(node.inputs, marks, strict=True) if column in known)
+        reached: Any = around.inputs.watermark(child, column, before=True)
+        if reached is None:
+            return None
+        if isinstance(node, n.Join):
+            bound = at_distance(reached, distance, node.inputs[i].field(found.column).type.kind)
+        else:
+            bound = moved(reached, distance) if distance else reached
+        if bound is None:
+            return None
+        values.append(bound)
+    if not found.last:
+        return Unneeded(found.column, min(values))
+    assert isinstance(node, n.OverWindow)
+    return _but_the_last(node, found.last, min(values), around.plan[node.input].stream_key)
+
+
+def _but_the_last(node: n.OverWindow, last: int, bound: Any, key: tuple[str, ...]) -> Unneeded:
+    """Return the rows of a window's partitions but the last ones, as time goes."""
+    time, reach = node.order[0], reach_of(node)
+    groups = reach is not None and reach.unit == "GROUPS"
+    order = frames.plain_order(node) if groups else over.total_order(node, key)
+    by = f"PARTITION BY {', '.join(map(quoted, node.partition))}" if node.partition else ""
+    place = f"{'dense_rank' if groups else 'row_number'}() OVER ({by} ORDER BY {order})"
+    whole = f"{by} ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+    counted = f"last_value(__place) OVER ({whole})"
+    stays = f"__place <= {last}" if time.descending else f"__last - __place < {last}"
+    return Unneeded(time.column, bound, (f"{place} AS __place", f"{counted} AS __last"), stays)

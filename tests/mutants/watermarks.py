@@ -1,0 +1,75 @@
+"""Planted bugs of watermarks on tables, and of those that go by the clock."""
+
+from __future__ import annotations
+
+from planted import Planted, on_spark
+
+_MARKS = "runtime/watermarks.py"
+_JUDGED = "runtime/operators/judged.py"
+_TABLES = "tests/runtime/test_watermarked_tables.py"
+_CLOCK = "tests/runtime/test_watermarks_by_clock.py"
+WATERMARKS = (
+    Planted(
+        "a row of a statement at the watermark is late",
+        _JUDGED,
+        '{quoted(m.column)} < __bound_{i}"',
+        '{quoted(m.column)} <= __bound_{i}"',
+        on_spark("watermark_on_table"),
+    ),
+    Planted(
+        "the slowest sink holds the watermark back",
+        _MARKS,
+        "return min(running) if names else _greatest(running)",
+        "return min(running)",
+        on_spark("watermark_on_table_of_sinks"),
+    ),
+    Planted(
+        "what statements have reached is forgotten",
+        _MARKS,
+        '"reached": {} if alone else self.reached',
+        '"reached": {}',
+        (f"{_TABLES}::test_a_connector_holds_the_watermark_back_and_statements_do_not",),
+    ),
+    Planted(
+        "a table that has stored its rows reads them again after a kill",
+        "runtime/objects/watermarked.py",
+        "if told is None or done is None:",
+        "if True:",
+        (f"{_TABLES}::test_an_attempt_that_stored_all_needs_its_file_no_more",),
+    ),
+    Planted(
+        "a statement's time too far ahead is taken in",
+        _JUDGED,
+        "return [*tests, *((test, IntakeCode.FUTURE_TIME, MAX_AHEAD) for test in ahead)]",
+        "return tests",
+        on_spark("watermark_max_ahead_on_table"),
+    ),
+    Planted(
+        "a file with a time too far ahead is taken over as it is",
+        "runtime/objects/source.py",
+        "return ends is not None and ends[1] <= latest",
+        "return True",
+        (f"{_CLOCK}::test_files_are_taken_over_where_statistics_say_that_none_is_ahead",),
+    ),
+    Planted(
+        "the clock does not wait for a source that is behind",
+        _MARKS,
+        "if not exhausted:",
+        "if False:",
+        (f"{_CLOCK}::test_a_source_that_is_behind_or_out_of_reach_is_not_silent",),
+    ),
+    Planted(
+        "a silent connector is waited for",
+        _MARKS,
+        "self.now - after.heard[p] < idle",
+        "True",
+        on_spark("watermark_idle_connector_of_a_table"),
+    ),
+    Planted(
+        "time has epochs that close nothing",
+        "runtime/passing_time.py",
+        "waits = earlier is None or earlier <= high",
+        "waits = True",
+        (f"{_CLOCK}::test_each_view_is_closed_by_one_epoch_of_time_alone",),
+    ),
+)
