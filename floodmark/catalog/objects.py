@@ -64,7 +64,9 @@ class CatalogObject:
     `reads` are the keys of the relations of its query and of the functions that its expressions
     call; `target` is the table that a sink writes. `sql` is the text that was written; where that
     makes several objects, `statement` is what stands for this one, and `part` is set. `filed` is
-    what its file says where a statement has altered it since.
+    what its file says where a statement has altered it since. `sees` has, by relation, the columns
+    that the definition knows of: those that came later are not in its `*`. `past` are the changes
+    that statements made to its rows, and the definition does not tell, oldest first.
     """
 
     name: str
@@ -75,6 +77,8 @@ class CatalogObject:
     sql: str = field(default="", compare=False)
     part: Part | None = None
     filed: str | None = field(default=None, compare=False)
+    sees: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    past: tuple[tuple[str, ...], ...] = ()
 
     @property
     def text(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,12 +10,27 @@ from floodmark.analysis.ndu import DeterminismMode, with_default
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
-from floodmark.catalog.alterations import altered
-from floodmark.catalog.catalog import Catalog, unknown_object
-from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
+from floodmark.analysis.replacement import check_difference
+from floodmark.analysis.table_of_query import is_continuous, sink_as, table_as
+from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
+from floodmark.catalog.objects import (
+    FUNCTION_PREFIX,
+    CatalogObject,
+    Kind,
+    Origin,
+    key_of,
+    kind_of,
+    qualified,
+)
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.plan.user_functions import check, functions_of
-from floodmark.runtime.definition_changes import Change, begun_anew, changes_between
+from floodmark.runtime.altering import catalog_after, keeping_columns, refuse_loss
+from floodmark.runtime.definition_changes import (
+    Change,
+    begun_anew,
+    changes_between,
+    replaced,
+)
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
@@ -84,16 +99,27 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
     """Return a logged catalog version; definitions that `known` has are not analysed again."""
     have: Mapping[str, CatalogObject] = {} if known is None else known.catalog.objects
     catalog = Catalog()
-    for applied in version.statements:
+    # What was altered may call functions that came after it.
+    for applied in sorted(version.statements, key=_is_not_a_function):
         before = have.get(applied.object or "")
         if before is not None and _applied(before) == applied:
-            catalog = Catalog({**catalog.objects, before.key: before})
+            catalog = catalog.replace([before])
             continue
         statement = parse_statement(
             applied.sql, applied.file, line=applied.line, column=applied.column
         )
         assert isinstance(statement, s.Definition)
-        catalog = catalog.restore(statement, Origin(applied.origin), applied.object, applied.filed)
+        catalog = catalog.restore(
+            statement,
+            Origin(applied.origin),
+            applied.object,
+            filed=applied.filed,
+            sees=applied.sees,
+            past=applied.past,
+        )
+    made = catalog.objects
+    order = {a.object: i for i, a in enumerate(version.statements)}
+    catalog = Catalog({key: made[key] for key in sorted(made, key=lambda key: order.get(key, 0))})
     pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
     pinned = {
         a.object: a.functions
@@ -127,13 +153,20 @@ def _applied(found: CatalogObject) -> AppliedStatement:
         place.line,
         place.column,
         filed=found.filed,
+        sees=found.sees,
+        past=found.past,
     )
+
+
+def _is_not_a_function(applied: AppliedStatement) -> bool:
+    return not (applied.object or "").startswith(FUNCTION_PREFIX)
 
 
 def _as_filed(found: CatalogObject) -> AppliedStatement:
     """Return an object as its file defines it, whatever statements have made of it since."""
     applied = _applied(found)
-    return applied if found.filed is None else replace(applied, sql=found.filed, filed=None)
+    text = found.sql if found.filed is None else found.filed
+    return replace(applied, sql=text, filed=None, sees=(), past=())
 
 
 @dataclass(frozen=True)
@@ -229,6 +262,10 @@ def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan
     """Return what a catalog changes; what cannot be stored or read is refused here."""
     pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
+    for key in replaced(plan.changes):
+        found = pipeline[key]
+        if found.object.target is not None:
+            check_difference(found, pipeline[found.object.target])
     created = plan.created
     for found in pipeline.stored:
         if found.key in created:
@@ -251,17 +288,27 @@ def _with_definitions(
 ) -> Catalog:
     """Return the file objects in file order, then those that statements added to them."""
     catalog = Catalog()
-    for statement in definitions:
-        created = catalog.create(statement, Origin.FILE)
-        for key in created.objects.keys() - catalog.objects.keys():
-            same = deployed.catalog.objects.get(key)
-            if same is not None and _as_filed(same) == _applied(created.objects[key]):
-                created = created.replace([same])
-        catalog = _checked(created, statement)
+    for written in definitions:
+        if isinstance(written, s.CreateTableAs) and not is_continuous(written):
+            raise NotSupported(
+                "E0848",
+                "files say what is there: a table that is filled once is a statement's",
+                span=written.name.span,
+                hint="run it with `floodmark sql`, or leave continuous = false out",
+            )
+        for statement in _definitions(written, catalog, deployed.pipeline):
+            created = catalog.create(statement, Origin.FILE)
+            for key in created.objects.keys() - catalog.objects.keys():
+                same = deployed.catalog.objects.get(key)
+                if same is not None and _as_filed(same) == _applied(created.objects[key]):
+                    created = created.replace([same])
+            catalog = _checked(created, statement)
     for key, found in statements.objects.items():
         if key not in catalog.objects:
             catalog = Catalog({**catalog.objects, key: found})
-    return catalog
+    relations = deployed.pipeline.relations
+    visible = {key: [f.name for f in r.visible] for key, r in relations.items()}
+    return keeping_columns(catalog, deployed.catalog, visible)
 
 
 def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
@@ -269,6 +316,17 @@ def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
     done = after.corrected.items()
     corrected = {key for key, number in done if number > before.corrected.get(key, 0)}
     return begun_anew(changes_between(before.pipeline, after.pipeline, corrected))
+
+
+def former_between(before: Deployed, after: Deployed) -> dict[str, AnalysedObject]:
+    """Return the former definitions of what goes on with another query, or goes with its rows."""
+    changes = changes_between(before.pipeline, after.pipeline)
+    found = {key: before.pipeline[key] for key in replaced(changes)}
+    for table in after.catalog.objects.values():
+        known = before.catalog.objects.get(table.key)
+        past = table.past[len(known.past) :] if known is not None else ()
+        found.update({p[1]: before.pipeline[p[1]] for p in past if p[0] == WITHDRAWN})
+    return found
 
 
 def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
@@ -289,20 +347,38 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
             if not gone:
                 return None
         case s.Definition():
-            catalog = _created(statement, deployed.catalog)
+            catalog = _created(statement, deployed)
             if catalog is deployed.catalog:
                 return None
         case s.Alter():
-            catalog = altered(statement, deployed.catalog)
+            catalog = catalog_after(statement, deployed.pipeline)
+            if catalog is deployed.catalog:
+                return None
         case _:
             raise AssertionError(statement)
-    return _planned(catalog, deployed, runs=runs)
+    plan = _planned(catalog, deployed, runs=runs)
+    if isinstance(statement, s.Alter) and not isinstance(statement, s.AlterToTable):
+        refuse_loss(statement, plan.changes, plan.pipeline)
+    return plan
 
 
-def _created(statement: s.Definition, catalog: Catalog) -> Catalog:
+def _created(statement: s.Definition, deployed: Deployed) -> Catalog:
+    catalog = deployed.catalog
     if statement.if_not_exists and catalog.has(statement):
         return catalog
-    return _checked(catalog.create(statement, Origin.STATEMENT), statement)
+    for made in _definitions(statement, catalog, deployed.pipeline):
+        catalog = _checked(catalog.create(made, Origin.STATEMENT), made)
+    return catalog
+
+
+def _definitions(
+    statement: s.Definition, catalog: Catalog, known: Pipeline
+) -> Sequence[s.Definition]:
+    """Return what a definition stands for: CREATE TABLE … AS is a table, and a sink into it."""
+    if not isinstance(statement, s.CreateTableAs):
+        return (statement,)
+    table = table_as(statement, analyse_catalog(catalog, known))
+    return (table, sink_as(statement)) if is_continuous(statement) else (table,)
 
 
 def _checked(catalog: Catalog, statement: s.Definition) -> Catalog:

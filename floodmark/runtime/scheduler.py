@@ -7,7 +7,7 @@ whoever comes next finishes it with the same offsets, the same now and the same 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,8 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.connectors.base import Split
-from floodmark.runtime import deployment, failpoints, foreign, layout, maintenance, summary
+from floodmark.runtime import deployment, failpoints, foreign, maintenance, new_version, summary
 from floodmark.runtime.backfill.choice import backfills
 from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
@@ -31,7 +32,7 @@ from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
-from floodmark.storage.backfill_log import fence, forget
+from floodmark.storage.backfill_log import forget
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord, OpenRecord
 from floodmark.storage.lease import Lease
@@ -312,8 +313,10 @@ class Scheduler:
         before = self._settled(self.cut(record.epoch - 1))
         created = self.created_at(record.epoch, record.catalog_version)
         anew = {k for k, r in record.backfills.items() if not r.versions}
-        self._clear(created | anew, deployed, record.epoch)
-        kept = {**carried(before, pipeline, created), **record.backfills}
+        former = self.former_at(record.epoch, record.catalog_version)
+        new_version.clear(self, created | anew, deployed, record.epoch, former)
+        kept = {**carried(before, pipeline, created, former), **record.backfills}
+        kept = new_version.reshaped(self, kept, record)
         left: Collection[str] = ()
         if select is None:
             kept = caught_up(self, kept, pipeline, record.epoch, created)
@@ -381,17 +384,12 @@ class Scheduler:
             return frozenset()
         return deployment.begun_between(self.at_version(previous), self.at_version(version))
 
-    def _clear(self, created: Iterable[str], deployed: Deployed, epoch: int) -> None:
-        """Remove what an earlier object of the same name left; not what this epoch has written."""
-        for key in created:
-            found = deployed.pipeline[key]
-            home = found.object.target or key
-            kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
-            for table in {*layout.tables_of(found, self.store)} - kept:
-                done = self.store.open(table).transaction(home)
-                if done is None or done < epoch:
-                    with fence(self.root):
-                        self.store.drop(table)
+    def former_at(self, epoch: int, version: int) -> Mapping[str, AnalysedObject]:
+        """Return the former definitions of what goes on from its rows, or takes them back."""
+        previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
+        if previous == version:
+            return {}
+        return deployment.former_between(self.at_version(previous), self.at_version(version))
 
 
 def _since(started: float) -> float:

@@ -25,6 +25,7 @@ from floodmark.runtime import layout
 from floodmark.runtime.carried import carried
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.epoch import Work, advance
+from floodmark.runtime.new_version import reshaped
 from floodmark.runtime.replay.causes import likely_cause
 from floodmark.runtime.replay.digests import Part, RowDifference, differences, digests
 from floodmark.runtime.run import Run, needs_of
@@ -160,7 +161,9 @@ class _Again:
         self.deployed = scheduler.at_version(self.opened.catalog_version)
         self.pipeline = self.deployed.pipeline
         self.created = scheduler.created_at(epoch, self.opened.catalog_version)
-        self.before = carried(scheduler.cut(epoch - 1), self.pipeline, self.created)
+        former = scheduler.former_at(epoch, self.opened.catalog_version)
+        kept = carried(scheduler.cut(epoch - 1), self.pipeline, self.created, former)
+        self.before = reshaped(scheduler, kept, self.opened)
 
     @property
     def touched(self) -> list[AnalysedObject]:
