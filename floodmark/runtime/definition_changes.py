@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.catalog import RENAMED, WITHDRAWN
 from floodmark.catalog.objects import Kind
 from floodmark.runtime import kept_rows
 from floodmark.runtime.kept_rows import Reshaping
@@ -121,6 +122,32 @@ class _Comparison:
         if kept_rows.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"
         return "rebuild", "its definition changed"
+
+
+def past_between(before: Pipeline, after: Pipeline) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return, by key, what statements changed of objects' rows that definitions do not tell."""
+    found = {}
+    for key, new in after.objects.items():
+        old = before.objects.get(key)
+        if old is not None and len(new.object.past) > len(old.object.past):
+            found[key] = new.object.past[len(old.object.past) :]
+    return found
+
+
+def former_definitions(before: Pipeline, after: Pipeline) -> dict[str, AnalysedObject]:
+    """Return the former definitions of what goes on with another query, or goes with its rows.
+
+    What only calls a column by another name has none but its own.
+    """
+    past = past_between(before, after)
+    renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
+    found = {}
+    for key in replaced(changes_between(before, after)):
+        named = renamed.intersection(after[key].reads)
+        found[key] = after[key] if named else before[key]
+    for said in past.values():
+        found.update({p[1]: before[p[1]] for p in said if p[0] == WITHDRAWN})
+    return found
 
 
 def reshapings(before: Pipeline, after: Pipeline) -> Mapping[str, Reshaping]:

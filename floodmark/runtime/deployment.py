@@ -12,7 +12,7 @@ from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.analysis.replacement import check_difference
 from floodmark.analysis.table_of_query import is_continuous, sink_as, table_as
-from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
+from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import (
     FUNCTION_PREFIX,
     CatalogObject,
@@ -29,7 +29,7 @@ from floodmark.runtime.definition_changes import (
     Change,
     begun_anew,
     changes_between,
-    replaced,
+    former_definitions,
 )
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.settings import DEFAULTS, mode_named
@@ -262,9 +262,9 @@ def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan
     """Return what a catalog changes; what cannot be stored or read is refused here."""
     pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
-    for key in replaced(plan.changes):
-        found = pipeline[key]
-        if found.object.target is not None:
+    for key, former in former_definitions(deployed.pipeline, pipeline).items():
+        found = pipeline.objects.get(key, former)
+        if found is not former and found.object.target is not None:
             check_difference(found, pipeline[found.object.target])
     created = plan.created
     for found in pipeline.stored:
@@ -319,14 +319,8 @@ def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
 
 
 def former_between(before: Deployed, after: Deployed) -> dict[str, AnalysedObject]:
-    """Return the former definitions of what goes on with another query, or goes with its rows."""
-    changes = changes_between(before.pipeline, after.pipeline)
-    found = {key: before.pipeline[key] for key in replaced(changes)}
-    for table in after.catalog.objects.values():
-        known = before.catalog.objects.get(table.key)
-        past = table.past[len(known.past) :] if known is not None else ()
-        found.update({p[1]: before.pipeline[p[1]] for p in past if p[0] == WITHDRAWN})
-    return found
+    """Return what one catalog version after another has to know of former definitions, by key."""
+    return former_definitions(before.pipeline, after.pipeline)
 
 
 def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:

@@ -274,7 +274,7 @@ class _Gathering:
         root = sink.plan.root
         rows = evaluation.root()
         former = self.task.work.former.get(name)
-        if former is not None and goes_on(sink) == NONE:
+        if former is not None and goes_on(sink, former) == NONE:
             return None
         frame, settled = None, False
         if rows is not None:
