@@ -20,7 +20,7 @@ def altered(statement: s.Alter, catalog: Catalog) -> Catalog:
     Raises E0201 for an object that is not there, E0203 for one of another kind, E0366 for what
     cannot be altered yet.
     """
-    found = _found(statement, catalog)
+    found = object_of(statement, catalog)
     definition = _altered(statement, found)
     text = to_sql(definition)
     span = found.span
@@ -29,7 +29,8 @@ def altered(statement: s.Alter, catalog: Catalog) -> Catalog:
     return catalog.altered(found, again)
 
 
-def _found(statement: s.Alter, catalog: Catalog) -> CatalogObject:
+def object_of(statement: s.Alter, catalog: Catalog) -> CatalogObject:
+    """Return what an ALTER names; E0201 where it is not there, E0203 of another kind."""
     kind = None if statement.kind is None else _KINDS[statement.kind.value.lower()]
     name = qualified(statement.name)
     key = name if kind is None else key_of(name, kind)

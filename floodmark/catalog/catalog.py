@@ -60,27 +60,31 @@ class Catalog:
         if self._group(key_of(name, kind_of(statement))) and name not in self.objects:
             raise _taken(statement, name, "source with outputs")
         catalog = self
-        for declared in self._declared(statement, origin):
+        for declared in self.declared(statement, origin):
             catalog = catalog._add(declared)
         return catalog
 
     def restore(
-        self, statement: s.Definition, origin: Origin, key: str | None, filed: str | None = None
+        self, statement: s.Definition, origin: Origin, key: str | None, **logged: str | None
     ) -> Catalog:
-        """Return the catalog with one of the objects that a statement made."""
-        found = self._declared(statement, origin)
+        """Return the catalog with one of the objects that a statement made, as it is `logged`."""
+        found = self.declared(statement, origin)
         one = next((declared for declared in found if declared.key == key), found[0])
-        return self._add(one if filed is None else replace(one, filed=filed))
+        return self._add(replace(one, **logged) if any(logged.values()) else one)
 
     def altered(self, found: CatalogObject, statement: s.Definition) -> Catalog:
         """Return the catalog with another definition of an object, in the same place."""
-        (made,) = self._declared(statement, found.origin)
+        (made,) = self.declared(statement, found.origin)
         filed = found.filed or found.sql if found.origin is Origin.FILE else None
-        return self.replace([replace(made, filed=filed)])
+        kept = replace(made, filed=filed, filed_as=found.filed_as, stored=found.stored)
+        return self.replace([kept])
 
     def has(self, statement: s.Definition) -> bool:
         """Tell whether there is what a statement would create, or something else of that name."""
-        key = key_of(qualified(statement.name), kind_of(statement))
+        return self.is_taken(key_of(qualified(statement.name), kind_of(statement)))
+
+    def is_taken(self, key: str) -> bool:
+        """Tell whether something has a key, or several objects go by it."""
         return key in self.objects or bool(self._group(key))
 
     def made_by(self, statement: s.Definition) -> tuple[CatalogObject, ...]:
@@ -104,7 +108,7 @@ class Catalog:
         made = ((o.name, o.statement) for o in self.objects.values())
         return frozenset(name for name, st in made if _takes_or_gives_rows(st))
 
-    def _declared(self, statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
+    def declared(self, statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
         """Return the objects of a statement with all that they read."""
         out = []
         for declared in _declare(statement, origin, self._sets):

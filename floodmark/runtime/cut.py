@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,13 @@ class Cut:
 
     epoch: int = 0
     records: Mapping[str, ObjectRecord] = field(default_factory=dict)
+
+    def renamed(self, keys: Mapping[str, str]) -> Cut:
+        """Return the cut by other keys: the new ones of some objects by their former ones."""
+        if not keys:
+            return self
+        new = {k: keys.get(k, k) for k in self.records}
+        return Cut(self.epoch, {new[k]: replace(r, object=new[k]) for k, r in self.records.items()})
 
     def version(self, object_: str, table: str) -> int | None:
         """Return the version of an object's table, or None where it is not there yet."""

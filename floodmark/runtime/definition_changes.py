@@ -11,7 +11,7 @@ from floodmark.catalog.objects import Kind
 
 @dataclass(frozen=True)
 class Change:
-    """One object that an apply creates, alters, rebuilds, suspends or drops, and why.
+    """One object that an apply creates, alters, renames, rebuilds, suspends or drops, and why.
 
     One that is altered keeps its rows: from the epoch on it goes by its new definition. A source
     is suspended where nothing but the meaning of functions changes that its TRANSFORM USING calls:
@@ -19,7 +19,7 @@ class Change:
     """
 
     key: str
-    action: str  # "create" | "alter" | "rebuild" | "suspend" | "drop"
+    action: str  # "create" | "alter" | "rename" | "rebuild" | "suspend" | "drop"
     reason: str
     before: str | None = None
     after: str | None = None

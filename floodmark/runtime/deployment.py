@@ -13,6 +13,7 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalo
 from floodmark.catalog.alterations import altered
 from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
+from floodmark.catalog.renames import filed_names, free_names, renamed, rewritten
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.plan.user_functions import check, functions_of
 from floodmark.runtime.definition_changes import Change, begun_anew, changes_between
@@ -33,13 +34,15 @@ class Deployed:
     """A catalog version in force; version 0 is the empty catalog of a new warehouse.
 
     `pinned` has, by key, what the functions meant with which sources make their rows; `corrected`,
-    up to which number the corrections of a view are in its rows.
+    up to which number the corrections of a view are in its rows. What differs from the version
+    before is no more than the names of `renamed` objects, if there are any: new keys by old ones.
     """
 
     version: int
     pipeline: Pipeline
     pinned: Mapping[str, Pins] = field(default_factory=dict)
     corrected: Mapping[str, int] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def catalog(self) -> Catalog:
@@ -93,7 +96,8 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
             applied.sql, applied.file, line=applied.line, column=applied.column
         )
         assert isinstance(statement, s.Definition)
-        catalog = catalog.restore(statement, Origin(applied.origin), applied.object, applied.filed)
+        logged = {name: getattr(applied, name) for name in ("filed", "filed_as", "stored")}
+        catalog = catalog.restore(statement, Origin(applied.origin), applied.object, **logged)
     pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
     pinned = {
         a.object: a.functions
@@ -101,7 +105,7 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
         if a.object is not None and a.functions is not None
     }
     corrected = {a.object: a.corrected for a in version.statements if a.object and a.corrected}
-    return Deployed(version.version, pipeline, pinned, corrected)
+    return Deployed(version.version, pipeline, pinned, corrected, version.renamed)
 
 
 def statements_of(
@@ -127,13 +131,16 @@ def _applied(found: CatalogObject) -> AppliedStatement:
         place.line,
         place.column,
         filed=found.filed,
+        filed_as=found.filed_as,
+        stored=found.stored,
     )
 
 
 def _as_filed(found: CatalogObject) -> AppliedStatement:
     """Return an object as its file defines it, whatever statements have made of it since."""
-    applied = _applied(found)
-    return applied if found.filed is None else replace(applied, sql=found.filed, filed=None)
+    sql, key = found.filed or found.sql, found.filed_as or found.key
+    as_filed = replace(_applied(found), sql=sql, object=key)
+    return replace(as_filed, filed=None, filed_as=None, stored=None)
 
 
 @dataclass(frozen=True)
@@ -174,13 +181,15 @@ def read_files(folder: Path) -> Desired:
 class Plan:
     """What an apply does, as data: the new catalog and the list of changes, in order.
 
-    With `corrected`, views take in their corrections up to a number.
+    With `corrected`, views take in their corrections up to a number. One with `renamed` objects,
+    new keys by the former ones, changes nothing else.
     """
 
     catalog: Catalog
     pipeline: Pipeline
     changes: tuple[Change, ...]
     corrected: Mapping[str, int] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def created(self) -> frozenset[str]:
@@ -190,13 +199,14 @@ class Plan:
     def corrections(self, deployed: Deployed) -> dict[str, int]:
         """Return which corrections are in the rows of views once the plan is applied."""
         objects, created = self.pipeline.objects, self.created
-        before = deployed.corrected.items()
+        before = [(self.renamed.get(k, k), done) for k, done in deployed.corrected.items()]
         kept = {key: done for key, done in before if key in objects and key not in created}
         return {**kept, **self.corrected}
 
     def pinned(self, deployed: Deployed) -> dict[str, Pins]:
         """Return what is pinned once the plan is applied: the present meaning for what is new."""
-        before, suspended = deployed.pinned, [c.key for c in self.changes if c.action == "suspend"]
+        before = {self.renamed.get(k, k): pins for k, pins in deployed.pinned.items()}
+        suspended = [c.key for c in self.changes if c.action == "suspend"]
         former = {k: pins_of(deployed.pipeline[k], deployed.pipeline) for k in suspended}
         present = {k: pins_of(self.pipeline[k], self.pipeline) for k in self.created}
         pins = {
@@ -227,6 +237,7 @@ def plan_files(desired: Desired, deployed: Deployed) -> Plan:
 
 def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan:
     """Return what a catalog changes; what cannot be stored or read is refused here."""
+    catalog = free_names(catalog, deployed.catalog)
     pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
     created = plan.created
@@ -249,14 +260,24 @@ def _check_outside(found: AnalysedObject) -> None:
 def _with_definitions(
     definitions: Iterable[s.Definition], deployed: Deployed, statements: Catalog
 ) -> Catalog:
-    """Return the file objects in file order, then those that statements added to them."""
-    catalog = Catalog()
-    for statement in definitions:
+    """Return the file objects in file order, then those that statements added to them.
+
+    Objects that have been renamed may still have their former names in the files.
+    """
+    definitions, catalog = tuple(definitions), Catalog()
+    names = filed_names(definitions, deployed.catalog)
+    former = {new: old for old, new in names.keys.items()}
+    for written in definitions:
+        statement = (rewritten(written, names) if names.keys else None) or written
         created = catalog.create(statement, Origin.FILE)
         for key in created.objects.keys() - catalog.objects.keys():
+            made, old = created.objects[key], former.get(key)
+            filed = replace(_applied(made), sql=written.sql, object=old or key)
             same = deployed.catalog.objects.get(key)
-            if same is not None and _as_filed(same) == _applied(created.objects[key]):
+            if same is not None and _as_filed(same) == filed:
                 created = created.replace([same])
+            elif statement is not written:
+                created = created.replace([replace(made, filed=written.sql, filed_as=old)])
         catalog = _checked(created, statement)
     for key, found in statements.objects.items():
         if key not in catalog.objects:
@@ -266,6 +287,8 @@ def _with_definitions(
 
 def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
     """Return the objects that one catalog version after another begins anew."""
+    if after.renamed:
+        return frozenset()
     done = after.corrected.items()
     corrected = {key for key, number in done if number > before.corrected.get(key, 0)}
     return begun_anew(changes_between(before.pipeline, after.pipeline, corrected))
@@ -292,11 +315,27 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
             catalog = _created(statement, deployed.catalog)
             if catalog is deployed.catalog:
                 return None
+        case s.AlterRename():
+            return _renaming(statement, deployed)
         case s.Alter():
             catalog = altered(statement, deployed.catalog)
         case _:
             raise AssertionError(statement)
     return _planned(catalog, deployed, runs=runs)
+
+
+def _renaming(statement: s.AlterRename, deployed: Deployed) -> Plan | None:
+    """Return what a RENAME changes: names, nowhere a row; None for the name that it has."""
+    catalog, keys = renamed(statement, deployed.catalog)
+    if not keys:
+        return None
+    pipeline = analyse_catalog(catalog, deployed.pipeline)
+    before, after = deployed.catalog.objects, catalog.objects
+    changes = [
+        Change(new, "rename", f"was {before[old].name}", before[old].text, after[new].text)
+        for old, new in keys.items()
+    ]
+    return Plan(catalog, pipeline, tuple(changes), renamed=keys)
 
 
 def _created(statement: s.Definition, catalog: Catalog) -> Catalog:

@@ -265,9 +265,10 @@ class Scheduler:
         offers: Mapping[str, Sequence[Split]] | None = None,
         dml: Sequence[Mapping[str, Any]] = (),
     ) -> OpenRecord:
-        notes, now = list[str](), clock
+        notes, now, former = list[str](), clock, 0
         if epoch > 1:
-            last = self.log.opened(epoch - 1).now
+            before = self.log.opened(epoch - 1)
+            last, former = before.now, before.catalog_version
             if clock <= last:
                 now = last + timedelta(microseconds=1)
                 if last - clock > _STANDS_STILL:
@@ -287,6 +288,7 @@ class Scheduler:
             restarted=sorted(restarted),
             backfills=backfills(self, epoch, version, restarted) if epoch > 1 else None,
             exhausted=() if offers is None else self._exhausted(version, offers),
+            renamed=self.at_version(version).renamed if version != former else {},
         )
         failpoints.reach("offsets_logged")
         return opened
@@ -309,7 +311,7 @@ class Scheduler:
         started = time.monotonic()
         deployed = self.at_version(record.catalog_version)
         pipeline = deployed.pipeline
-        before = self._settled(self.cut(record.epoch - 1))
+        before = self._settled(self.cut(record.epoch - 1)).renamed(record.renamed)
         created = self.created_at(record.epoch, record.catalog_version)
         anew = {k for k, r in record.backfills.items() if not r.versions}
         self._clear(created | anew, deployed, record.epoch)
@@ -385,7 +387,7 @@ class Scheduler:
         """Remove what an earlier object of the same name left; not what this epoch has written."""
         for key in created:
             found = deployed.pipeline[key]
-            home = found.object.target or key
+            home = deployed.pipeline[found.object.target or key].object.stored_key
             kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
             for table in {*layout.tables_of(found, self.store)} - kept:
                 done = self.store.open(table).transaction(home)

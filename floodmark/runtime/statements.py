@@ -61,7 +61,7 @@ def apply_plan(
     defined = deployment.statements_of(
         plan.catalog, plan.pinned(deployed), plan.corrections(deployed)
     )
-    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now())
+    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now(), plan.renamed)
     begun.version = version.version
     summary = scheduler.run_once(version.version)
     for change in plan.changes:

@@ -287,7 +287,9 @@ class _Gathering:
         operations = self._completed(operations)
         key = self.found.relation.primary_key
         within = {c: ends for c, ends in evaluation.bounds(root).items() if c in key}
-        return _Operations(operations, within, f"sink:{name}", ordinal if tie else None)
+        return _Operations(
+            operations, within, f"sink:{sink.object.stored_key}", ordinal if tie else None
+        )
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
         """Return what orders the sink's rows of one key: the upstream stream key."""
@@ -301,7 +303,7 @@ class _Gathering:
         key = ", ".join(quoted(c) for c in sink.relation.stream_key)
         # The same row comes once more where updates are taken for inserts.
         again = f"{self.task.work.epoch}:" if keeps_rows(sink.object) else ""
-        sink_name = literal(f"{sink.name}:{again}", VARCHAR)
+        sink_name = literal(f"{sink.object.stored_name}:{again}", VARCHAR)
         origin = f"concat({sink_name}, to_json(struct({key}), map('ignoreNullFields', 'false')))"
         # The sink's own rows may have hidden columns of the same names.
         shown = [quoted(f.name) for f in self.found.relation.visible]

@@ -1,0 +1,263 @@
+"""ALTER … RENAME TO: another name for an object, and the definitions that say the former one.
+
+What a definition means does not change: where a query read `old`, it reads `new AS old`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from sqlglot import exp
+
+from floodmark.catalog.alterations import object_of
+from floodmark.catalog.catalog import COMPANIONS, Catalog
+from floodmark.catalog.objects import DEFAULT_SCHEMA, CatalogObject, Kind, Origin, key_of, qualified
+from floodmark.catalog.references import is_shadowed, rename, table_name, tables_of
+from floodmark.errors import BindError, NotSupported
+from floodmark.sql import statements as s
+from floodmark.sql.nodes import ChangelogOf, WindowTable
+from floodmark.sql.normalise import to_sql
+from floodmark.sql.parse import parse_statement
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Names:
+    """New names: of objects by key, and so of the relations that queries name."""
+
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    def relation(self, name: str) -> str | None:
+        """Return the new name of a relation or of one of its companions; None for the same."""
+        if name in self.keys:
+            return self.keys[name]
+        suffix = next((c for c in COMPANIONS if name.endswith(c)), "")
+        base = self.keys.get(name.removesuffix(suffix)) if suffix else None
+        return None if base is None else base + suffix
+
+
+def renamed(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, dict[str, str]]:
+    """Return the catalog after a RENAME, and the new key by the former one.
+
+    Every object keeps its place. Raises E0201 for an object that is not there, E0202 for a name
+    that is taken, E0203 for an object of another kind, E0790 and E0791 for what keeps its name.
+    """
+    if statement.kind in (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE):
+        raise NotSupported(
+            "E0790",
+            "a function keeps its name: it is called by it in definitions and in other functions",
+            span=statement.span,
+            hint="CREATE FUNCTION with the new name, then DROP the old one",
+        )
+    found = object_of(statement, catalog)
+    if found.part is not None:
+        raise NotSupported(
+            "E0791",
+            f"{found.name} is one of the objects that CREATE SOURCE {found.part.group} makes: "
+            "it has the name that it has there",
+            span=statement.name.span,
+            hint="DROP the source and create it with the other name; or a view of that name over "
+            "it",
+        )
+    name = replace(found.statement.name, name=statement.new_name)
+    key = key_of(qualified(name), found.kind)
+    if key == found.key:
+        return catalog, {}
+    if catalog.is_taken(key):
+        other = catalog.objects.get(key)
+        raise BindError(
+            "E0202",
+            f'"{qualified(name)}" exists already, as a '
+            f"{other.kind.value if other is not None else 'source with outputs'}",
+            span=statement.span,
+            hint="choose another name, or RENAME or DROP that one first",
+        )
+    names = Names({found.key: key})
+    return _with_names(catalog, names), dict(names.keys)
+
+
+def _with_names(catalog: Catalog, names: Names) -> Catalog:
+    out = Catalog()
+    for found in catalog.objects.values():
+        again = rewritten(found.statement if found.part is None else _whole(found), names)
+        key = names.keys.get(found.key, found.key)
+        if again is None:
+            out = Catalog({**out.objects, key: found})
+            continue
+        if found.part is not None:
+            raise NotSupported(
+                "E0791",
+                f"{found.name}, which CREATE SOURCE {found.part.group} makes with others, reads it",
+                span=found.span,
+                hint="DROP the source, RENAME, and create it anew",
+            )
+        made = catalog.declared(again, found.origin)[0]
+        out = Catalog({**out.objects, key: _kept(made, found)})
+    return out
+
+
+def _whole(found: CatalogObject) -> s.Definition:
+    whole = parse_statement(found.sql)
+    assert isinstance(whole, s.Definition)
+    return whole
+
+
+def _kept(made: CatalogObject, found: CatalogObject) -> CatalogObject:
+    """Return an object with the new text and all else that it had."""
+    stored = found.stored_name if found.stored_name != made.name else None
+    if found.origin is not Origin.FILE:
+        return replace(made, stored=stored)
+    called = found.filed_as or found.key
+    filed_as = None if called == made.key else called
+    return replace(made, stored=stored, filed=found.filed or found.sql, filed_as=filed_as)
+
+
+def rewritten(definition: s.Definition, names: Names) -> s.Definition | None:
+    """Return a definition with new names, parsed again; None where it says none of the old ones."""
+    said = [False]
+
+    def new_name(name: s.ObjectName, key: str) -> s.ObjectName:
+        to = names.keys.get(key)
+        if to is None:
+            return name
+        said[0] = True
+        return replace(name, name=to.rpartition(":")[2].rpartition(".")[2])
+
+    def new_tree(tree: exp.Expression) -> exp.Expression:
+        out = tree.copy()
+        for table in tables_of(out):
+            to = names.relation(table_name(table))
+            if to is not None:
+                said[0] = True
+                _rename(table, to)
+        return out
+
+    out: s.Definition = _mapped(definition, new_tree)
+    own = out.name
+    kind = _kind(definition)
+    out = replace(out, name=new_name(own, key_of(qualified(own), kind)))
+    match out:
+        case s.CreateSink():
+            into = out.into and new_name(out.into, qualified(out.into))
+            source = out.from_relation
+            if source is not None and (to := names.relation(qualified(source))) is not None:
+                said[0] = True
+                source = replace(source, name=to.rpartition(".")[2])
+            out = replace(out, into=into, from_relation=source)
+        case s.CreateIndex():
+            before = out.table
+            out = replace(out, table=new_name(before, qualified(before)))
+            out = _requalified(out, before.name, out.table.name)
+        case s.CreateTable() | s.CreateSource():
+            out = _requalified(out, own.name, out.name.name)
+    if not said[0]:
+        return None
+    span = definition.span
+    again = parse_statement(to_sql(out), span.file, line=span.line, column=span.column)
+    assert isinstance(again, s.Definition)
+    return again
+
+
+def _kind(definition: s.Definition) -> Kind:
+    match definition:
+        case s.CreateSink():
+            return Kind.SINK
+        case s.CreateFunction() | s.CreateAggregate():
+            return Kind.FUNCTION
+        case _:
+            return Kind.TABLE
+
+
+def _rename(table: exp.Table, name: str) -> None:
+    """Let a reference read the relation of a new name, under the name that it had."""
+    schema, _, base = name.rpartition(".")
+    old, around = table.name, table.parent
+    alias = table.args.get("alias")
+    rename(table, s.ObjectName(base, schema or None))
+    if alias is None and isinstance(around, WindowTable | ChangelogOf):
+        # The alias of a window table stands behind it, and a changelog has the CTE's name.
+        table.set("alias", None)
+        if isinstance(around, WindowTable) and around.args.get("alias") is None:
+            around.set("alias", exp.TableAlias(this=exp.Identifier(this=old, quoted=False)))
+    if is_shadowed(table):
+        table.set("db", exp.Identifier(this=DEFAULT_SCHEMA, quoted=False))
+
+
+def _requalified(definition: s.Definition, old: str, new: str) -> Any:
+    """Return a definition whose expressions say the new name before columns: `t.n` in ON CONFLICT.
+
+    Queries have the old name as an alias.
+    """
+
+    def qualify(tree: exp.Expression) -> exp.Expression:
+        if old == new or isinstance(tree, exp.Query):
+            return tree
+        out = tree.copy()
+        for column in out.find_all(exp.Column):
+            if column.table == old and column.find_ancestor(exp.Query) is None:
+                column.set("table", exp.Identifier(this=new, quoted=False))
+        return out
+
+    return _mapped(definition, qualify)
+
+
+def _mapped(node: _T, change: Callable[[exp.Expression], exp.Expression]) -> _T:
+    """Return a part of a statement with every expression in it changed."""
+    if isinstance(node, exp.Expression):
+        return change(node)  # type: ignore[return-value]
+    if isinstance(node, tuple):
+        return tuple(_mapped(part, change) for part in node)  # type: ignore[return-value]
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    parts = {f.name: getattr(node, f.name) for f in fields(node) if f.init}
+    again = {name: _mapped(part, change) for name, part in parts.items()}
+    changed = {name: part for name, part in again.items() if part is not parts[name]}
+    return replace(node, **changed) if changed else node
+
+
+def free_names(catalog: Catalog, deployed: Catalog) -> Catalog:
+    """Return the catalog with objects stored where the deployed ones are, or where nobody is.
+
+    The name of a new one may be where another's rows lie that has been renamed.
+    """
+    objects = dict(catalog.objects)
+    for key, found in objects.items():
+        before = deployed.objects.get(key)
+        if before is not None and found.stored is None and before.stored is not None:
+            objects[key] = replace(found, stored=before.stored)
+    if not any(o.stored for o in objects.values()):
+        return catalog
+    used = _used(o for k, o in objects.items() if o.stored or k in deployed.objects)
+    for key, found in objects.items():
+        if key not in deployed.objects and found.stored is None:
+            number, name = 1, found.name
+            while (name, found.kind is Kind.SINK) in used:
+                number += 1
+                name = f"{found.name}__{number}"
+            used.add((name, found.kind is Kind.SINK))
+            objects[key] = found if number == 1 else replace(found, stored=name)
+    return Catalog(objects)
+
+
+def _used(objects: Iterable[CatalogObject]) -> set[tuple[str, bool]]:
+    """Return the names under which rows lie; those of sinks lie apart."""
+    return {(o.stored_name, o.kind is Kind.SINK) for o in objects}
+
+
+def filed_names(definitions: Iterable[s.Definition], deployed: Catalog) -> Names:
+    """Return the new names of objects that their files still call by the former ones.
+
+    One that its file defines under the new name is called so.
+    """
+    said = {key_of(qualified(d.name), _kind(d)): d.sql for d in definitions}
+    out = {}
+    for key, found in deployed.objects.items():
+        old = found.filed_as
+        if old is None or old not in said:
+            continue
+        if said[old] == found.filed or key not in said:
+            out[old] = key
+    return Names(out)
