@@ -65,12 +65,18 @@ class Catalog:
         return catalog
 
     def restore(
-        self, statement: s.Definition, origin: Origin, key: str | None, **logged: str | None
+        self,
+        statement: s.Definition,
+        origin: Origin,
+        key: str | None,
+        filed: str | None = None,
+        filed_as: str | None = None,
+        stored: str | None = None,
     ) -> Catalog:
-        """Return the catalog with one of the objects that a statement made, as it is `logged`."""
+        """Return the catalog with one of the objects that a statement made, as it was logged."""
         found = self.declared(statement, origin)
         one = next((declared for declared in found if declared.key == key), found[0])
-        return self._add(replace(one, **logged) if any(logged.values()) else one)
+        return self._add(replace(one, filed=filed, filed_as=filed_as, stored=stored))
 
     def altered(self, found: CatalogObject, statement: s.Definition) -> Catalog:
         """Return the catalog with another definition of an object, in the same place."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlglot import exp
 
@@ -207,9 +207,9 @@ def _requalified(definition: s.Definition, old: str, new: str) -> Any:
 def _mapped(node: _T, change: Callable[[exp.Expression], exp.Expression]) -> _T:
     """Return a part of a statement with every expression in it changed."""
     if isinstance(node, exp.Expression):
-        return change(node)  # type: ignore[return-value]
+        return cast(_T, change(node))
     if isinstance(node, tuple):
-        return tuple(_mapped(part, change) for part in node)  # type: ignore[return-value]
+        return cast(_T, tuple(_mapped(part, change) for part in node))
     if not is_dataclass(node) or isinstance(node, type):
         return node
     parts = {f.name: getattr(node, f.name) for f in fields(node) if f.init}

@@ -96,8 +96,14 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
             applied.sql, applied.file, line=applied.line, column=applied.column
         )
         assert isinstance(statement, s.Definition)
-        logged = {name: getattr(applied, name) for name in ("filed", "filed_as", "stored")}
-        catalog = catalog.restore(statement, Origin(applied.origin), applied.object, **logged)
+        catalog = catalog.restore(
+            statement,
+            Origin(applied.origin),
+            applied.object,
+            applied.filed,
+            applied.filed_as,
+            applied.stored,
+        )
     pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
     pinned = {
         a.object: a.functions

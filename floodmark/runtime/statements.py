@@ -15,6 +15,7 @@ from floodmark.runtime.layout import tables_of
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.query import Reader
+from floodmark.runtime.renaming import check_at_rest
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
@@ -33,6 +34,7 @@ def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) ->
         plan = deployment.plan_statement(statement, scheduler.deployed())
         if plan is None:
             return Result(status=status, notices=("nothing to do",))
+        check_at_rest(plan, scheduler, statement)
         apply_plan(plan, scheduler, begun)
     touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
     targets = {plan.pipeline[key].object.target for key in touched}
