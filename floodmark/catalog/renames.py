@@ -15,7 +15,7 @@ from floodmark.catalog.alterations import object_of
 from floodmark.catalog.catalog import COMPANIONS, Catalog
 from floodmark.catalog.objects import DEFAULT_SCHEMA, CatalogObject, Kind, Origin, key_of, qualified
 from floodmark.catalog.references import is_shadowed, rename, table_name, tables_of
-from floodmark.errors import BindError, NotSupported
+from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
 from floodmark.sql.nodes import ChangelogOf, WindowTable
 from floodmark.sql.normalise import to_sql
@@ -52,16 +52,13 @@ def renamed(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, dict[s
             span=statement.span,
             hint="CREATE FUNCTION with the new name, then DROP the old one",
         )
+    group = qualified(statement.name)
+    if group not in catalog and catalog.is_taken(group):
+        raise _one_of_several(f"{group} makes several objects", statement.name.span)
     found = object_of(statement, catalog)
     if found.part is not None:
-        raise NotSupported(
-            "E0791",
-            f"{found.name} is one of the objects that CREATE SOURCE {found.part.group} makes: "
-            "it has the name that it has there",
-            span=statement.name.span,
-            hint="DROP the source and create it with the other name; or a view of that name over "
-            "it",
-        )
+        what = f"{found.name} is one of the objects that CREATE SOURCE {found.part.group} makes"
+        raise _one_of_several(what, statement.name.span)
     name = replace(found.statement.name, name=statement.new_name)
     key = key_of(qualified(name), found.kind)
     if key == found.key:
@@ -79,6 +76,15 @@ def renamed(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, dict[s
     return _with_names(catalog, names), dict(names.keys)
 
 
+def _one_of_several(what: str, span: Span | None) -> NotSupported:
+    return NotSupported(
+        "E0791",
+        f"{what}: names that one statement gives stay as they are",
+        span=span,
+        hint="DROP the source and create it anew; or create a view of the other name",
+    )
+
+
 def _with_names(catalog: Catalog, names: Names) -> Catalog:
     out = Catalog()
     for found in catalog.objects.values():
@@ -88,12 +94,10 @@ def _with_names(catalog: Catalog, names: Names) -> Catalog:
             out = Catalog({**out.objects, key: found})
             continue
         if found.part is not None:
-            raise NotSupported(
-                "E0791",
-                f"{found.name}, which CREATE SOURCE {found.part.group} makes with others, reads it",
-                span=found.span,
-                hint="DROP the source, RENAME, and create it anew",
+            what = (
+                f"{found.name}, one of those that CREATE SOURCE {found.part.group} makes, reads it"
             )
+            raise _one_of_several(what, found.span)
         made = catalog.declared(again, found.origin)[0]
         out = Catalog({**out.objects, key: _kept(made, found)})
     return out
@@ -115,8 +119,13 @@ def _kept(made: CatalogObject, found: CatalogObject) -> CatalogObject:
     return replace(made, stored=stored, filed=found.filed or found.sql, filed_as=filed_as)
 
 
-def rewritten(definition: s.Definition, names: Names) -> s.Definition | None:
-    """Return a definition with new names, parsed again; None where it says none of the old ones."""
+def rewritten(
+    definition: s.Definition, names: Names, *, respelled: bool = False
+) -> s.Definition | None:
+    """Return a definition with new names, parsed again; None where it says none of the old ones.
+
+    One that is `respelled` has no aliases for the old ones: so somebody would write it.
+    """
     said = [False]
 
     def new_name(name: s.ObjectName, key: str) -> s.ObjectName:
@@ -127,13 +136,16 @@ def rewritten(definition: s.Definition, names: Names) -> s.Definition | None:
         return replace(name, name=to.rpartition(":")[2].rpartition(".")[2])
 
     def new_tree(tree: exp.Expression) -> exp.Expression:
-        out = tree.copy()
+        out, bases = tree.copy(), dict[str, str]()
         for table in tables_of(out):
             to = names.relation(table_name(table))
             if to is not None:
-                said[0] = True
+                said[0], alias = True, table.args.get("alias")
+                bases[table.name] = to.rpartition(".")[2]
                 _rename(table, to)
-        return out
+                if respelled:
+                    table.set("alias", alias)
+        return _without_old(tree, out, bases) if respelled else out
 
     out: s.Definition = _mapped(definition, new_tree)
     own = out.name
@@ -159,6 +171,33 @@ def rewritten(definition: s.Definition, names: Names) -> s.Definition | None:
     again = parse_statement(to_sql(out), span.file, line=span.line, column=span.column)
     assert isinstance(again, s.Definition)
     return again
+
+
+def _without_old(
+    tree: exp.Expression, out: exp.Expression, bases: Mapping[str, str]
+) -> exp.Expression:
+    """Return a query whose columns have new names before them; as it was if they may be others'."""
+    if any(a.name in {*bases, *bases.values()} for a in tree.find_all(exp.TableAlias)):
+        return tree
+    for window in out.find_all(WindowTable):
+        if (alias := window.args.get("alias")) is not None and alias.name in bases:
+            window.set("alias", None)
+    for column in out.find_all(exp.Column):
+        if column.table in bases:
+            column.set("table", exp.Identifier(this=bases[column.table], quoted=False))
+    return out
+
+
+def follows(file: s.Definition, found: CatalogObject, deployed: Catalog) -> bool:
+    """Tell whether a file says of a deployed object what it said, with the names of today."""
+    if found.filed is None:
+        return False
+    objects = deployed.objects.items()
+    names = Names({o.filed_as: key for key, o in objects if o.filed_as is not None})
+    before = parse_statement(found.filed)
+    assert isinstance(before, s.Definition)
+    again = rewritten(before, names, respelled=True)
+    return again is not None and to_sql(again) == to_sql(file)
 
 
 def _kind(definition: s.Definition) -> Kind:

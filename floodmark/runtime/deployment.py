@@ -13,7 +13,7 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalo
 from floodmark.catalog.alterations import altered
 from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
-from floodmark.catalog.renames import filed_names, free_names, renamed, rewritten
+from floodmark.catalog.renames import filed_names, follows, free_names, renamed, rewritten
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.plan.user_functions import check, functions_of
 from floodmark.runtime.definition_changes import Change, begun_anew, changes_between
@@ -226,7 +226,8 @@ class Plan:
 def defines_else(plan: Plan, deployed: Deployed) -> bool:
     """Tell whether a plan's definitions are not the deployed ones, functions and indexes too."""
     now, then = (c.objects for c in (plan.catalog, deployed.catalog))
-    return {k: o.sql for k, o in now.items()} != {k: o.sql for k, o in then.items()}
+    said, before = ({k: (o.sql, o.filed, o.filed_as) for k, o in c.items()} for c in (now, then))
+    return said != before
 
 
 def plan_files(desired: Desired, deployed: Deployed) -> Plan:
@@ -282,6 +283,9 @@ def _with_definitions(
             same = deployed.catalog.objects.get(key)
             if same is not None and _as_filed(same) == filed:
                 created = created.replace([same])
+            elif same is not None and follows(written, same, deployed.catalog):
+                # The file has caught up with a RENAME; here its readers say the old name, too.
+                created = created.replace([replace(same, filed=written.sql, filed_as=None)])
             elif statement is not written:
                 created = created.replace([replace(made, filed=written.sql, filed_as=old)])
         catalog = _checked(created, statement)

@@ -39,6 +39,7 @@ from floodmark.storage.warehouse import REPLAYS, engine_folder
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_NONE = Renames()
 _LOOKS = 50
 """Epochs that are looked at for each one of a sample, while they do not touch what is asked for."""
 
@@ -117,7 +118,7 @@ def _epochs(
     epoch: int | None,
     sample: int | None,
     keys: Collection[str] | None,
-    names: Renames,
+    names: Renames = _NONE,
 ) -> list[int]:
     """Return the epochs to replay, oldest first; a sample is another one after each seal.
 
