@@ -7,7 +7,7 @@ whoever comes next finishes it with the same offsets, the same now and the same 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from floodmark.connectors.base import Split
-from floodmark.runtime import deployment, failpoints, foreign, layout, maintenance, summary
+from floodmark.runtime import deployment, failpoints, foreign, maintenance, removal, summary
 from floodmark.runtime.backfill.choice import backfills
 from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
@@ -31,10 +31,11 @@ from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
-from floodmark.storage.backfill_log import fence, forget
+from floodmark.storage.backfill_log import forget
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord, OpenRecord
 from floodmark.storage.lease import Lease
+from floodmark.storage.leaving import LeavingTables
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import pipeline_seed
 from floodmark.storage.table import Store
@@ -77,6 +78,7 @@ class Scheduler:
         self.lease = Lease(root)
         self.offers = Offers(self.log)
         self.kept = Retention(root)
+        self.leaving = LeavingTables(root)
         self.wait = wait
         self.max_due_rows = MAX_DUE_ROWS
         self.on_progress: Progressed | None = None
@@ -154,6 +156,7 @@ class Scheduler:
         head = self.log.head()
         if head.open is not None:
             return head.open
+        removal.finish(self)
         latest = self.catalogs.latest()
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
         if latest is not None and latest.version > in_force:
@@ -174,6 +177,8 @@ class Scheduler:
         chosen = None if select is None else self._stored(select)
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
         if deployed.version > in_force or (select is None and can_go_on(self)):
+            return True
+        if self.leaving.read() is not None:
             return True
         until = now or self.clock.now()
         if foreign.changed_tables(self, chosen):
@@ -314,7 +319,7 @@ class Scheduler:
         before = self._settled(self.cut(record.epoch - 1)).renamed(record.renamed)
         created = self.created_at(record.epoch, record.catalog_version)
         anew = {k for k, r in record.backfills.items() if not r.versions}
-        self._clear(created | anew, deployed, record.epoch)
+        removal.empty(self, created | anew, deployed, record.epoch)
         kept = {**carried(before, pipeline, created), **record.backfills}
         left: Collection[str] = ()
         if select is None:
@@ -333,6 +338,7 @@ class Scheduler:
         records = {**progress.before.records, **progress.done}
         seal = self.log.seal(record.epoch, list(records.values()), self.clock.now())
         failpoints.reach("after_seal")
+        removal.finish(self)
         suspended = {k: e.message for k, e in seal.suspended.items()}
         took = _since(started)
         if record.backfills:
@@ -382,18 +388,6 @@ class Scheduler:
         if previous == version:
             return frozenset()
         return deployment.begun_between(self.at_version(previous), self.at_version(version))
-
-    def _clear(self, created: Iterable[str], deployed: Deployed, epoch: int) -> None:
-        """Remove what an earlier object of the same name left; not what this epoch has written."""
-        for key in created:
-            found = deployed.pipeline[key]
-            home = deployed.pipeline[found.object.target or key].object.stored_key
-            kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
-            for table in {*layout.tables_of(found, self.store)} - kept:
-                done = self.store.open(table).transaction(home)
-                if done is None or done < epoch:
-                    with fence(self.root):
-                        self.store.drop(table)
 
 
 def _since(started: float) -> float:

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from floodmark.catalog.objects import kind_of
 from floodmark.errors import NotSupported, UserError
-from floodmark.runtime import deployment
+from floodmark.runtime import deployment, failpoints, removal
 from floodmark.runtime.definition_changes import Change
 from floodmark.runtime.deployment import Plan
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
-from floodmark.runtime.layout import tables_of
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.query import Reader
@@ -21,7 +20,6 @@ from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.suspension import notices
 from floodmark.sql import statements as s
-from floodmark.storage.backfill_log import fence
 from floodmark.storage.epoch_log import dml_of
 
 
@@ -63,15 +61,14 @@ def apply_plan(
     defined = deployment.statements_of(
         plan.catalog, plan.pinned(deployed), plan.corrections(deployed)
     )
+    removal.leave(
+        scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
+    )
+    failpoints.reach("change_planned")
     version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now(), plan.renamed)
+    failpoints.reach("change_logged")
     begun.version = version.version
-    summary = scheduler.run_once(version.version)
-    for change in plan.changes:
-        if change.action == "drop":
-            with fence(scheduler.root):
-                for table in tables_of(deployed.pipeline[change.key], scheduler.store):
-                    scheduler.store.drop(table)
-    return summary
+    return scheduler.run_once(version.version)
 
 
 def _ask_again(plan: Plan) -> None:
