@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from floodmark.errors import SqlSyntaxError
+from floodmark.errors import NotSupported
 from floodmark.sql.function_parser import FunctionParser
 from floodmark.sql.statements import (
     AlterAddColumn,
@@ -63,7 +63,7 @@ class AlterParser(FunctionParser):
         if self.accept("to"):
             new_name = self.name("a new name")
             if self.at("."):
-                raise SqlSyntaxError(
+                raise NotSupported(
                     "E0794",
                     "RENAME TO takes a name without a schema: an object stays in its own",
                     span=self.span_from(start),
