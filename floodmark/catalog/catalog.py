@@ -63,7 +63,7 @@ class Catalog:
         if self._group(key_of(name, kind_of(statement))) and name not in self.objects:
             raise _taken(statement, name, "source with outputs")
         catalog = self
-        for declared in self._declared(statement, origin):
+        for declared in self.declared(statement, origin):
             catalog = catalog._add(declared)
         return catalog
 
@@ -74,7 +74,7 @@ class Catalog:
 
         It held when it was made; what it reads may be restored after it.
         """
-        found = self._declared(statement, origin)
+        found = self.declared(statement, origin)
         one = next((declared for declared in found if declared.key == key), found[0])
         return self.replace([replace(one, **known)])
 
@@ -85,9 +85,16 @@ class Catalog:
 
         `past` is what becomes of its rows that the definition does not tell.
         """
-        (made,) = self._declared(statement, found.origin)
+        (made,) = self.declared(statement, found.origin)
         filed = found.filed or found.sql if found.origin is Origin.FILE else None
-        made = replace(made, filed=filed, sees=found.sees, past=(*found.past, *past))
+        made = replace(
+            made,
+            filed=filed,
+            filed_as=found.filed_as,
+            stored=found.stored,
+            sees=found.sees,
+            past=(*found.past, *past),
+        )
         return self.replace([made])._checked(made)
 
     def redefined(self, found: CatalogObject, statement: s.Definition) -> Catalog:
@@ -96,7 +103,10 @@ class Catalog:
 
     def has(self, statement: s.Definition) -> bool:
         """Tell whether there is what a statement would create, or something else of that name."""
-        key = key_of(qualified(statement.name), kind_of(statement))
+        return self.is_taken(key_of(qualified(statement.name), kind_of(statement)))
+
+    def is_taken(self, key: str) -> bool:
+        """Tell whether something has a key, or several objects go by it."""
         return key in self.objects or bool(self._group(key))
 
     def made_by(self, statement: s.Definition) -> tuple[CatalogObject, ...]:
@@ -120,7 +130,7 @@ class Catalog:
         made = ((o.name, o.statement) for o in self.objects.values())
         return frozenset(name for name, st in made if _takes_or_gives_rows(st))
 
-    def _declared(self, statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
+    def declared(self, statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
         """Return the objects of a statement with all that they read."""
         out = []
         for declared in _declare(statement, origin, self._sets):

@@ -19,7 +19,7 @@ def relations_of(query: exp.Expression) -> tuple[str, ...]:
 def tables_of(query: exp.Expression) -> tuple[exp.Table, ...]:
     """Return the places where a query names relations of the catalog."""
     tables = query.find_all(exp.Table)
-    return tuple(t for t in tables if isinstance(t.this, exp.Identifier) and not _is_cte(t))
+    return tuple(t for t in tables if isinstance(t.this, exp.Identifier) and not is_shadowed(t))
 
 
 def rename(table: exp.Table, name: s.ObjectName) -> None:
@@ -66,7 +66,7 @@ def table_name(table: exp.Table) -> str:
     return table.name if schema in ("", DEFAULT_SCHEMA) else f"{schema}.{table.name}"
 
 
-def _is_cte(table: exp.Table) -> bool:
+def is_shadowed(table: exp.Table) -> bool:
     """Tell whether a WITH around the reference defines its name."""
     if table.db:
         return False

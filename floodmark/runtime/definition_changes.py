@@ -14,7 +14,8 @@ from floodmark.runtime.kept_rows import Reshaping
 
 @dataclass(frozen=True)
 class Change:
-    """One object that an apply creates, alters, replaces, rebuilds, suspends or drops, and why.
+    """One object that an apply creates, alters, renames, replaces, rebuilds, suspends or drops.
+
 
     One that is altered keeps its rows: from the epoch on it goes by its new definition. Of one that
     is replaced, what the new query gives less what the former one gave is one epoch's changes. A
@@ -23,7 +24,7 @@ class Change:
     """
 
     key: str
-    action: str  # "create" | "alter" | "replace" | "rebuild" | "suspend" | "drop"
+    action: str  # "create" | "alter" | "rename" | "replace" | "rebuild" | "suspend" | "drop"
     reason: str
     before: str | None = None
     after: str | None = None
@@ -62,6 +63,7 @@ class _Comparison:
     after: Pipeline
     corrected: Collection[str]
     rebuilt: set[str] = field(default_factory=set)
+    stopped: set[str] = field(default_factory=set)
 
     def changes(self) -> Iterator[Change]:
         """Yield what differs in the objects that are there."""
@@ -75,6 +77,7 @@ class _Comparison:
             if action == "rebuild":
                 self.rebuilt.add(key)
             if action == "suspend":
+                self.stopped.add(key)
                 yield Change(key, action, reason, old.object.sql, found.object.sql)
             elif action:
                 yield Change(key, action, reason, old.object.text, found.object.text)
@@ -119,7 +122,8 @@ class _Comparison:
             return "alter", found.reason
         if kept_rows.is_widened(old, new):
             return "alter", f"{new.object.target} has other columns: it goes on"
-        if kept_rows.can_be_replaced(old, new):
+        # What reads a source that stops has no epoch in which to tell what differs.
+        if not self.stopped.intersection(new.reads) and kept_rows.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"
         return "rebuild", "its definition changed"
 

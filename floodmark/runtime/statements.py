@@ -8,15 +8,16 @@ from dataclasses import replace
 from floodmark.analysis.table_of_query import is_continuous
 from floodmark.catalog.objects import kind_of
 from floodmark.errors import NotSupported, UserError
-from floodmark.runtime import deployment
+from floodmark.runtime import deployment, failpoints, removal
 from floodmark.runtime.altering import refuse_behind
 from floodmark.runtime.definition_changes import Change
+from floodmark.runtime.deployed import statements_of
 from floodmark.runtime.deployment import Plan
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
-from floodmark.runtime.layout import tables_of
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.query import Reader
+from floodmark.runtime.renaming import check_at_rest
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
@@ -25,7 +26,6 @@ from floodmark.sql import statements as s
 from floodmark.sql.dialect import print_expression
 from floodmark.sql.normalise_parts import object_sql
 from floodmark.sql.parse import parse_statement
-from floodmark.storage.backfill_log import fence
 from floodmark.storage.epoch_log import dml_of
 
 
@@ -38,6 +38,7 @@ def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) ->
         plan = deployment.plan_statement(statement, scheduler.deployed())
         if plan is None:
             return Result(status=status, notices=("nothing to do",))
+        check_at_rest(plan, scheduler, statement)
         apply_plan(plan, scheduler, begun)
     touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
     touched &= plan.pipeline.objects.keys()
@@ -45,12 +46,12 @@ def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) ->
     return Result(status=status, notices=notices({*touched, *filter(None, targets)}, scheduler))
 
 
-def create_table_as(
-    statement: s.CreateTableAs, scheduler: Scheduler, reader: Callable[[], Reader]
+def run_definition(
+    statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler, reader: Callable[[], Reader]
 ) -> Result:
-    """Create a table of a query; one that is filled once is not there where that fails."""
+    """Create, alter or drop an object; a table that is filled once is not there if that fails."""
     created = run_ddl(statement, scheduler)
-    if is_continuous(statement) or created.notices:
+    if not isinstance(statement, s.CreateTableAs) or is_continuous(statement) or created.notices:
         return created
     name = object_sql(statement.name)
     insert = parse_statement(f"INSERT INTO {name} {print_expression(statement.query)}")
@@ -85,18 +86,15 @@ def apply_plan(
     if not discard_rows:
         _refuse_loss(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1
-    defined = deployment.statements_of(
-        plan.catalog, plan.pinned(deployed), plan.corrections(deployed)
+    defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
+    removal.leave(
+        scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
     )
-    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now())
+    failpoints.reach("change_planned")
+    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now(), plan.renamed)
+    failpoints.reach("change_logged")
     begun.version = version.version
-    summary = scheduler.run_once(version.version)
-    for change in plan.changes:
-        if change.action == "drop":
-            with fence(scheduler.root):
-                for table in tables_of(deployed.pipeline[change.key], scheduler.store):
-                    scheduler.store.drop(table)
-    return summary
+    return scheduler.run_once(version.version)
 
 
 def _behind(scheduler: Scheduler) -> dict[str, str]:

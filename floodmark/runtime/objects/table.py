@@ -298,7 +298,8 @@ class _Gathering:
         # Where the rows of the former query lie, nobody knows.
         bounds = {} if former is not None else evaluation.bounds(root)
         within = {c: ends for c, ends in bounds.items() if c in key}
-        return _Operations(operations, within, f"sink:{name}", ordinal if tie else None)
+        partition = f"sink:{sink.object.stored_key}"
+        return _Operations(operations, within, partition, ordinal if tie else None)
 
     def _gone(self) -> list[AnalysedObject]:
         """Return the sinks into the table that go with the rows that they have written."""
@@ -326,7 +327,7 @@ class _Gathering:
         key = ", ".join(quoted(c) for c in sink.relation.stream_key)
         # The same row comes once more where updates are taken for inserts.
         again = f"{self.task.work.epoch}:" if keeps_rows(sink.object) else ""
-        sink_name = literal(f"{sink.name}:{again}", VARCHAR)
+        sink_name = literal(f"{sink.object.stored_name}:{again}", VARCHAR)
         origin = f"concat({sink_name}, to_json(struct({key}), map('ignoreNullFields', 'false')))"
         # The sink's own rows may have hidden columns of the same names.
         shown = [quoted(f.name) for f in self.found.relation.visible]

@@ -88,7 +88,7 @@ class Work:
             self.after,
             self.now,
             fills=fills or begins(found, self.pipeline, self.before, tables.store),
-            origin=Origin(self.seed, found.key),
+            origin=Origin(self.seed, found.object.stored_key),
             first=self.first,
             time_of=self.time_of,
         )
