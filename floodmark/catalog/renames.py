@@ -90,7 +90,7 @@ def _with_names(catalog: Catalog, names: Names) -> Catalog:
     for found in catalog.objects.values():
         again = rewritten(found.statement if found.part is None else _whole(found), names)
         key = names.keys.get(found.key, found.key)
-        seen = tuple((names.keys.get(k, k), columns) for k, columns in found.sees)
+        seen = tuple((names.relation(k) or k, columns) for k, columns in found.sees)
         if again is None:
             out = Catalog({**out.objects, key: replace(found, sees=seen)})
             continue

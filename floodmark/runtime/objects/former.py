@@ -39,7 +39,7 @@ def rows_of_former(task: Task, sink: AnalysedObject) -> DataFrame | None:
         work.before,
         now,
         fills=True,
-        origin=Origin(work.seed, sink.key),
+        origin=Origin(work.seed, sink.object.stored_key),
         time_of=work.time_of,
     )
     rows = Evaluation(sink.plan, inputs, stages).root()
