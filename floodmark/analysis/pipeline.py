@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from floodmark.analysis.analyse import AnalysedPlan, analyse
-from floodmark.analysis.emit_on_close import emit_on_close
-from floodmark.analysis.keep_keys import keep_keys
+from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.ndu import Resolved, Root, mode_of, resolve
+from floodmark.analysis.outside import Outside, bind_outside, check_alone, check_no_circle, folders
 from floodmark.analysis.periods import check_periods
+from floodmark.analysis.planning import plan_of
 from floodmark.analysis.refresh import (
     check_repeatable,
     recomputed,
@@ -33,9 +33,7 @@ from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import Declared
 from floodmark.plan.lookups import check_external
 from floodmark.plan.nodes import Node, Scan, scans
-from floodmark.plan.rules import RULES
 from floodmark.plan.rules.first_rows import unordered
-from floodmark.plan.rules.temporal_filters import plain_filters, temporal_filters
 from floodmark.plan.split import Split
 from floodmark.plan.user_functions import Functions, functions_of
 from floodmark.sql import statements as s
@@ -60,6 +58,7 @@ class AnalysedObject:
     notes: tuple[str, ...] = ()
     refused: NotSupported | None = None
     split: Split | None = None
+    outside: Outside | None = None
 
     @property
     def key(self) -> str:
@@ -114,6 +113,8 @@ class AnalysedObject:
         parts.append(self.plan.fingerprint if self.plan is not None else "")
         parts.append(repr(self.declared))
         parts.append(repr(sorted((o.name, o.value) for o in options_of(self.object))))
+        if self.outside is not None:
+            parts.append(repr(getattr(self.object.statement, "format", None)))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -140,9 +141,9 @@ class Pipeline:
 
     @property
     def stored(self) -> tuple[AnalysedObject, ...]:
-        """Return the objects that have a table, in the order in which epochs advance them."""
+        """Return what has rows of its own or writes outside, in the order of an epoch."""
         kinds = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
-        return tuple(o for o in self.objects.values() if o.kind in kinds)
+        return tuple(o for o in self.objects.values() if o.kind in kinds or o.outside is not None)
 
 
 def options_of(found: CatalogObject) -> tuple[s.Option, ...]:
@@ -316,11 +317,13 @@ def _sink(
     functions: Functions,
 ) -> AnalysedObject:
     statement = declared.statement
-    assert isinstance(statement, s.CreateSink) and declared.target is not None
-    check_options(declared)
-    target = done[declared.target]
+    assert isinstance(statement, s.CreateSink)
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
+    if declared.target is None:
+        return _outward(declared, source, done)
+    check_options(declared)
+    target = done[declared.target]
     fitted = fit_to_target(source, declared, target.relation, target.declared)
     written = _written_key(fitted, target.relation)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
@@ -339,29 +342,35 @@ def _sink(
     )
 
 
+def _outward(
+    declared: CatalogObject, source: AnalysedPlan, done: Mapping[str, AnalysedObject]
+) -> AnalysedObject:
+    """Return a sink to the outside; what it writes there must be told by its key."""
+    _check_names(declared, source)
+    outside = bind_outside(declared, source)
+    check_alone(outside, declared, done.values())
+    check_no_circle(outside, declared, folders(_reads(source), done))
+    told = outside.key or tuple(f.name for f in outside.columns)
+    timed = _refusal(partial(check_periods, source, declared.statement))
+    resolved = _resolved(source, Root(told, stores=False), declared, timed)
+    plan = resolved.plan
+    return AnalysedObject(
+        declared,
+        _relation_of(declared, plan),
+        plan=plan,
+        reads=_reads(plan),
+        notes=resolved.notes,
+        refused=timed or _refusal(lambda: check_supported(plan)),
+        outside=outside,
+    )
+
+
 def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
     """Return the columns that settle the target's key: all of them where some are generated."""
     names = plan.root.names
     if all(column in names for column in target.primary_key):
         return target.primary_key
     return tuple(name for name in names if not is_hidden(name))
-
-
-def plan_of(
-    node: Node, *, on_close: bool, statement: s.Statement, kept: bool = True
-) -> AnalysedPlan:
-    """Return the rewritten, keyed and analysed plan of a query's nodes.
-
-    `kept` tells that its rows are kept as time passes, not computed for a time that stands still.
-    """
-    node = plain_filters(node)
-    for rule in RULES:
-        node = rule(node)
-    node = temporal_filters(node) if kept else node
-    plan = analyse(keep_keys(node))
-    if on_close:
-        plan = analyse(keep_keys(emit_on_close(plan, statement)))
-    return plan
 
 
 def _relation_of(declared: CatalogObject, plan: AnalysedPlan) -> Relation:

@@ -14,6 +14,7 @@ from floodmark.runtime.dml.writing import Writing, Written, target_of, write_row
 from floodmark.runtime.layout import tables_of
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
+from floodmark.runtime.outward.places import check_places
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
@@ -55,6 +56,7 @@ def apply_plan(
     """
     deployed = scheduler.deployed()
     _ask_again(plan)
+    check_places(plan, scheduler)
     if not discard_rows:
         _refuse_loss(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1

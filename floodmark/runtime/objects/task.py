@@ -56,7 +56,8 @@ class Work:
     `pin` settles at which version it asks a table elsewhere, `time_of` tells the time of an earlier
     epoch. With `first`, the epochs from that one
     on are taken at once. Of `exhausted` sources the epoch takes all that they had. `corrected` has
-    the numbers up to which corrections of views that begin belong to their rows.
+    the numbers up to which corrections of views that begin belong to their rows. Without
+    `outside`, as in a replay, nothing leaves the warehouse.
     """
 
     epoch: int
@@ -74,6 +75,7 @@ class Work:
     corrected: Mapping[str, int] = field(default_factory=dict)
     exhausted: frozenset[str] = frozenset()
     time_of: Callable[[int], datetime] | None = None
+    outside: bool = True
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
