@@ -76,7 +76,7 @@ class Outside:
     @property
     def written(self) -> Schema:
         """Return the columns at the outside: the row kind first, where there is one."""
-        head = () if self.op is None else (Field(self.op, VARCHAR, nullable=False),)
+        head = () if self.op is None else (Field(self.op, VARCHAR),)
         return (*head, *self.columns)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ TRIES = 5
 CHECKPOINT_EVERY = 100
 ROWS_PER_FILE = 2_000_000
 _KEYS_LOOKED_UP = 100_000
+_OTHERS = ".others"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class DeltaSender:
     def _check_table(self, handle: Handle) -> None:
         wanted = [(f.name, delta_type(f.type)) for f in self.outside.written]
         there = [(f.name, delta_type(f.type)) for f in handle.schema]
-        if there != wanted or not all(f.nullable for f in handle.schema[-len(wanted) :]):
+        if there != wanted or not all(f.nullable for f in handle.schema):
             own = ", ".join(f"{f.name} {f.type}" for f in self.outside.written)
             others = ", ".join(f"{f.name} {f.type}" for f in handle.schema)
             raise DataError(
@@ -182,6 +184,7 @@ class DeltaSender:
         added = _of_kind(changed, PUT).drop_columns([KIND])
         paths = self._alike(store.paths(handle, touched), added, stage)
         rewrite.replace_rows(paths, changed.select(list(self.outside.key)), added, stage)
+        shutil.rmtree(stage / _OTHERS, ignore_errors=True)
         return store.staged(self._name, epoch, attempt), touched, changed.num_rows
 
     def _touched(self, handle: Handle, changed: pa.Table) -> tuple[DataFile, ...]:
@@ -203,7 +206,7 @@ class DeltaSender:
             ]:
                 table = pq.ParquetFile(path).read()
                 arrays = [_column(table, f) for f in rows.schema]
-                folder = stage / ".others"
+                folder = stage / _OTHERS
                 folder.mkdir(parents=True, exist_ok=True)
                 path = str(folder / f"{number}.parquet")
                 pq.write_table(type(table).from_arrays(arrays, schema=rows.schema), path)
