@@ -76,6 +76,11 @@ def _base(found: AnalysedObject) -> str:
     return f"{base}__sink" if found.kind is Kind.SINK else base
 
 
+def read_name(found: AnalysedObject) -> str:
+    """Return the name to which the suffix of a companion is added; a sink's has `__sink`."""
+    return f"{found.name}__sink" if found.kind is Kind.SINK else found.key
+
+
 def sent_table(found: AnalysedObject) -> str:
     """Return the table without rows whose transaction says how far a sink has written outside."""
     return state_table(found, "sent")
