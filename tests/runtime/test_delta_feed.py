@@ -67,8 +67,8 @@ def test_a_table_follows_another_programs(site: Site, options: dict[str, Any]) -
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
         DeltaTable(str(path)).optimize.compact()
         check(fm, 5)
-        fm.sessions.main.sql(f"DELETE FROM delta.`{path}` WHERE id = 10")
-        fm.sessions.main.sql(f"UPDATE delta.`{path}` SET name = 'y2' WHERE id < 9")
+        site.sessions.main.sql(f"DELETE FROM delta.`{path}` WHERE id = 10")
+        site.sessions.main.sql(f"UPDATE delta.`{path}` SET name = 'y2' WHERE id < 9")
         check(fm, 5)
 
 
@@ -142,8 +142,8 @@ def test_what_sinks_write_sources_read_as_it_was(site: Site) -> None:
         for name, (connector, format_, nested) in forms.items():
             more = NESTED if nested else plain
             place = f"connector = '{connector}', path = '{site.root}/out/{name}'"
-            table = TYPED.format(**{"more": more["more"]}).replace("TABLE t", f"TABLE t_{name}")
-            columns = COLUMNS.format(**{"more": more["more"]})
+            table = TYPED.format(more=more["more"]).replace("TABLE t", f"TABLE t_{name}")
+            columns = COLUMNS.format(more=more["more"])
             fm.execute(table)
             forced = f"WITH ({place}, force_append_only = 'true') {format_}"
             fm.execute(f"CREATE SINK {name} FROM t_{name} {forced}")
@@ -157,5 +157,8 @@ def test_what_sinks_write_sources_read_as_it_was(site: Site) -> None:
         for name in forms:
             wanted = contents(root, f"public/t_{name}", hidden=False).to_pylist()
             found = contents(root, f"public/s_{name}", hidden=False).to_pylist()
+            if name == "csv":
+                # A source takes an empty text for NULL there; COPY does not.
+                wanted = [r | {"v": r["v"] or None} for r in wanted]
             letters = fm.execute(f"SELECT reason, row FROM s_{name}__dead_letter").rows
             assert (list(map(repr, found)), letters) == (list(map(repr, wanted)), ()), name
