@@ -17,6 +17,7 @@ from floodmark.analysis.explain_transform import TransformParts, parts_of
 from floodmark.analysis.functional_dependencies import NOTHING, Dependencies, Dependency
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
+from floodmark.analysis.outside import Outside, SinkType
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.state import StateTable, own_rows, own_table
 from floodmark.catalog.objects import Kind, Relation
@@ -244,6 +245,8 @@ def _delayed(mark: WatermarkInfo) -> str:
 
 def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str], tuple[str, ...]]:
     match found.kind:
+        case Kind.SINK if found.outside is not None:
+            return ("Sink", f"{found.name} to {found.outside.connector}"), _written(found.outside)
         case Kind.SINK:
             assert found.object.target is not None
             target = pipeline[found.object.target]
@@ -255,6 +258,13 @@ def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str],
         case _:
             refreshed = ("refreshed in full",) if found.refreshes else ()
             return ("Materialize", found.name), ("conflict behaviour: no check", *refreshed)
+
+
+def _written(outside: Outside) -> tuple[str, ...]:
+    """Return how a sink writes to the outside; where, is in its statement."""
+    key = ", ".join(shown(c) for c in outside.key)
+    how = {SinkType.UPSERT: f"writes by key [{key}]", SinkType.RETRACT: "writes all changes"}
+    return (how.get(outside.type, "appends rows"), outside.encode)
 
 
 def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...]) -> Explanation:

@@ -28,13 +28,17 @@ def write_rows(file: CopyFile, schema: Schema, rows: pa.Table) -> None:
         if file.format == "parquet":
             pq.write_table(rows.rename_columns([f.name for f in schema]), part)
         else:
-            lines = _csv(file, schema, rows) if file.format == "csv" else _json(schema, rows)
             with part.open("w", encoding="utf-8", newline="") as out:
-                out.writelines(lines)
+                out.writelines(lines(file, schema, rows))
         part.replace(file.path)
     except OSError as error:
         part.unlink(missing_ok=True)
         raise out_of_reach(file.path, error, file.span) from None
+
+
+def lines(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
+    """Return rows as the lines of a CSV or JSON file, their ends included."""
+    return _csv(file, schema, rows) if file.format == "csv" else _json(schema, rows)
 
 
 def _rows(schema: Schema, rows: pa.Table) -> Iterator[list[Any]]:

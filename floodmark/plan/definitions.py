@@ -21,6 +21,8 @@ from floodmark.plan.transform import Transform
 from floodmark.sql import statements as s
 
 PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
+FEED = ("delta", "change_feed")
+"""The connector and mode whose rows are changes by key, whatever the format."""
 INGESTION_TIMESTAMP = "INGESTION TIMESTAMP"
 """The metadata of INCLUDE INGESTION TIMESTAMP: the time of the epoch that took the row in."""
 
@@ -125,6 +127,8 @@ def declare_columns(
     columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)
     options = tuple((o.name.lower(), o.value) for o in st.options)
     format_ = st.format.format if st.format is not None else PLAIN
+    if (dict(options).get("connector"), dict(options).get("mode")) == FEED:
+        format_ = UPSERT
     watermarks = tuple(_watermark(w, scope, context) for w in st.watermarks)
     connector = dict(options).get("connector")
     conflict = getattr(st, "conflict", None)
