@@ -162,9 +162,9 @@ def analyse_catalog(
     """
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(catalog.objects.values())
-    for declared in _definition_order(catalog):
+    for declared in definition_order(catalog):
         found = _reuse(declared, catalog, known, done)
-        found = found or _analyse(declared, catalog, done, functions)
+        found = found or analyse_object(declared, catalog, done, functions)
         if runs and found.refused is not None:
             raise found.refused
         done[declared.key] = found
@@ -172,7 +172,7 @@ def analyse_catalog(
     return Pipeline(catalog, ordered)
 
 
-def _definition_order(catalog: Catalog) -> list[CatalogObject]:
+def definition_order(catalog: Catalog) -> list[CatalogObject]:
     """Return what has rows, so that each comes after what its definition names."""
     plain = [o for o in catalog.order() if o.kind not in (Kind.INDEX, Kind.FUNCTION)]
     return sorted(plain, key=lambda o: o.kind is Kind.SINK)
@@ -199,12 +199,13 @@ def _reuse(
     return before if same and feeders == before.feeders else None
 
 
-def _analyse(
+def analyse_object(
     declared: CatalogObject,
     catalog: Catalog,
     done: Mapping[str, AnalysedObject],
     functions: Functions,
 ) -> AnalysedObject:
+    """Return one object with its properties; `done` has all that its definition names."""
     relations = {o.key: o.relation for o in done.values() if o.kind is not Kind.SINK}
     views = plain_views(done.values())
     match declared.statement:

@@ -14,6 +14,7 @@ from floodmark.cli import (
     demo,
     doctor,
     explain,
+    lint,
     plan,
     replay,
     report,
@@ -40,7 +41,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (demo, plan, run, sql, explain, status, watch, doctor, replay, report, backfill):
+for module in (
+    demo,
+    plan,
+    run,
+    sql,
+    explain,
+    status,
+    watch,
+    doctor,
+    replay,
+    report,
+    backfill,
+    lint,
+):
     module.register(app)
 app.add_typer(server.app, name="server")
 
@@ -73,7 +87,7 @@ def shared(
     }  # fmt: skip
     commands = (
         "demo", "plan", "run", "sql", "explain", "status", "watch", "doctor", "replay", "report",
-        "backfill",
+        "backfill", "lint",
     )  # fmt: skip
     context.default_map = {
         **dict.fromkeys(commands, values),

@@ -161,13 +161,18 @@ def read_files(folder: Path) -> Desired:
                 if statement.name.lower() == OPTION:
                     mode = mode_named(statement.value or DEFAULTS[OPTION], statement.span)
             else:
-                raise NotSupported(
-                    "E0360",
-                    "pipeline files hold CREATE and SET only",
-                    span=statement.span,
-                    hint="run this statement with `floodmark sql`",
-                )
+                raise out_of_place(statement)
     return Desired(tuple(definitions), tuple(settings))
+
+
+def out_of_place(statement: s.Statement) -> NotSupported:
+    """Return the error for a statement that is neither CREATE nor SET in a pipeline file."""
+    return NotSupported(
+        "E0360",
+        "pipeline files hold CREATE and SET only",
+        span=statement.span,
+        hint="run this statement with `floodmark sql`",
+    )
 
 
 @dataclass(frozen=True)
@@ -232,11 +237,11 @@ def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan
     created = plan.created
     for found in pipeline.stored:
         if found.key in created:
-            _check_outside(found)
+            check_outside(found)
     return plan
 
 
-def _check_outside(found: AnalysedObject) -> None:
+def check_outside(found: AnalysedObject) -> None:
     """Refuse columns that Delta cannot hold, and options with which no connector can be made."""
     try:
         delta_schema(found.relation.columns)
