@@ -107,7 +107,11 @@ def _order_of_nothing(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Adv
     query = getattr(found.object.statement, "query", None)
     kept = found.kind in (Kind.MATERIALIZED_VIEW, Kind.SINK)
     order = None if query is None or not kept else query.args.get("order")
-    if order is not None and not (query.args.get("limit") or query.args.get("offset")):
+    if (
+        query is not None
+        and order is not None
+        and not (query.args.get("limit") or query.args.get("offset"))
+    ):
         text = "rows at rest have no order: ORDER BY without LIMIT changes nothing here"
         yield Advice("A123", text, span_of(order, found.object.span))
 

@@ -345,7 +345,7 @@ class _Gathering:
         from pyspark.sql import functions as F
 
         self.counted = Observation()
-        applied = f"count_if(NOT ({materialize.OLD_ROW} <=> {materialize.NEW_ROW}))"
+        applied = f"count_if({materialize.differ(self.columns)})"
         counts = [F.expr(applied).alias("applied")]
         for before in self._firsts:
             differs = f"count_if({messages.differs(before, self.declared)})"
