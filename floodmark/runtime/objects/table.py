@@ -122,7 +122,8 @@ class _Gathering:
         if not operations:
             out, written = self.task.apply(None, self.stages)
         elif self.found.append_only:
-            out, written = self.task.append(self._inserted(operations), self.stages)
+            added = self._first if self.found.relation.primary_key else self._inserted
+            out, written = self.task.append(added(operations), self.stages)
         else:
             refuses = conflicts.can_refuse(self.declared)
             out, written = self.task.apply(self._changes(operations), self.stages, routed=refuses)
@@ -311,6 +312,11 @@ class _Gathering:
         names = [quoted(f.name) for f in self.columns]
         frame = merge.gathered([o.frame for o in operations])
         return Rows(frame.selectExpr(*names, WEIGHT))
+
+    def _first(self, operations: Sequence[_Operations]) -> Rows:
+        """Return the rows with a key that no row has yet, of several the first."""
+        names = [quoted(f.name) for f in self.columns]
+        return Rows(self._changes(operations).selectExpr(*names, f"1 AS {WEIGHT}"))
 
     def _changes(self, operations: Sequence[_Operations]) -> DataFrame:
         """Return the changes of the stored rows."""
