@@ -18,7 +18,7 @@ from floodmark.analysis.refresh import (
     refreshes,
     refuse_on_close,
 )
-from floodmark.analysis.sinks import check_sole_writer, fit_to_target
+from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_columns
 from floodmark.analysis.stored import declaration
 from floodmark.analysis.supported import check_options, check_supported
 from floodmark.catalog.catalog import Catalog
@@ -47,8 +47,8 @@ class AnalysedObject:
 
     `plan` is set for views and sinks; its visible columns come first, in order. `declared` is set
     for sources and tables, `split` for a source that is stored for a view. `reads` are the objects
-    that its plan scans. `refused` is why one that holds can be explained only: the engine does not
-    run it yet.
+    that its plan scans, `writes` the columns of its target that a sink fills. `refused` is why one
+    that holds can be explained only: the engine does not run it yet.
     """
 
     object: CatalogObject
@@ -60,6 +60,7 @@ class AnalysedObject:
     notes: tuple[str, ...] = ()
     refused: NotSupported | None = None
     split: Split | None = None
+    writes: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -323,9 +324,10 @@ def _sink(
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
     fitted = fit_to_target(source, declared, target.relation, target.declared)
-    written = _written_key(fitted, target.relation)
+    assert target.declared is not None
+    written = written_columns(source, declared, target.declared)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
-    root = Root(written, stores=False, target=True, tells=tells)
+    root = Root(_written_key(fitted, target.relation), stores=False, target=True, tells=tells)
     timed = _refusal(partial(check_periods, source, statement))
     resolved = _resolved(fitted, root, declared, timed)
     plan, notes = resolved.plan, resolved.notes
@@ -334,10 +336,10 @@ def _sink(
         lambda: check_supported(plan),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
-    relation = _relation_of(declared, plan)
     return AnalysedObject(
-        declared, relation, plan=plan, reads=_reads(plan), notes=notes, refused=refused
-    )
+        declared, _relation_of(declared, plan), plan=plan, reads=_reads(plan), notes=notes,
+        refused=refused, writes=written,
+    )  # fmt: skip
 
 
 def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
