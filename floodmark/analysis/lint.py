@@ -132,6 +132,9 @@ def _by_position(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     target = pipeline[found.object.target]
     if getattr(found.object.statement, "target_columns", ()) or len(target.relation.visible) < 2:
         return
+    if found.name == target.name:
+        # CREATE TABLE … AS makes both, of one query.
+        return
     names = ", ".join(c.name for c in found.relation.columns if not is_hidden(c.name))
     text = f"columns go into {target.name} by position; name them: INTO {target.name} ({names})"
     yield Advice("A125", text, found.object.statement.name.span)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
@@ -18,16 +18,17 @@ from floodmark.analysis.refresh import (
     refreshes,
     refuse_on_close,
 )
+from floodmark.analysis.replacement import BACKFILL
 from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_columns
 from floodmark.analysis.stored import declaration
-from floodmark.analysis.supported import check_options, check_supported
+from floodmark.analysis.supported import check_columns, check_options, check_supported
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import STORED
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
-from floodmark.errors import BindError, FloodmarkError, NotSupported
+from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.plan.available import check_available
 from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import Declared
@@ -114,7 +115,8 @@ class AnalysedObject:
         parts = [self.name, self.kind.value, repr(self.relation)]
         parts.append(self.plan.fingerprint if self.plan is not None else "")
         parts.append(repr(self.declared))
-        parts.append(repr(sorted((o.name, o.value) for o in options_of(self.object))))
+        told = (o for o in options_of(self.object) if o.name.lower() != BACKFILL)
+        parts.append(repr(sorted((o.name, o.value) for o in told)))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -207,7 +209,12 @@ def analyse_object(
     functions: Functions,
 ) -> AnalysedObject:
     """Return one object with its properties; `done` has all that its definition names."""
-    relations = {o.key: o.relation for o in done.values() if o.kind is not Kind.SINK}
+    known = dict(declared.sees)
+    relations = {
+        o.key: _known_of(o.relation, known.get(o.key))
+        for o in done.values()
+        if o.kind is not Kind.SINK
+    }
     views = plain_views(done.values())
     match declared.statement:
         case s.CreateSource() | s.CreateTable():
@@ -218,6 +225,14 @@ def analyse_object(
             return _view(declared, done, relations, views, functions)
         case _:
             raise AssertionError(declared.statement)
+
+
+def _known_of(relation: Relation, names: tuple[str, ...] | None) -> Relation:
+    """Return a relation without the columns that a definition does not know of."""
+    if names is None:
+        return relation
+    columns = (f for f in relation.columns if is_hidden(f.name) or f.name in names)
+    return replace(relation, columns=tuple(columns))
 
 
 def _refusal(*checks: Callable[[], None]) -> NotSupported | None:
@@ -303,7 +318,7 @@ def _view(
         lambda: check_repeatable(plan) if again else None,
         lambda: check_supported(plan, refreshes=again),
     )
-    _check_names(declared, plan)
+    check_columns(declared, plan)
     relation = _relation_of(declared, plan)
     return AnalysedObject(
         declared, relation, plan=plan, reads=_reads(plan), notes=notes, refused=refused
@@ -381,13 +396,3 @@ def _relation_of(declared: CatalogObject, plan: AnalysedPlan) -> Relation:
 
 def _reads(plan: AnalysedPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(scan.object for scan in scans(plan.root) if isinstance(scan, Scan)))
-
-
-def _check_names(declared: CatalogObject, plan: AnalysedPlan) -> None:
-    if all(is_hidden(f.name) for f in plan.root.schema):
-        raise BindError(
-            "E0219",
-            f'"{declared.name}" has no columns',
-            span=declared.statement.name.span,
-            hint="select at least one column",
-        )

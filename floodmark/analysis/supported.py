@@ -7,11 +7,13 @@ from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
 from floodmark.analysis.refresh import OPTION as REFRESH
 from floodmark.analysis.refresh import parse_refresh
+from floodmark.analysis.replacement import BACKFILL, parse_backfill
 from floodmark.analysis.sinks import FORCED, KEEPING
 from floodmark.analysis.state import persisted
 from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject, Kind
-from floodmark.errors import NotSupported
+from floodmark.changelog import is_hidden
+from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.determinism import (
     asks_again,
@@ -41,6 +43,9 @@ def check_options(found: CatalogObject) -> None:
         if option.name.lower() == OPTION:
             parse_mode(option)
             continue
+        if option.name.lower() == BACKFILL and found.kind is Kind.SINK:
+            parse_backfill(option)
+            continue
         if option.name.lower() == REFRESH and found.kind is Kind.MATERIALIZED_VIEW:
             parse_refresh(option)
             continue
@@ -57,7 +62,8 @@ def _available(kind: Kind) -> str:
     modes = "determinism = 'strict' | 'flink' | 'ignore'"
     if kind is Kind.SINK:
         types = " | ".join(map(repr, _SINK_TYPES))
-        return f"type = {types}, {FORCED} = 'true', {KEEPING} = 'true', {modes}"
+        kept = f"{FORCED} = 'true', {KEEPING} = 'true', {BACKFILL} = 'diff' | 'none'"
+        return f"type = {types}, {kept}, {modes}"
     return f"{modes}, refresh = 'full'"
 
 
@@ -166,3 +172,14 @@ def _unlisted(call: n.WindowCall) -> bool:
     types = [arg.type for arg in call.args]
     found = aggregate_for(call.function, types)
     return found.over_list is None and found.extremum is None and not found.is_sum(types)
+
+
+def check_columns(declared: CatalogObject, plan: AnalysedPlan) -> None:
+    """Raise E0219 for a query without a column that can be seen."""
+    if all(is_hidden(f.name) for f in plan.root.schema):
+        raise BindError(
+            "E0219",
+            f'"{declared.name}" has no columns',
+            span=declared.statement.name.span,
+            hint="select at least one column",
+        )

@@ -64,7 +64,11 @@ class CatalogObject:
     `reads` are the keys of the relations of its query and of the functions that its expressions
     call; `target` is the table that a sink writes. `sql` is the text that was written; where that
     makes several objects, `statement` is what stands for this one, and `part` is set. `filed` is
-    what its file says where a statement has altered it since.
+    what its file says where a statement has altered it since, and `filed_as` the key that it has
+    there if it has been renamed. `stored` is the name under which its rows lie, where that is not
+    its own any more. `sees` has, by relation, the columns that the definition knows of: those that
+    came later are not in its `*`. `past` are the changes that statements made to its rows, and the
+    definition does not tell, oldest first.
     """
 
     name: str
@@ -75,6 +79,25 @@ class CatalogObject:
     sql: str = field(default="", compare=False)
     part: Part | None = None
     filed: str | None = field(default=None, compare=False)
+    filed_as: str | None = field(default=None, compare=False)
+    stored: str | None = None
+    sees: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    past: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def stored_name(self) -> str:
+        """Return the name that it had when its tables began; its schema is still the same."""
+        return self.stored or self.name
+
+    @property
+    def stored_base(self) -> str:
+        """Return the name under which its tables lie in the folders of its schema."""
+        return self.stored_name.rpartition(".")[2]
+
+    @property
+    def stored_key(self) -> str:
+        """Return what its rows and commits are known by, whatever it is called now."""
+        return key_of(self.stored_name, self.kind)
 
     @property
     def text(self) -> str:

@@ -32,42 +32,42 @@ CORRECTED: Schema = (
 
 def current_table(found: AnalysedObject) -> str:
     """Return the table of the object's rows."""
-    return warehouse.current(found.object.schema, found.object.base_name)
+    return warehouse.current(found.object.schema, found.object.stored_base)
 
 
 def changes_table(found: AnalysedObject) -> str:
     """Return the table of the object's changes; append-only objects have none."""
-    return warehouse.changes(found.object.schema, found.object.base_name)
+    return warehouse.changes(found.object.schema, found.object.stored_base)
 
 
 def layer_table(found: AnalysedObject) -> str:
     """Return the table of changes that the object's own table does not hold yet."""
-    return warehouse.layer(found.object.schema, found.object.base_name)
+    return warehouse.layer(found.object.schema, found.object.stored_base)
 
 
 def fold_of(found: AnalysedObject) -> str:
     """Return the application whose transaction in the object's table is its last folded epoch."""
-    return f"{found.key}/folded"
+    return f"{found.object.stored_key}/folded"
 
 
 def late_table(found: AnalysedObject) -> str:
     """Return the table of the object's late rows."""
-    return warehouse.late(found.object.schema, found.object.base_name)
+    return warehouse.late(found.object.schema, found.object.stored_base)
 
 
 def dead_letter_table(found: AnalysedObject) -> str:
     """Return the table of the object's dead letters."""
-    return warehouse.dead_letter(found.object.schema, found.object.base_name)
+    return warehouse.dead_letter(found.object.schema, found.object.stored_base)
 
 
 def corrections_table(found: AnalysedObject) -> str:
     """Return the table of the corrections of a view that emits on window close."""
-    return warehouse.corrections(found.object.schema, found.object.base_name)
+    return warehouse.corrections(found.object.schema, found.object.stored_base)
 
 
 def state_table(found: AnalysedObject, name: str) -> str:
     """Return the table of one operator's state; a sink's is kept apart from its namesake's."""
-    base = found.object.base_name
+    base = found.object.stored_base
     owner = f"{base}__sink" if found.kind is Kind.SINK else base
     return warehouse.state(found.object.schema, owner, name)
 

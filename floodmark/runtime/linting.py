@@ -18,11 +18,12 @@ from floodmark.analysis.pipeline import (
     definition_order,
 )
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.objects import CatalogObject, Kind, Origin, kind_of, qualified
+from floodmark.catalog.objects import CatalogObject, Kind, Origin, qualified
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
-from floodmark.plan.user_functions import check, functions_of
-from floodmark.runtime.deployment import check_outside, out_of_place
+from floodmark.plan.user_functions import functions_of
+from floodmark.runtime.deployment import check_outside
+from floodmark.runtime.desired import checked, definitions_of, out_of_place
 from floodmark.runtime.settings import (
     ACCEPTED,
     DEFAULTS,
@@ -139,7 +140,7 @@ def _define(attempt: Attempt, lint: _Lint) -> None:
         match statement:
             case s.Definition():
                 if not _waits(statement, lint.failed):
-                    lint.catalog = _created(with_default(statement, lint.mode), lint.catalog)
+                    _create(with_default(statement, lint.mode), lint)
                 elif name is not None and not isinstance(statement, s.CreateSink):
                     lint.failed.add(name)
             case s.SetOption():
@@ -160,13 +161,30 @@ def _waits(statement: s.Definition, failed: set[str]) -> bool:
     return bool(names & failed)
 
 
-def _created(statement: s.Definition, catalog: Catalog) -> Catalog:
-    created = catalog.create(statement, Origin.FILE)
-    if kind_of(statement) is Kind.FUNCTION:
-        functions = functions_of(created.objects.values())
-        name = qualified(statement.name)
-        check(functions[name], {n: f for n, f in functions.items() if n != name})
-    return created
+def _create(statement: s.Definition, lint: _Lint) -> None:
+    """Put what a definition stands for into the catalog.
+
+    CREATE TABLE … AS has the columns of its query: it waits for what that reads.
+    """
+    try:
+        several = definitions_of(statement, lint.catalog, Pipeline(Catalog()))
+    except FloodmarkError as error:
+        if _is_within(error, statement):
+            raise
+        lint.failed.add(qualified(statement.name))
+        return
+    for one in several:
+        lint.catalog = checked(lint.catalog.create(one, Origin.FILE), one)
+
+
+def _is_within(error: FloodmarkError, statement: s.Definition) -> bool:
+    """Tell whether a mistake is one of the statement, not of another one that it reads."""
+    span, own = error.span, statement.span
+    return span is None or (span.file == own.file and own.line <= span.line <= _last_line(own))
+
+
+def _last_line(span: Span) -> int:
+    return span.line + span.text.count("\n")
 
 
 def _set(statement: s.SetOption, lint: _Lint) -> None:

@@ -92,6 +92,7 @@ class Offers:
             opened = self._log.opened(epoch)
             for source in opened.restarted:
                 out.pop(source, None)
+            out = {opened.renamed.get(source, source): found for source, found in out.items()}
             for source, splits in opened.splits.items():
                 out.setdefault(source, []).extend(map(Split.from_json, splits))
         return out
@@ -165,6 +166,8 @@ class Offers:
             opened = self._log.opened(epoch)
             for source in opened.restarted:
                 self._discoveries.pop(source, None)
+            known = self._discoveries.items()
+            self._discoveries = {opened.renamed.get(k, k): found for k, found in known}
             for source, splits in opened.splits.items():
                 found = self._discoveries.setdefault(source, Discovery())
                 found.add(Split.from_json(split) for split in splits)

@@ -16,6 +16,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.errors import DataError
 from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.current import stored_rows
+from floodmark.runtime.renaming import Renames, renames_of
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord
 from floodmark.storage.report_book import Reported
@@ -79,7 +80,12 @@ def reports(scheduler: Scheduler, book: Mapping[str, Reported]) -> list[ObjectRe
     pipeline = scheduler.deployed().pipeline
     head = scheduler.log.head().sealed
     suspended = _suspended(scheduler, pipeline)
-    steps = _steps(scheduler, {key: book.get(key, Reported()) for key in pipeline.objects}, head)
+    names = Renames()
+    if not pipeline.objects.keys() <= book.keys():
+        names = renames_of(scheduler)
+        book = {names.now(key, last.epoch): last for key, last in book.items()} | dict(book)
+    seen = {key: book.get(key, Reported()) for key in pipeline.objects}
+    steps = _steps(scheduler, seen, head, names)
     filling = under_way(scheduler)
     out: dict[str, ObjectReport] = {}
     for key, found in pipeline.objects.items():
@@ -113,7 +119,7 @@ def recent(scheduler: Scheduler, keys: Collection[str]) -> list[ObjectReport]:
     book = dict.fromkeys(keys, Reported(first))
     pipeline = scheduler.deployed().pipeline
     suspended = _suspended(scheduler, pipeline)
-    steps = _steps(scheduler, book, scheduler.log.head().sealed)
+    steps = _steps(scheduler, book, scheduler.log.head().sealed, renames_of(scheduler))
     return [
         ObjectReport(
             found,
@@ -162,7 +168,9 @@ def _suspended(scheduler: Scheduler, pipeline: Pipeline) -> dict[str, Event]:
     return out
 
 
-def _steps(scheduler: Scheduler, book: Mapping[str, Reported], head: int) -> dict[str, list[Step]]:
+def _steps(
+    scheduler: Scheduler, book: Mapping[str, Reported], head: int, names: Renames
+) -> dict[str, list[Step]]:
     """Return the epochs that touched the objects of a book after those that it has."""
     last = {key: entry.epoch for key, entry in book.items()}
     first = min(last.values(), default=head)
@@ -170,16 +178,19 @@ def _steps(scheduler: Scheduler, book: Mapping[str, Reported], head: int) -> dic
     before: Mapping[str, ObjectRecord] = {}
     for opened, records in _sealed(scheduler, first, head):
         # What begins anew has nothing before it, and none of what it closed was closed before.
-        known = {k: r for k, r in before.items() if k not in opened.restarted}
+        new = opened.renamed
+        known = {new.get(k, k): r for k, r in before.items() if k not in opened.restarted}
         for key, after in records.items() if opened.epoch > first else ():
-            if after.touched and opened.epoch > last.get(key, head):
+            mine = names.now(key, opened.epoch)
+            if after.touched and opened.epoch > last.get(mine, head):
                 step = Step(opened.epoch, opened.now, known.get(key), after)
-                out.setdefault(key, []).append(step)
+                out.setdefault(mine, []).append(step)
         before = records
     if (open_ := scheduler.log.head().open) is not None:
         for key, after in scheduler.log.advanced(open_.epoch).items():
             if open_.epoch > last.get(key, open_.epoch):
-                last_one = None if key in open_.restarted else before.get(key)
+                then = next((old for old, new in open_.renamed.items() if new == key), key)
+                last_one = None if key in open_.restarted else before.get(then)
                 out.setdefault(key, []).append(Step(open_.epoch, open_.now, last_one, after))
     return out
 

@@ -7,23 +7,31 @@ whoever comes next finishes it with the same offsets, the same now and the same 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.connectors.base import Split
-from floodmark.runtime import deployment, failpoints, foreign, layout, maintenance, summary
+from floodmark.runtime import (
+    deployment,
+    failpoints,
+    foreign,
+    maintenance,
+    new_version,
+    removal,
+    summary,
+)
 from floodmark.runtime.backfill.choice import backfills
 from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
 from floodmark.runtime.carried import carried
 from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
-from floodmark.runtime.deployment import EMPTY, Deployed
+from floodmark.runtime.deployed import EMPTY, Deployed, load
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
 from floodmark.runtime.passing_time import closes
@@ -31,10 +39,11 @@ from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
-from floodmark.storage.backfill_log import fence, forget
+from floodmark.storage.backfill_log import forget
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord, OpenRecord
 from floodmark.storage.lease import Lease
+from floodmark.storage.leaving import LeavingTables
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import pipeline_seed
 from floodmark.storage.table import Store
@@ -77,6 +86,7 @@ class Scheduler:
         self.lease = Lease(root)
         self.offers = Offers(self.log)
         self.kept = Retention(root)
+        self.leaving = LeavingTables(root)
         self.wait = wait
         self.max_due_rows = MAX_DUE_ROWS
         self.on_progress: Progressed | None = None
@@ -111,7 +121,7 @@ class Scheduler:
             return EMPTY
         known = self._deployed
         if latest.version != known.version:
-            known = self._deployed = deployment.load(latest, known)
+            known = self._deployed = load(latest, known)
         return known
 
     def at_version(self, version: int) -> Deployed:
@@ -119,9 +129,7 @@ class Scheduler:
         if version == 0:
             return EMPTY
         known = self._deployed
-        return (
-            known if version == known.version else deployment.load(self.catalogs.at(version), known)
-        )
+        return known if version == known.version else load(self.catalogs.at(version), known)
 
     def cut(self, epoch: int | None = None) -> Cut:
         """Return the cut of a sealed epoch, the newest by default."""
@@ -154,6 +162,7 @@ class Scheduler:
         head = self.log.head()
         if head.open is not None:
             return head.open
+        removal.finish(self)
         latest = self.catalogs.latest()
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
         if latest is not None and latest.version > in_force:
@@ -174,6 +183,8 @@ class Scheduler:
         chosen = None if select is None else self._stored(select)
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
         if deployed.version > in_force or (select is None and can_go_on(self)):
+            return True
+        if self.leaving.read() is not None:
             return True
         until = now or self.clock.now()
         if foreign.changed_tables(self, chosen):
@@ -265,9 +276,10 @@ class Scheduler:
         offers: Mapping[str, Sequence[Split]] | None = None,
         dml: Sequence[Mapping[str, Any]] = (),
     ) -> OpenRecord:
-        notes, now = list[str](), clock
+        notes, now, former = list[str](), clock, 0
         if epoch > 1:
-            last = self.log.opened(epoch - 1).now
+            before = self.log.opened(epoch - 1)
+            last, former = before.now, before.catalog_version
             if clock <= last:
                 now = last + timedelta(microseconds=1)
                 if last - clock > _STANDS_STILL:
@@ -287,6 +299,7 @@ class Scheduler:
             restarted=sorted(restarted),
             backfills=backfills(self, epoch, version, restarted) if epoch > 1 else None,
             exhausted=() if offers is None else self._exhausted(version, offers),
+            renamed=self.at_version(version).renamed if version != former else {},
         )
         failpoints.reach("offsets_logged")
         return opened
@@ -309,11 +322,13 @@ class Scheduler:
         started = time.monotonic()
         deployed = self.at_version(record.catalog_version)
         pipeline = deployed.pipeline
-        before = self._settled(self.cut(record.epoch - 1))
+        before = self.cut(record.epoch - 1).settled(self.store).renamed(record.renamed)
         created = self.created_at(record.epoch, record.catalog_version)
         anew = {k for k, r in record.backfills.items() if not r.versions}
-        self._clear(created | anew, deployed, record.epoch)
-        kept = {**carried(before, pipeline, created), **record.backfills}
+        former = self.former_at(record.epoch, record.catalog_version)
+        removal.empty(self, created | anew, deployed, record.epoch, former)
+        kept = {**carried(before, pipeline, created, former), **record.backfills}
+        kept = new_version.reshaped(self, kept, record)
         left: Collection[str] = ()
         if select is None:
             kept = caught_up(self, kept, pipeline, record.epoch, created)
@@ -331,6 +346,7 @@ class Scheduler:
         records = {**progress.before.records, **progress.done}
         seal = self.log.seal(record.epoch, list(records.values()), self.clock.now())
         failpoints.reach("after_seal")
+        removal.finish(self)
         suspended = {k: e.message for k, e in seal.suspended.items()}
         took = _since(started)
         if record.backfills:
@@ -358,17 +374,6 @@ class Scheduler:
             run.select or (),
         )
 
-    def _settled(self, cut: Cut) -> Cut:
-        """Return the cut at the versions that merging files has left since; pinned by the seal."""
-        records = {
-            key: replace(
-                record,
-                versions={t: self.store.settled(t, v) for t, v in record.versions.items()},
-            )
-            for key, record in cut.records.items()
-        }
-        return Cut(cut.epoch, records)
-
     def resume(self, key: str) -> EpochSummary:
         """Lift a suspension; the epoch that this opens first catches up what was missed."""
         self.log.record("resume", self.clock.now(), object=key)
@@ -381,17 +386,12 @@ class Scheduler:
             return frozenset()
         return deployment.begun_between(self.at_version(previous), self.at_version(version))
 
-    def _clear(self, created: Iterable[str], deployed: Deployed, epoch: int) -> None:
-        """Remove what an earlier object of the same name left; not what this epoch has written."""
-        for key in created:
-            found = deployed.pipeline[key]
-            home = found.object.target or key
-            kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
-            for table in {*layout.tables_of(found, self.store)} - kept:
-                done = self.store.open(table).transaction(home)
-                if done is None or done < epoch:
-                    with fence(self.root):
-                        self.store.drop(table)
+    def former_at(self, epoch: int, version: int) -> Mapping[str, AnalysedObject]:
+        """Return the former definitions of what goes on from its rows, or takes them back."""
+        previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
+        if previous == version:
+            return {}
+        return deployment.former_between(self.at_version(previous), self.at_version(version))
 
 
 def _since(started: float) -> float:

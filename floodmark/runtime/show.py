@@ -13,7 +13,8 @@ from floodmark.catalog.functions.pattern import like_regex
 from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.build import build_query
-from floodmark.runtime.deployment import Deployed, plan_statement
+from floodmark.runtime.deployed import Deployed
+from floodmark.runtime.deployment import plan_statement
 from floodmark.runtime.results import Result, text_result
 from floodmark.runtime.settings import check_setting
 from floodmark.runtime.sizes import TableSize, as_text
@@ -35,6 +36,8 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
         if statement.kind in functions:
             key = key_of(name, Kind.FUNCTION)
             declared = deployed.catalog.get(key, statement.name.span)
+        elif statement.kind is s.ObjectKind.SINK:
+            declared = deployed.catalog.get(key_of(name, Kind.SINK), statement.name.span)
         else:
             declared = deployed.find(name, statement.name.span).object
         row = (declared.name, to_sql(declared.shown))

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from floodmark.analysis.table_of_query import is_continuous
 from floodmark.catalog.objects import kind_of
 from floodmark.errors import NotSupported, UserError
-from floodmark.runtime import deployment
+from floodmark.runtime import deployment, failpoints, removal
+from floodmark.runtime.altering import refuse_behind
 from floodmark.runtime.definition_changes import Change
+from floodmark.runtime.deployed import statements_of
 from floodmark.runtime.deployment import Plan
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
-from floodmark.runtime.layout import tables_of
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.query import Reader
+from floodmark.runtime.renaming import check_at_rest
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.suspension import notices
 from floodmark.sql import statements as s
-from floodmark.storage.backfill_log import fence
+from floodmark.sql.dialect import print_expression
+from floodmark.sql.normalise_parts import object_sql
+from floodmark.sql.parse import parse_statement
 from floodmark.storage.epoch_log import dml_of
 
 
@@ -33,10 +38,32 @@ def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) ->
         plan = deployment.plan_statement(statement, scheduler.deployed())
         if plan is None:
             return Result(status=status, notices=("nothing to do",))
+        check_at_rest(plan, scheduler, statement)
         apply_plan(plan, scheduler, begun)
     touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
+    touched &= plan.pipeline.objects.keys()
     targets = {plan.pipeline[key].object.target for key in touched}
     return Result(status=status, notices=notices({*touched, *filter(None, targets)}, scheduler))
+
+
+def run_definition(
+    statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler, reader: Callable[[], Reader]
+) -> Result:
+    """Create, alter or drop an object; a table that is filled once is not there if that fails."""
+    created = run_ddl(statement, scheduler)
+    if not isinstance(statement, s.CreateTableAs) or is_continuous(statement) or created.notices:
+        return created
+    name = object_sql(statement.name)
+    insert = parse_statement(f"INSERT INTO {name} {print_expression(statement.query)}")
+    assert isinstance(insert, s.Insert)
+    try:
+        filled = run_dml(insert, scheduler, reader)
+    except Exception:
+        drop = parse_statement(f"DROP TABLE {name}")
+        assert isinstance(drop, s.Drop)
+        run_ddl(drop, scheduler)
+        raise
+    return replace(filled, status=created.status)
 
 
 def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
@@ -55,21 +82,26 @@ def apply_plan(
     """
     deployed = scheduler.deployed()
     _ask_again(plan)
+    refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
     if not discard_rows:
         _refuse_loss(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1
-    defined = deployment.statements_of(
-        plan.catalog, plan.pinned(deployed), plan.corrections(deployed)
+    defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
+    removal.leave(
+        scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
     )
-    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now())
+    failpoints.reach("change_planned")
+    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now(), plan.renamed)
+    failpoints.reach("change_logged")
     begun.version = version.version
-    summary = scheduler.run_once(version.version)
-    for change in plan.changes:
-        if change.action == "drop":
-            with fence(scheduler.root):
-                for table in tables_of(deployed.pipeline[change.key], scheduler.store):
-                    scheduler.store.drop(table)
-    return summary
+    return scheduler.run_once(version.version)
+
+
+def _behind(scheduler: Scheduler) -> dict[str, str]:
+    """Say of objects that they do not have all epochs, and why."""
+    filling = [k for k, r in scheduler.cut().records.items() if r.backfilling]
+    suspended = scheduler.log.suspended()
+    return dict.fromkeys(filling, "is being filled") | dict.fromkeys(suspended, "is suspended")
 
 
 def _ask_again(plan: Plan) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from floodmark.errors import NotSupported
 from floodmark.sql.function_parser import FunctionParser
 from floodmark.sql.statements import (
     AlterAddColumn,
@@ -61,6 +62,13 @@ class AlterParser(FunctionParser):
     def _rename(self, start: int, head: dict[str, Any]) -> Statement:
         if self.accept("to"):
             new_name = self.name("a new name")
+            if self.at("."):
+                raise NotSupported(
+                    "E0794",
+                    "RENAME TO takes a name without a schema: an object stays in its own",
+                    span=self.span_from(start),
+                    hint=f"ALTER … RENAME TO {new_name}, or CREATE it in the other schema",
+                )
             return AlterRename(**head, new_name=new_name, span=self.span_from(start))
         self.accept("column")
         column = self.name("a column name")

@@ -21,7 +21,10 @@ class AppliedStatement:
     `line` and `column` are where it starts in its file, counted from 1. `functions` pins what those
     meant that a source's TRANSFORM USING calls; None pins nothing, as logs of former versions do.
     Corrections of a view's closed rows up to number `corrected` are in its rows. `filed` is what
-    the file says of an object that a statement has altered since.
+    the file says of an object that a statement has altered since, and `filed_as` how it is called
+    there. `stored` is the name under which its tables lie, where it has been renamed. `sees` has
+    the columns that it knows of by relation, `past` what statements changed of its rows that the
+    text does not tell.
     """
 
     sql: str
@@ -31,18 +34,32 @@ class AppliedStatement:
     line: int = 1
     column: int = 1
     filed: str | None = None
+    sees: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    past: tuple[tuple[str, ...], ...] = ()
     functions: Mapping[str, str] | None = field(default=None, compare=False)
     corrected: int = field(default=0, compare=False)
+    filed_as: str | None = None
+    stored: str | None = None
+
+    def __post_init__(self) -> None:
+        # JSON has lists alone.
+        seen = tuple((name, tuple(columns)) for name, columns in self.sees)
+        object.__setattr__(self, "sees", seen)
+        object.__setattr__(self, "past", tuple(map(tuple, self.past)))
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogVersion:
-    """A catalog version, counted from 1, and the epoch from which it is in force."""
+    """A catalog version, counted from 1, and the epoch from which it is in force.
+
+    One with `renamed`, new keys by the former ones, does nothing but that.
+    """
 
     version: int
     epoch: int
     statements: tuple[AppliedStatement, ...]
     applied_at: datetime
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 class CatalogLog:
@@ -73,10 +90,16 @@ class CatalogLog:
         return [self.at(version) for version in range(1, self._last() + 1)]
 
     def append(
-        self, epoch: int, statements: Sequence[AppliedStatement], applied_at: datetime
+        self,
+        epoch: int,
+        statements: Sequence[AppliedStatement],
+        applied_at: datetime,
+        renamed: Mapping[str, str] | None = None,
     ) -> CatalogVersion:
         """Append the next version; E0507 when somebody else appended it first."""
-        record = CatalogVersion(self._last() + 1, epoch, tuple(statements), applied_at)
+        record = CatalogVersion(
+            self._last() + 1, epoch, tuple(statements), applied_at, renamed or {}
+        )
         with disk_errors("the catalog log"):
             self._folder.mkdir(parents=True, exist_ok=True)
             done = put_if_absent(self._path(record.version), to_text(asdict(record)))

@@ -8,7 +8,6 @@ Why the commit is not delta-rs': docs/adr/0002.
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 import time
 import uuid
@@ -25,11 +24,11 @@ from deltalake.exceptions import DeltaError
 
 from floodmark.catalog.types import Schema
 from floodmark.errors import DataError, TransientError
-from floodmark.storage import delta_log, statistics
+from floodmark.storage import delta_columns, delta_log, statistics
 from floodmark.storage.delta_clean import delete_unneeded
 from floodmark.storage.delta_log import Action, Snapshot
 from floodmark.storage.delta_types import delta_schema, sql_schema
-from floodmark.storage.local_files import LocalFiles, disk_errors, put_if_absent
+from floodmark.storage.local_files import LocalFiles, disk_errors, put_if_absent, remove_folder
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -39,6 +38,7 @@ from floodmark.storage.table import (
     refuse_recorded,
     refuse_schema,
 )
+from floodmark.storage.warehouse import GONE, engine_folder
 
 ENGINE = "floodmark/0.1.0"
 _KEPT = 8
@@ -55,7 +55,7 @@ class DeltaStore(LocalFiles):
 
     def exists(self, table: str) -> bool:
         """Tell whether the table has been created."""
-        return (self.folder(table) / delta_log.LOG).is_dir()
+        return delta_log.is_begun(self.folder(table))
 
     def create(
         self, table: str, schema: Schema, *, properties: Mapping[str, str] | None = None
@@ -98,12 +98,16 @@ class DeltaStore(LocalFiles):
         epoch: int | None = None,
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
+        schema: Schema | None = None,
     ) -> Handle:
         """Commit once, on exactly the handle's version; see `Store.commit`."""
         check_change(handle, adds, removes, app, epoch)
         folder = self.folder(handle.table)
         version = handle.version + 1
         actions = _actions(handle, adds, removes, app, epoch, metadata, data_change)
+        if schema is not None:
+            # Statistics of files are read by the columns: these come first.
+            actions[1:1] = delta_columns.altered(folder, delta_schema(schema))
         # A version whose log has been cleaned up is long past: writing after it would be lost.
         present = delta_log.commit_path(folder, handle.version).exists()
         text = "".join(action + "\n" for action in actions)
@@ -113,6 +117,8 @@ class DeltaStore(LocalFiles):
             newest = self.open(handle.table)
             refuse_recorded(newest, app, epoch)
             raise_conflict(handle, newest.version)
+        if schema is not None:
+            return self._follow(handle.table, handle.token, version)
         return self._remember(handle, adds, removes, app, epoch)
 
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
@@ -170,10 +176,10 @@ class DeltaStore(LocalFiles):
         return delete_unneeded(self.folder(table), kept.token, written_before.timestamp())
 
     def drop(self, table: str) -> None:
-        """Remove the table, its folder included."""
+        """Remove the table, its folder included; half of one is never a table."""
         with self._lock:
             self._recent.pop(table, None)
-        shutil.rmtree(self.folder(table), ignore_errors=True)
+        remove_folder(self.folder(table), engine_folder(self.root) / GONE)
 
     def _nearest(self, table: str, version: int | None) -> Snapshot | None:
         """Return the newest snapshot at hand from which the version can be reached."""

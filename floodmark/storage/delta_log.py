@@ -7,6 +7,7 @@ history is. The log folder is never listed on the way to the newest version.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -46,6 +47,14 @@ class Snapshot:
 def commit_path(folder: Path, version: int) -> Path:
     """Return the path of a commit."""
     return folder / LOG / f"{version:020d}.json"
+
+
+def is_begun(folder: Path) -> bool:
+    """Tell whether a folder is a table: it has a first commit, or a checkpoint of later ones."""
+    if commit_path(folder, 0).exists():
+        return True
+    log = folder / LOG
+    return log.is_dir() and any(_CHECKPOINT.fullmatch(name) for name in os.listdir(log))
 
 
 def read_commit(folder: Path, version: int) -> list[Action] | None:

@@ -36,6 +36,7 @@ class OpenRecord:
     and the number of rows that statements have written, under `dml_of` a table; those of
     `restarted` objects begin at nothing again. `backfills` has the records from which views go on
     whose backfill begins or ends with the epoch. Of `exhausted` sources it takes all that they had.
+    From the epoch on, `renamed` objects have new keys; here they are by the former ones.
     """
 
     epoch: int
@@ -49,6 +50,7 @@ class OpenRecord:
     restarted: Sequence[str] = ()
     backfills: Mapping[str, ObjectRecord] = field(default_factory=dict)
     exhausted: Sequence[str] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -121,6 +123,7 @@ class EpochLog:
         restarted: Sequence[str] = (),
         backfills: Mapping[str, ObjectRecord] | None = None,
         exhausted: Sequence[str] = (),
+        renamed: Mapping[str, str] | None = None,
     ) -> OpenRecord:
         """Open the epoch after the last sealed one; E0506 when somebody else has."""
         head = self.head()
@@ -128,6 +131,9 @@ class EpochLog:
             _raise_taken(epoch, "opened")
         gone = {*restarted, *map(dml_of, restarted)}
         before = {k: v for k, v in self.positions().items() if k not in gone}
+        names = dict(renamed or {})
+        names |= {dml_of(old): dml_of(new) for old, new in names.items()}
+        before = {names.get(k, k): v for k, v in before.items()}
         positions = _positions_after(before, splits or {}, dml)
         record = OpenRecord(
             epoch,
@@ -141,6 +147,7 @@ class EpochLog:
             restarted,
             backfills or {},
             exhausted,
+            renamed or {},
         )
         self._put(epoch, "open", record)
         return record

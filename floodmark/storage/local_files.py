@@ -94,6 +94,23 @@ def put_if_absent(path: Path, text: str) -> bool:
     return True
 
 
+def remove_folder(folder: Path, aside: Path) -> None:
+    """Remove a folder, in one step for those who look for it: it is put aside first.
+
+    What somebody was killed over before goes with it.
+    """
+    while folder.is_dir():
+        aside.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.rename(aside / uuid.uuid4().hex)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            break
+    shutil.rmtree(aside, ignore_errors=True)
+
+
 def replace_file(path: Path, text: str) -> None:
     """Write a file whole over an older one."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")

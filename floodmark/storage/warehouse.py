@@ -28,6 +28,8 @@ CORRECTIONS = "_corrections"
 ENGINE = "_floodmark"
 BACKFILLS = "backfills"
 """Below the engine's folder: how far the backfills of views have come."""
+GONE = "gone"
+"""Below the engine's folder: what is being removed."""
 REPLAYS = "replay"
 """Below the engine's folder: what replays write, while they run."""
 

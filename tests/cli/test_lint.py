@@ -152,3 +152,11 @@ def test_neither_spark_nor_dagster_is_imported() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_table_of_a_query_is_a_table_and_a_sink(tmp_path: Path) -> None:
+    made = "CREATE TABLE u AS SELECT k, a FROM t;\nCREATE MATERIALIZED VIEW v AS SELECT {} FROM u;"
+    assert findings(tmp_path, TABLE + made.format("k, a")) == []
+    assert findings(tmp_path, TABLE + made.format("x")) == ["3:38 E0206"]
+    wrong = TABLE.replace("INT);", "NOTYPE);") + made.format("x")
+    assert findings(tmp_path, wrong) == ["1:38 E0113"]

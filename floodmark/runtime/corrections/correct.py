@@ -24,6 +24,7 @@ from floodmark.runtime.corrections.in_place import check_readers, take_in
 from floodmark.runtime.corrections.recompute import Recomputation
 from floodmark.runtime.corrections.stored import WEIGHED, application, corrections, newest
 from floodmark.runtime.query import Reader
+from floodmark.runtime.renaming import renames_of
 from floodmark.runtime.tables import Tables
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
@@ -176,13 +177,14 @@ def _check_kept(
     found: AnalysedObject, floodmark: Floodmark, again: Recomputation, span: Span
 ) -> None:
     """Raise E0415 where late rows that could be of the span are not kept any more."""
-    sources = again.sources(found)
+    sources, names = again.sources(found), renames_of(floodmark.scheduler)
     log, oldest = floodmark.scheduler.log, floodmark.scheduler.kept.read().oldest
     for epoch in islice(range(oldest - 1, 0, -1), _LOOKED_THROUGH):
         records = log.sealed(epoch).objects
-        if not any(key in records and records[key].late_rows for key in sources):
+        then = [names.then(key, epoch) for key in sources]
+        if not any(key in records and records[key].late_rows for key in then):
             continue
-        record = records.get(found.key)
+        record = records.get(names.then(found.key, epoch))
         if record is None and floodmark.store.exists(layout.corrections_table(found)):
             record = floodmark.status().get(found.key)  # they may be of what the view began with
         mark = closed_until(found, record)

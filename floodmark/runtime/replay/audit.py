@@ -25,6 +25,8 @@ from floodmark.runtime import layout
 from floodmark.runtime.carried import carried
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.epoch import Work, advance
+from floodmark.runtime.new_version import reshaped
+from floodmark.runtime.renaming import Renames, renames_of
 from floodmark.runtime.replay.causes import likely_cause
 from floodmark.runtime.replay.digests import Part, RowDifference, differences, digests
 from floodmark.runtime.run import Run, needs_of
@@ -38,6 +40,7 @@ from floodmark.storage.warehouse import REPLAYS, engine_folder
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_NONE = Renames()
 _LOOKS = 50
 """Epochs that are looked at for each one of a sample, while they do not touch what is asked for."""
 
@@ -80,10 +83,11 @@ def replay(
     Yields each object that the epoch touched, or those of `keys`. E0414 for an epoch whose inputs
     are not kept any more, E0410 for one that is not sealed.
     """
-    for chosen in _epochs(scheduler, epoch, sample, keys):
-        again = _Again(scheduler, chosen)
+    names = renames_of(scheduler)
+    for chosen in _epochs(scheduler, epoch, sample, keys, names):
+        again, asked = _Again(scheduler, chosen, names), names.all_then(keys, chosen)
         for found in again.touched:
-            if keys is None or found.key in keys:
+            if asked is None or found.key in asked:
                 yield again.replayed(found)
 
 
@@ -92,14 +96,15 @@ def replay_newest(scheduler: Scheduler, key: str, most_rows: int) -> Replayed | 
 
     None where there is none among the epochs that are looked at.
     """
-    last = scheduler.log.head().sealed
+    last, names = scheduler.log.head().sealed, renames_of(scheduler)
     for epoch in range(last, max(first_epoch(scheduler), last - _LOOKS + 1) - 1, -1):
-        record = scheduler.log.sealed(epoch).objects.get(key)
+        then = names.then(key, epoch)
+        record = scheduler.log.sealed(epoch).objects.get(then)
         if record is None or not _touched(record, epoch) or record.rows_in > most_rows:
             continue
-        again = _Again(scheduler, epoch)
-        if key not in again.created:
-            return again.replayed(again.pipeline[key])
+        again = _Again(scheduler, epoch, names)
+        if then not in again.created:
+            return again.replayed(again.pipeline[then])
     return None
 
 
@@ -110,7 +115,11 @@ def first_epoch(scheduler: Scheduler) -> int:
 
 
 def _epochs(
-    scheduler: Scheduler, epoch: int | None, sample: int | None, keys: Collection[str] | None
+    scheduler: Scheduler,
+    epoch: int | None,
+    sample: int | None,
+    keys: Collection[str] | None,
+    names: Renames = _NONE,
 ) -> list[int]:
     """Return the epochs to replay, oldest first; a sample is another one after each seal.
 
@@ -120,7 +129,7 @@ def _epochs(
     if sample is not None:
         kept = range(first, last + 1)
         looked = Random(last).sample(kept, min(len(kept), sample * _LOOKS))
-        found = (e for e in looked if _touches(scheduler, e, keys))
+        found = (e for e in looked if _touches(scheduler, e, names.all_then(keys, e)))
         return sorted(islice(found, sample))
     chosen = last if epoch is None else epoch
     scheduler.log.sealed(max(chosen, 1))
@@ -152,15 +161,19 @@ def _touched(record: ObjectRecord, epoch: int) -> bool:
 class _Again:
     """One sealed epoch, as it was opened."""
 
-    def __init__(self, scheduler: Scheduler, epoch: int) -> None:
+    def __init__(self, scheduler: Scheduler, epoch: int, names: Renames) -> None:
         self.scheduler = scheduler
+        self.names = names
         self.epoch = epoch
         self.opened = scheduler.log.opened(epoch)
         self.records = scheduler.log.sealed(epoch).objects
         self.deployed = scheduler.at_version(self.opened.catalog_version)
         self.pipeline = self.deployed.pipeline
         self.created = scheduler.created_at(epoch, self.opened.catalog_version)
-        self.before = carried(scheduler.cut(epoch - 1), self.pipeline, self.created)
+        before = scheduler.cut(epoch - 1).renamed(self.opened.renamed)
+        former = scheduler.former_at(epoch, self.opened.catalog_version)
+        kept = carried(before, self.pipeline, self.created, former)
+        self.before = reshaped(scheduler, kept, self.opened)
 
     @property
     def touched(self) -> list[AnalysedObject]:
@@ -170,13 +183,13 @@ class _Again:
 
     @cached_property
     def _begun(self) -> dict[str, int]:
-        """By object, the last epoch after this one in which it began anew."""
+        """By object of today, the last epoch after this one in which it began anew."""
         out: dict[str, int] = {}
         for version in reversed(self.scheduler.catalogs.versions()):
             if version.epoch <= self.epoch:
                 break
             for key in self.scheduler.created_at(version.epoch, version.version):
-                out.setdefault(key, version.epoch)
+                out.setdefault(self.names.now(key, version.epoch), version.epoch)
         return out
 
     def replayed(self, found: AnalysedObject) -> Replayed:
@@ -215,10 +228,11 @@ class _Again:
         needs = [found.key, *sorted(needs_of(found, self.pipeline))]
         present = self.scheduler.deployed().pipeline.objects
         for key in needs:
-            if key not in present:
+            today = self.names.now(key, self.epoch)
+            if today not in present:
                 return f"{key} has been dropped since"
-            if key in self._begun:
-                return f"{key} began anew in epoch {self._begun[key]}"
+            if today in self._begun:
+                return f"{key} began anew in epoch {self._begun[today]}"
             before = self.before.get(key)
             if before is not None and before.backfilling:
                 return f"{key} came from its backfill in it"

@@ -1,0 +1,304 @@
+"""ALTER … RENAME TO: another name for an object, and the definitions that say the former one.
+
+What a definition means does not change: where a query read `old`, it reads `new AS old`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+
+from sqlglot import exp
+
+from floodmark.catalog.alterations import found_by
+from floodmark.catalog.catalog import COMPANIONS, Catalog
+from floodmark.catalog.objects import DEFAULT_SCHEMA, CatalogObject, Kind, Origin, key_of, qualified
+from floodmark.catalog.references import is_shadowed, rename, table_name, tables_of
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.sql import statements as s
+from floodmark.sql.nodes import ChangelogOf, WindowTable
+from floodmark.sql.normalise import to_sql
+from floodmark.sql.parse import parse_statement
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Names:
+    """New names: of objects by key, and so of the relations that queries name."""
+
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    def relation(self, name: str) -> str | None:
+        """Return the new name of a relation or of one of its companions; None for the same."""
+        if name in self.keys:
+            return self.keys[name]
+        suffix = next((c for c in COMPANIONS if name.endswith(c)), "")
+        base = self.keys.get(name.removesuffix(suffix)) if suffix else None
+        return None if base is None else base + suffix
+
+
+def renamed(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, dict[str, str]]:
+    """Return the catalog after a RENAME, and the new key by the former one.
+
+    Every object keeps its place. Raises E0201 for an object that is not there, E0202 for a name
+    that is taken, E0203 for an object of another kind, E0790 and E0791 for what keeps its name.
+    """
+    if statement.kind in (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE):
+        raise NotSupported(
+            "E0790",
+            "a function keeps its name: it is called by it in definitions and in other functions",
+            span=statement.span,
+            hint="CREATE FUNCTION with the new name, then DROP the old one",
+        )
+    group = qualified(statement.name)
+    if group not in catalog and catalog.is_taken(group):
+        raise _one_of_several(f"{group} makes several objects", statement.name.span)
+    found = found_by(statement, catalog)
+    if found.part is not None:
+        what = f"{found.name} is one of the objects that CREATE SOURCE {found.part.group} makes"
+        raise _one_of_several(what, statement.name.span)
+    name = replace(found.statement.name, name=statement.new_name)
+    key = key_of(qualified(name), found.kind)
+    if key == found.key:
+        return catalog, {}
+    if catalog.is_taken(key):
+        other = catalog.objects.get(key)
+        raise BindError(
+            "E0202",
+            f'"{qualified(name)}" exists already, as a '
+            f"{other.kind.value if other is not None else 'source with outputs'}",
+            span=statement.span,
+            hint="choose another name, or RENAME or DROP that one first",
+        )
+    names = Names({found.key: key})
+    return _with_names(catalog, names), dict(names.keys)
+
+
+def _one_of_several(what: str, span: Span | None) -> NotSupported:
+    return NotSupported(
+        "E0791",
+        f"{what}: names that one statement gives stay as they are",
+        span=span,
+        hint="DROP the source and create it anew; or create a view of the other name",
+    )
+
+
+def _with_names(catalog: Catalog, names: Names) -> Catalog:
+    out = Catalog()
+    for found in catalog.objects.values():
+        again = rewritten(found.statement if found.part is None else _whole(found), names)
+        key = names.keys.get(found.key, found.key)
+        seen = tuple((names.relation(k) or k, columns) for k, columns in found.sees)
+        if again is None:
+            out = Catalog({**out.objects, key: replace(found, sees=seen)})
+            continue
+        if found.part is not None:
+            what = (
+                f"{found.name}, one of those that CREATE SOURCE {found.part.group} makes, reads it"
+            )
+            raise _one_of_several(what, found.span)
+        made = catalog.declared(again, found.origin)[0]
+        made = replace(made, sees=seen, past=found.past)
+        out = Catalog({**out.objects, key: _kept(made, found)})
+    return out
+
+
+def _whole(found: CatalogObject) -> s.Definition:
+    whole = parse_statement(found.sql)
+    assert isinstance(whole, s.Definition)
+    return whole
+
+
+def _kept(made: CatalogObject, found: CatalogObject) -> CatalogObject:
+    """Return an object with the new text and all else that it had."""
+    stored = found.stored_name if found.stored_name != made.name else None
+    if found.origin is not Origin.FILE:
+        return replace(made, stored=stored)
+    called = found.filed_as or found.key
+    filed_as = None if called == made.key else called
+    return replace(made, stored=stored, filed=found.filed or found.sql, filed_as=filed_as)
+
+
+def rewritten(
+    definition: s.Definition, names: Names, *, respelled: bool = False
+) -> s.Definition | None:
+    """Return a definition with new names, parsed again; None where it says none of the old ones.
+
+    One that is `respelled` has no aliases for the old ones: so somebody would write it.
+    """
+    said = [False]
+
+    def new_name(name: s.ObjectName, key: str) -> s.ObjectName:
+        to = names.keys.get(key)
+        if to is None:
+            return name
+        said[0] = True
+        return replace(name, name=to.rpartition(":")[2].rpartition(".")[2])
+
+    def new_tree(tree: exp.Expression) -> exp.Expression:
+        out, bases = tree.copy(), dict[str, str]()
+        for table in tables_of(out):
+            to = names.relation(table_name(table))
+            if to is not None:
+                said[0], alias = True, table.args.get("alias")
+                bases[table.name] = to.rpartition(".")[2]
+                _rename(table, to)
+                if respelled:
+                    table.set("alias", alias)
+        return _without_old(tree, out, bases) if respelled else out
+
+    out: s.Definition = _mapped(definition, new_tree)
+    own = out.name
+    kind = _kind(definition)
+    out = replace(out, name=new_name(own, key_of(qualified(own), kind)))
+    match out:
+        case s.CreateSink():
+            into = out.into and new_name(out.into, qualified(out.into))
+            source = out.from_relation
+            if source is not None and (to := names.relation(qualified(source))) is not None:
+                said[0] = True
+                source = replace(source, name=to.rpartition(".")[2])
+            out = replace(out, into=into, from_relation=source)
+        case s.CreateIndex():
+            before = out.table
+            out = replace(out, table=new_name(before, qualified(before)))
+            out = _requalified(out, before.name, out.table.name)
+        case s.CreateTable() | s.CreateSource():
+            out = _requalified(out, own.name, out.name.name)
+    if not said[0]:
+        return None
+    span = definition.span
+    again = parse_statement(to_sql(out), span.file, line=span.line, column=span.column)
+    assert isinstance(again, s.Definition)
+    return again
+
+
+def _without_old(
+    tree: exp.Expression, out: exp.Expression, bases: Mapping[str, str]
+) -> exp.Expression:
+    """Return a query whose columns have new names before them; as it was if they may be others'."""
+    if any(a.name in {*bases, *bases.values()} for a in tree.find_all(exp.TableAlias)):
+        return tree
+    for window in out.find_all(WindowTable):
+        if (alias := window.args.get("alias")) is not None and alias.name in bases:
+            window.set("alias", None)
+    for column in out.find_all(exp.Column):
+        if column.table in bases:
+            column.set("table", exp.Identifier(this=bases[column.table], quoted=False))
+    return out
+
+
+def follows(file: s.Definition, found: CatalogObject, deployed: Catalog) -> bool:
+    """Tell whether a file says of a deployed object what it said, with the names of today."""
+    if found.filed is None:
+        return False
+    objects = deployed.objects.items()
+    names = Names({o.filed_as: key for key, o in objects if o.filed_as is not None})
+    before = parse_statement(found.filed)
+    assert isinstance(before, s.Definition)
+    again = rewritten(before, names, respelled=True)
+    return again is not None and to_sql(again) == to_sql(file)
+
+
+def _kind(definition: s.Definition) -> Kind:
+    match definition:
+        case s.CreateSink():
+            return Kind.SINK
+        case s.CreateFunction() | s.CreateAggregate():
+            return Kind.FUNCTION
+        case _:
+            return Kind.TABLE
+
+
+def _rename(table: exp.Table, name: str) -> None:
+    """Let a reference read the relation of a new name, under the name that it had."""
+    schema, _, base = name.rpartition(".")
+    old, around = table.name, table.parent
+    alias = table.args.get("alias")
+    rename(table, s.ObjectName(base, schema or None))
+    if alias is None and isinstance(around, WindowTable | ChangelogOf):
+        # The alias of a window table stands behind it, and a changelog has the CTE's name.
+        table.set("alias", None)
+        if isinstance(around, WindowTable) and around.args.get("alias") is None:
+            around.set("alias", exp.TableAlias(this=exp.Identifier(this=old, quoted=False)))
+    if is_shadowed(table):
+        table.set("db", exp.Identifier(this=DEFAULT_SCHEMA, quoted=False))
+
+
+def _requalified(definition: s.Definition, old: str, new: str) -> Any:
+    """Return a definition whose expressions say the new name before columns: `t.n` in ON CONFLICT.
+
+    Queries have the old name as an alias.
+    """
+
+    def qualify(tree: exp.Expression) -> exp.Expression:
+        if old == new or isinstance(tree, exp.Query):
+            return tree
+        out = tree.copy()
+        for column in out.find_all(exp.Column):
+            if column.table == old and column.find_ancestor(exp.Query) is None:
+                column.set("table", exp.Identifier(this=new, quoted=False))
+        return out
+
+    return _mapped(definition, qualify)
+
+
+def _mapped(node: _T, change: Callable[[exp.Expression], exp.Expression]) -> _T:
+    """Return a part of a statement with every expression in it changed."""
+    if isinstance(node, exp.Expression):
+        return cast(_T, change(node))
+    if isinstance(node, tuple):
+        return cast(_T, tuple(_mapped(part, change) for part in node))
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    parts = {f.name: getattr(node, f.name) for f in fields(node) if f.init}
+    again = {name: _mapped(part, change) for name, part in parts.items()}
+    changed = {name: part for name, part in again.items() if part is not parts[name]}
+    return replace(node, **changed) if changed else node
+
+
+def free_names(catalog: Catalog, deployed: Catalog) -> Catalog:
+    """Return the catalog with objects stored where the deployed ones are, or where nobody is.
+
+    The name of a new one may be where another's rows lie that has been renamed.
+    """
+    objects = dict(catalog.objects)
+    for key, found in objects.items():
+        before = deployed.objects.get(key)
+        if before is not None and found.stored is None and before.stored is not None:
+            objects[key] = replace(found, stored=before.stored)
+    if not any(o.stored for o in objects.values()):
+        return catalog
+    used = _used(o for k, o in objects.items() if o.stored or k in deployed.objects)
+    for key, found in objects.items():
+        if key not in deployed.objects and found.stored is None:
+            number, name = 1, found.name
+            while (name, found.kind is Kind.SINK) in used:
+                number += 1
+                name = f"{found.name}__{number}"
+            used.add((name, found.kind is Kind.SINK))
+            objects[key] = found if number == 1 else replace(found, stored=name)
+    return Catalog(objects)
+
+
+def _used(objects: Iterable[CatalogObject]) -> set[tuple[str, bool]]:
+    """Return the names under which rows lie; those of sinks lie apart."""
+    return {(o.stored_name, o.kind is Kind.SINK) for o in objects}
+
+
+def filed_names(definitions: Iterable[s.Definition], deployed: Catalog) -> Names:
+    """Return the new names of objects that their files still call by the former ones.
+
+    One that its file defines under the new name is called so.
+    """
+    said = {key_of(qualified(d.name), _kind(d)): d.sql for d in definitions}
+    out = {}
+    for key, found in deployed.objects.items():
+        old = found.filed_as
+        if old is None or old not in said:
+            continue
+        if said[old] == found.filed or key not in said:
+            out[old] = key
+    return Names(out)
