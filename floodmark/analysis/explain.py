@@ -29,7 +29,6 @@ from floodmark.plan import nodes as n
 from floodmark.plan.definitions import Declared, WatermarkInfo
 from floodmark.plan.expressions import Call, ColumnRef, Literal
 from floodmark.plan.printing import delay_text, shown, to_text, type_text
-from floodmark.sql import statements as s
 
 _WORDS: Mapping[Kind, str] = {
     Kind.SOURCE: "Source", Kind.TABLE: "Table", Kind.MATERIALIZED_VIEW: "MaterializedView",
@@ -280,7 +279,7 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
     elif declared.transform is None and declared.watermarks:
         details.append("watermark " + ", ".join(_marks(declared)))
     if found.kind is Kind.TABLE:
-        details.append(f"conflict behaviour: {_conflict(found, declared)}")
+        details.append(f"conflict behaviour: {_conflict(declared)}")
     return Explanation(
         found.name,
         found.kind.value,
@@ -326,13 +325,8 @@ def _delivered(relation: Relation, declared: Declared) -> Relation:
     return replace(relation, columns=columns, stream_key=key, mode=mode)
 
 
-def _conflict(found: AnalysedObject, declared: Declared) -> str:
-    statement = found.object.statement
-    if not declared.primary_key:
-        return "no check"
-    clause = statement.conflict if isinstance(statement, s.CreateTable) else None
-    action = s.ConflictAction.UPDATE_FULL if clause is None else clause.action
-    return action.value.lower()
+def _conflict(declared: Declared) -> str:
+    return declared.conflict.action.value.lower() if declared.primary_key else "no check"
 
 
 def _column_lines(declared: Declared) -> tuple[str, ...]:

@@ -19,16 +19,16 @@ from floodmark.analysis.refresh import (
     refuse_on_close,
 )
 from floodmark.analysis.replacement import BACKFILL
-from floodmark.analysis.sinks import check_sole_writer, fit_to_target
+from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_columns
 from floodmark.analysis.stored import declaration
-from floodmark.analysis.supported import check_options, check_supported
+from floodmark.analysis.supported import check_columns, check_options, check_supported
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import STORED
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
-from floodmark.errors import BindError, FloodmarkError, NotSupported
+from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.plan.available import check_available
 from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import Declared
@@ -46,8 +46,8 @@ class AnalysedObject:
 
     `plan` is set for views and sinks; its visible columns come first, in order. `declared` is set
     for sources and tables, `split` for a source that is stored for a view. `reads` are the objects
-    that its plan scans. `refused` is why one that holds can be explained only: the engine does not
-    run it yet.
+    that its plan scans, `writes` the columns of its target that a sink fills. `refused` is why one
+    that holds can be explained only: the engine does not run it yet.
     """
 
     object: CatalogObject
@@ -60,6 +60,7 @@ class AnalysedObject:
     refused: NotSupported | None = None
     split: Split | None = None
     outside: Outside | None = None
+    writes: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -165,9 +166,9 @@ def analyse_catalog(
     """
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(catalog.objects.values())
-    for declared in _definition_order(catalog):
+    for declared in definition_order(catalog):
         found = _reuse(declared, catalog, known, done)
-        found = found or _analyse(declared, catalog, done, functions)
+        found = found or analyse_object(declared, catalog, done, functions)
         if runs and found.refused is not None:
             raise found.refused
         done[declared.key] = found
@@ -175,7 +176,7 @@ def analyse_catalog(
     return Pipeline(catalog, ordered)
 
 
-def _definition_order(catalog: Catalog) -> list[CatalogObject]:
+def definition_order(catalog: Catalog) -> list[CatalogObject]:
     """Return what has rows, so that each comes after what its definition names."""
     plain = [o for o in catalog.order() if o.kind not in (Kind.INDEX, Kind.FUNCTION)]
     return sorted(plain, key=lambda o: o.kind is Kind.SINK)
@@ -202,12 +203,13 @@ def _reuse(
     return before if same and feeders == before.feeders else None
 
 
-def _analyse(
+def analyse_object(
     declared: CatalogObject,
     catalog: Catalog,
     done: Mapping[str, AnalysedObject],
     functions: Functions,
 ) -> AnalysedObject:
+    """Return one object with its properties; `done` has all that its definition names."""
     known = dict(declared.sees)
     relations = {
         o.key: known_of(o.relation, known.get(o.key))
@@ -309,7 +311,7 @@ def _view(
         lambda: check_repeatable(plan) if again else None,
         lambda: check_supported(plan, refreshes=again),
     )
-    _check_names(declared, plan)
+    check_columns(declared, plan)
     relation = relation_of(declared, plan)
     return AnalysedObject(
         declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused
@@ -332,9 +334,10 @@ def _sink(
     check_options(declared)
     target = done[declared.target]
     fitted = fit_to_target(source, declared, target.relation, target.declared)
-    written = _written_key(fitted, target.relation)
+    assert target.declared is not None
+    written = written_columns(source, declared, target.declared)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
-    root = Root(written, stores=False, target=True, tells=tells)
+    root = Root(_written_key(fitted, target.relation), stores=False, target=True, tells=tells)
     timed = _refusal(partial(check_periods, source, statement))
     resolved = _resolved(fitted, root, declared, timed)
     plan, notes = resolved.plan, resolved.notes
@@ -345,15 +348,16 @@ def _sink(
     )
     relation = relation_of(declared, plan)
     return AnalysedObject(
-        declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused
-    )
+        declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused,
+        writes=written,
+    )  # fmt: skip
 
 
 def _outward(
     declared: CatalogObject, source: AnalysedPlan, done: Mapping[str, AnalysedObject]
 ) -> AnalysedObject:
     """Return a sink to the outside; what it writes there must be told by its key."""
-    _check_names(declared, source)
+    check_columns(declared, source)
     outside = bind_outside(declared, source)
     check_alone(outside, declared, done.values())
     check_no_circle(outside, declared, folders(reads(source), done))
@@ -378,13 +382,3 @@ def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
     if all(column in names for column in target.primary_key):
         return target.primary_key
     return tuple(name for name in names if not is_hidden(name))
-
-
-def _check_names(declared: CatalogObject, plan: AnalysedPlan) -> None:
-    if all(is_hidden(f.name) for f in plan.root.schema):
-        raise BindError(
-            "E0219",
-            f'"{declared.name}" has no columns',
-            span=declared.statement.name.span,
-            hint="select at least one column",
-        )

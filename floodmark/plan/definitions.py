@@ -13,7 +13,7 @@ from floodmark.errors import BindError, Span
 from floodmark.plan.assignment import assigned
 from floodmark.plan.bind import BindContext, bind_scalar, bind_type
 from floodmark.plan.clock_options import NO_CLOCK, ClockOptions, clock_options
-from floodmark.plan.conflicts import REPLACE, Conflict, bind_conflict
+from floodmark.plan.conflicts import REPLACE, Conflict, bind_conflict, check_append_only, default_of
 from floodmark.plan.determinism import asks_again, class_of
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
@@ -123,6 +123,7 @@ def declare_columns(
     plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
     scope = QueryScope.of(Source(found.base_name, plain))
     key = primary_key_of(st)
+    check_append_only(st, key)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
     columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)
     options = tuple((o.name.lower(), o.value) for o in st.options)
@@ -148,7 +149,7 @@ def declare_columns(
             shared=found.part is not None,
             span=st.name.span,
         ),
-        conflict=REPLACE
+        conflict=default_of(st, key)
         if conflict is None
         else bind_conflict(conflict, columns, key, found.base_name, context),
     )

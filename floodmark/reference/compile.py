@@ -72,7 +72,7 @@ def _transform(found: AnalysedObject) -> ReferenceTransform | None:
 
 def _rules(found: AnalysedObject) -> MergeRules | None:
     declared = found.declared
-    if declared is None or not declared.primary_key or found.append_only:
+    if declared is None or not declared.primary_key or _promised(found):
         return None
     conflict = declared.conflict
     return MergeRules(
@@ -87,8 +87,10 @@ def _rules(found: AnalysedObject) -> MergeRules | None:
 
 
 def _promised(found: AnalysedObject) -> tuple[str, ...]:
+    """Return the key that a source of rows that are only added promises."""
     declared = found.declared
-    return declared.primary_key if declared is not None and found.append_only else ()
+    promises = found.kind is Kind.SOURCE and found.append_only
+    return declared.primary_key if declared is not None and promises else ()
 
 
 def _watermarks(declared: Declared | None) -> tuple[Watermark, ...]:
