@@ -271,6 +271,8 @@ class Floodmark:
                 return statements.run_dml(statement, self.scheduler, self.reader)
             case s.AlterResume() | s.AlterRebase():
                 return suspension.go_on(statement, self.scheduler)
+            case s.CreateTableAs():
+                return statements.create_table_as(statement, self.scheduler, self.reader)
             case s.Definition() | s.Drop() | s.Alter():
                 return statements.run_ddl(statement, self.scheduler)
             case s.Explain():
@@ -293,9 +295,8 @@ class Floodmark:
         """Return a query at the last sealed epoch, or an older one, as a Spark DataFrame."""
         statement = parse_statement(query)
         if not isinstance(statement, s.Select):
-            raise UserError(
-                "E0367", "this is not a query", span=statement.span, hint="use execute()"
-            )
+            what, hint = "this is not a query", "use execute()"
+            raise UserError("E0367", what, span=statement.span, hint=hint)
         reader = self.transaction.reader() if at_epoch is None else self.reader(at_epoch)
         return reader.frame(reader.plan(statement.query, statement.span))
 

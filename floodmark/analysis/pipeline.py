@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from floodmark.analysis.analyse import AnalysedPlan, analyse
@@ -18,6 +18,7 @@ from floodmark.analysis.refresh import (
     refreshes,
     refuse_on_close,
 )
+from floodmark.analysis.replacement import BACKFILL
 from floodmark.analysis.sinks import check_sole_writer, fit_to_target
 from floodmark.analysis.stored import declaration
 from floodmark.analysis.supported import check_options, check_supported
@@ -113,7 +114,8 @@ class AnalysedObject:
         parts = [self.name, self.kind.value, repr(self.relation)]
         parts.append(self.plan.fingerprint if self.plan is not None else "")
         parts.append(repr(self.declared))
-        parts.append(repr(sorted((o.name, o.value) for o in options_of(self.object))))
+        told = (o for o in options_of(self.object) if o.name.lower() != BACKFILL)
+        parts.append(repr(sorted((o.name, o.value) for o in told)))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -205,7 +207,12 @@ def _analyse(
     done: Mapping[str, AnalysedObject],
     functions: Functions,
 ) -> AnalysedObject:
-    relations = {o.key: o.relation for o in done.values() if o.kind is not Kind.SINK}
+    known = dict(declared.sees)
+    relations = {
+        o.key: _known_of(o.relation, known.get(o.key))
+        for o in done.values()
+        if o.kind is not Kind.SINK
+    }
     views = plain_views(done.values())
     match declared.statement:
         case s.CreateSource() | s.CreateTable():
@@ -216,6 +223,14 @@ def _analyse(
             return _view(declared, done, relations, views, functions)
         case _:
             raise AssertionError(declared.statement)
+
+
+def _known_of(relation: Relation, names: tuple[str, ...] | None) -> Relation:
+    """Return a relation without the columns that a definition does not know of."""
+    if names is None:
+        return relation
+    columns = (f for f in relation.columns if is_hidden(f.name) or f.name in names)
+    return replace(relation, columns=tuple(columns))
 
 
 def _refusal(*checks: Callable[[], None]) -> NotSupported | None:

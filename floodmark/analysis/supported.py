@@ -7,6 +7,7 @@ from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
 from floodmark.analysis.refresh import OPTION as REFRESH
 from floodmark.analysis.refresh import parse_refresh
+from floodmark.analysis.replacement import BACKFILL, parse_backfill
 from floodmark.analysis.sinks import FORCED, KEEPING
 from floodmark.analysis.state import persisted
 from floodmark.catalog.functions import WINDOWS, aggregate_for
@@ -41,6 +42,9 @@ def check_options(found: CatalogObject) -> None:
         if option.name.lower() == OPTION:
             parse_mode(option)
             continue
+        if option.name.lower() == BACKFILL and found.kind is Kind.SINK:
+            parse_backfill(option)
+            continue
         if option.name.lower() == REFRESH and found.kind is Kind.MATERIALIZED_VIEW:
             parse_refresh(option)
             continue
@@ -57,7 +61,8 @@ def _available(kind: Kind) -> str:
     modes = "determinism = 'strict' | 'flink' | 'ignore'"
     if kind is Kind.SINK:
         types = " | ".join(map(repr, _SINK_TYPES))
-        return f"type = {types}, {FORCED} = 'true', {KEEPING} = 'true', {modes}"
+        kept = f"{FORCED} = 'true', {KEEPING} = 'true', {BACKFILL} = 'diff' | 'none'"
+        return f"type = {types}, {kept}, {modes}"
     return f"{modes}, refresh = 'full'"
 
 

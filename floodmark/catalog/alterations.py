@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from floodmark.catalog.catalog import Catalog, unknown_object
-from floodmark.catalog.objects import CatalogObject, Kind, key_of, qualified
+from floodmark.catalog.catalog import RENAMED, Catalog, printed, unknown_object
+from floodmark.catalog.column_changes import with_column, with_renamed, without_column
+from floodmark.catalog.objects import CatalogObject, Kind, Relation, key_of, qualified
+from floodmark.catalog.readers import with_former_name, with_seen, without_seen
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
-from floodmark.sql.normalise import to_sql
-from floodmark.sql.parse import parse_statement
 
 _KINDS = {kind.value.lower(): kind for kind in Kind}
+_WITH_OPTIONS = (s.CreateTable, s.CreateSource, s.CreateSink, s.CreateMaterializedView)
 
 
-def altered(statement: s.Alter, catalog: Catalog) -> Catalog:
-    """Return the catalog after an ALTER.
+def altered(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relation]) -> Catalog:
+    """Return the catalog after an ALTER; itself where there is nothing to do.
 
-    Raises E0201 for an object that is not there, E0203 for one of another kind, E0366 for what
-    cannot be altered yet.
+    `relations` are what queries see of the objects. Raises E0201 for an object that is not there,
+    E0203 for one of another kind, E0366 for what cannot be altered.
     """
-    found = object_of(statement, catalog)
-    definition = _altered(statement, found)
-    text = to_sql(definition)
-    span = found.span
-    again = parse_statement(text, span.file, line=span.line, column=span.column)
-    assert isinstance(again, s.Definition)
-    return catalog.altered(found, again)
+    found = found_by(statement, catalog)
+    visible = tuple(f.name for f in relations[found.key].visible) if found.key in relations else ()
+    match statement:
+        case s.AlterAddColumn():
+            if statement.if_not_exists and statement.column.name in visible:
+                return catalog
+            definition = with_column(statement, found)
+            return catalog_with(with_seen(catalog, found.key, visible), found, definition)
+        case s.AlterDropColumn():
+            if statement.if_exists and statement.column not in visible:
+                return catalog
+            definition = without_column(statement, found)
+            catalog = without_seen(catalog, found.key, statement.column)
+            return catalog_with(catalog, found, definition)
+        case s.AlterRenameColumn():
+            definition = with_renamed(statement, found)
+            old, new = statement.column, statement.new_name
+            catalog = with_former_name(catalog, found.key, old, new, visible)
+            return catalog_with(catalog, found, definition, (RENAMED, old, new))
+        case _:
+            if found.kind is Kind.MATERIALIZED_VIEW:
+                catalog = with_seen(catalog, found.key, visible)
+            return catalog_with(catalog, found, _altered(statement, found))
 
 
-def object_of(statement: s.Alter, catalog: Catalog) -> CatalogObject:
-    """Return what an ALTER names; E0201 where it is not there, E0203 of another kind."""
+def catalog_with(
+    catalog: Catalog, found: CatalogObject, definition: s.Definition, *past: tuple[str, ...]
+) -> Catalog:
+    """Return the catalog with another definition of an object."""
+    return catalog.altered(catalog.objects[found.key], printed(definition, found), *past)
+
+
+def found_by(statement: s.Alter, catalog: Catalog) -> CatalogObject:
+    """Return the object that an ALTER names; E0201 and E0203 as `altered`."""
     kind = None if statement.kind is None else _KINDS[statement.kind.value.lower()]
     name = qualified(statement.name)
     key = name if kind is None else key_of(name, kind)
@@ -51,13 +76,44 @@ def object_of(statement: s.Alter, catalog: Catalog) -> CatalogObject:
 
 def _altered(statement: s.Alter, found: CatalogObject) -> s.Definition:
     definition = found.statement
+    queried = isinstance(definition, s.CreateSink | s.CreateMaterializedView | s.CreateView)
     match statement:
         case s.AlterConflict() if isinstance(definition, s.CreateTable):
             return replace(definition, conflict=statement.conflict)
+        case s.AlterWatermark() if isinstance(definition, s.CreateTable | s.CreateSource):
+            mark = statement.watermark
+            others = tuple(w for w in definition.watermarks if w.column != mark.column)
+            return replace(definition, watermarks=(*others, mark))
+        case s.AlterSet() if isinstance(definition, _WITH_OPTIONS):
+            return replace(definition, options=_options(definition.options, statement.options))
+        case s.AlterQuery() if queried and found.part is None:
+            return _with_query(statement, definition)
         case _:
             raise NotSupported(
-                "E0366",
-                f"{statement.words} is understood but not available yet",
+                "E0841",
+                f"{statement.words} says nothing of a {found.kind.value}",
                 span=statement.span,
-                hint="docs/sql.md lists the statements that run",
+                hint="docs/statements.md lists what can be altered",
             )
+
+
+def _with_query(statement: s.AlterQuery, definition: s.Definition) -> s.Definition:
+    """Return a view or sink with another query; options that are not written stay."""
+    assert isinstance(definition, s.CreateSink | s.CreateMaterializedView | s.CreateView)
+    options = _options(definition.options, statement.options)
+    if isinstance(definition, s.CreateView):
+        return replace(definition, query=statement.query, options=options)
+    definition = replace(
+        definition,
+        query=statement.query,
+        options=options,
+        emit_on_window_close=statement.emit_on_window_close,
+    )
+    if isinstance(definition, s.CreateSink):
+        return replace(definition, from_relation=None)
+    return replace(definition, columns=())
+
+
+def _options(present: tuple[s.Option, ...], given: tuple[s.Option, ...]) -> tuple[s.Option, ...]:
+    names = {option.name.lower() for option in given}
+    return (*(o for o in present if o.name.lower() not in names), *given)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from floodmark.catalog.objects import (
     FUNCTION_PREFIX,
@@ -22,6 +23,8 @@ from floodmark.catalog.outputs import objects_of
 from floodmark.catalog.references import calls_of, relations_of
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
+from floodmark.sql.normalise import to_sql
+from floodmark.sql.parse import parse_statement
 
 _DROP_KINDS = {
     s.ObjectKind.SOURCE: Kind.SOURCE,
@@ -65,25 +68,38 @@ class Catalog:
         return catalog
 
     def restore(
-        self,
-        statement: s.Definition,
-        origin: Origin,
-        key: str | None,
-        filed: str | None = None,
-        filed_as: str | None = None,
-        stored: str | None = None,
+        self, statement: s.Definition, origin: Origin, key: str | None, **known: Any
     ) -> Catalog:
-        """Return the catalog with one of the objects that a statement made, as it was logged."""
+        """Return the catalog with one of the objects that a statement made, and what is `known`.
+
+        It held when it was made; what it reads may be restored after it.
+        """
         found = self.declared(statement, origin)
         one = next((declared for declared in found if declared.key == key), found[0])
-        return self._add(replace(one, filed=filed, filed_as=filed_as, stored=stored))
+        return self.replace([replace(one, **known)])
 
-    def altered(self, found: CatalogObject, statement: s.Definition) -> Catalog:
-        """Return the catalog with another definition of an object, in the same place."""
+    def altered(
+        self, found: CatalogObject, statement: s.Definition, *past: tuple[str, ...]
+    ) -> Catalog:
+        """Return the catalog with another definition of an object, in the same place.
+
+        `past` is what becomes of its rows that the definition does not tell.
+        """
         (made,) = self.declared(statement, found.origin)
         filed = found.filed or found.sql if found.origin is Origin.FILE else None
-        kept = replace(made, filed=filed, filed_as=found.filed_as, stored=found.stored)
-        return self.replace([kept])
+        made = replace(
+            made,
+            filed=filed,
+            filed_as=found.filed_as,
+            stored=found.stored,
+            sees=found.sees,
+            past=(*found.past, *past),
+        )
+        return self.replace([made])._checked(made)
+
+    def redefined(self, found: CatalogObject, statement: s.Definition) -> Catalog:
+        """Return the catalog with an object under another text of the same meaning."""
+        return self.altered(found, printed(statement, found))
 
     def has(self, statement: s.Definition) -> bool:
         """Tell whether there is what a statement would create, or something else of that name."""
@@ -128,13 +144,6 @@ class Catalog:
         named = self._dropped(statement)
         if not named:
             return self, ()
-        if statement.with_rows:
-            raise NotSupported(
-                "E0342",
-                "DROP SINK … WITH ROWS is not available yet",
-                span=statement.span,
-                hint="DROP SINK keeps the rows: DELETE them from the table first",
-            )
         gone = self.dependents(*named)
         if gone and not statement.cascade:
             names = ", ".join(self.objects[k].name for k in gone)
@@ -145,8 +154,25 @@ class Catalog:
                 hint="drop those first, or add CASCADE",
             )
         keys = (*reversed(gone), *reversed(named))
-        kept = {k: o for k, o in self.objects.items() if k not in keys}
+        catalog = self._withdrawn(named[0], statement) if statement.with_rows else self
+        kept = {k: o for k, o in catalog.objects.items() if k not in keys}
         return Catalog(kept), keys
+
+    def _withdrawn(self, key: str, statement: s.Drop) -> Catalog:
+        """Return the catalog in which a sink's target loses what it has written."""
+        sink = self.objects[key]
+        target = self.objects[sink.target or ""]
+        kept = next((o for o in _KEEPING if sink.is_on(o)), None)
+        appends = getattr(target.statement, "append_only", False)
+        if kept or appends:
+            why = f"it has {kept}" if kept else f'"{target.name}" is append-only'
+            raise NotSupported(
+                "E0342",
+                f'the rows that "{sink.name}" has written cannot be taken out: {why}',
+                span=statement.span,
+                hint="DROP SINK without WITH ROWS, and DELETE the rows that are to go",
+            )
+        return self.replace([replace(target, past=(*target.past, (WITHDRAWN, key)))])
 
     def _dropped(self, statement: s.Drop) -> tuple[str, ...]:
         """Return the keys of what a DROP names, in the order of creation: all that a source has."""
@@ -226,12 +252,17 @@ class Catalog:
         group = "" if declared.part is None else declared.part.group
         if group in self.objects and not self._group(group):
             raise _taken(statement, group, self.objects[group].kind.value)
+        return Catalog({**self.objects, declared.key: declared})._checked(declared)
+
+    def _checked(self, declared: CatalogObject) -> Catalog:
+        """Return the catalog if what an object names is there, and nothing feeds itself."""
+        statement = declared.statement
         for name in (*declared.reads, *((declared.target,) if declared.target else ())):
             if name not in self.objects and not is_companion(name, self.objects):
-                raise unknown_object(name, self.objects, _span_of(statement, name))
-        catalog = Catalog({**self.objects, declared.key: declared})
+                known = [key for key in self.objects if key != declared.key]
+                raise unknown_object(name, known, _span_of(statement, name))
         try:
-            catalog.order()
+            self.order()
         except CycleError as cycle:
             raise BindError(
                 "E0204",
@@ -239,7 +270,7 @@ class Catalog:
                 span=statement.name.span,
                 hint="write the sink into a table that none of its inputs reads",
             ) from None
-        return catalog
+        return self
 
 
 def _taken(statement: s.Definition, name: str, kind: str) -> BindError:
@@ -253,6 +284,17 @@ def _taken(statement: s.Definition, name: str, kind: str) -> BindError:
     )
 
 
+def printed(statement: s.Definition, found: CatalogObject) -> s.Definition:
+    """Return a definition as its text says it, at the place of the object."""
+    place = found.span
+    again = parse_statement(to_sql(statement), place.file, line=place.line, column=place.column)
+    assert isinstance(again, s.Definition)
+    return again
+
+
+_KEEPING = ("force_append_only", "ignore_delete")
+RENAMED, WITHDRAWN = "renamed", "withdrawn"
+"""In the past of an object: a column that was renamed, from and to; a sink that took its rows."""
 COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
 
 

@@ -66,7 +66,9 @@ class CatalogObject:
     makes several objects, `statement` is what stands for this one, and `part` is set. `filed` is
     what its file says where a statement has altered it since, and `filed_as` the key that it has
     there if it has been renamed. `stored` is the name under which its rows lie, where that is not
-    its own any more.
+    its own any more. `sees` has, by relation, the columns that the definition knows of: those that
+    came later are not in its `*`. `past` are the changes that statements made to its rows, and the
+    definition does not tell, oldest first.
     """
 
     name: str
@@ -79,6 +81,8 @@ class CatalogObject:
     filed: str | None = field(default=None, compare=False)
     filed_as: str | None = field(default=None, compare=False)
     stored: str | None = None
+    sees: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    past: tuple[tuple[str, ...], ...] = ()
 
     @property
     def stored_name(self) -> str:

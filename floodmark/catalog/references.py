@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from floodmark.catalog.objects import DEFAULT_SCHEMA
 from floodmark.sql import statements as s
+from floodmark.sql.nodes import WindowTable
 
 
 def relations_of(query: exp.Expression) -> tuple[str, ...]:
@@ -29,6 +32,26 @@ def rename(table: exp.Table, name: s.ObjectName) -> None:
     table.this.meta.update(place)
     schema = name.schema and exp.Identifier(this=name.schema, quoted=False)
     table.set("db", schema or None)
+
+
+def name_columns(table: exp.Table, known: Sequence[str], present: Sequence[str]) -> None:
+    """Let a reference to a relation of the `present` columns call them as they were `known`."""
+    alias = table.args.get("alias")
+    given = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
+    names = [*given, *known[len(given) :]]
+    if isinstance(table.parent, WindowTable):
+        # Its relation has no list of columns; a subquery has.
+        pairs = zip(present, names, strict=True)
+        columns = [exp.alias_(exp.column(p, quoted=True), n, quoted=True) for p, n in pairs]
+        name = table.name if alias is None else alias.name
+        bare = table.copy()
+        bare.set("alias", None)
+        table.replace(exp.select(*columns).from_(bare).subquery(exp.to_identifier(name)))
+        return
+    if alias is None:
+        alias = exp.TableAlias(this=exp.to_identifier(table.name))
+        table.set("alias", alias)
+    alias.set("columns", [exp.to_identifier(name, quoted=True) for name in names])
 
 
 def calls_of(*trees: exp.Expression | None) -> tuple[str, ...]:

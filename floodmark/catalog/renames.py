@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from sqlglot import exp
 
-from floodmark.catalog.alterations import object_of
+from floodmark.catalog.alterations import found_by
 from floodmark.catalog.catalog import COMPANIONS, Catalog
 from floodmark.catalog.objects import DEFAULT_SCHEMA, CatalogObject, Kind, Origin, key_of, qualified
 from floodmark.catalog.references import is_shadowed, rename, table_name, tables_of
@@ -55,7 +55,7 @@ def renamed(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, dict[s
     group = qualified(statement.name)
     if group not in catalog and catalog.is_taken(group):
         raise _one_of_several(f"{group} makes several objects", statement.name.span)
-    found = object_of(statement, catalog)
+    found = found_by(statement, catalog)
     if found.part is not None:
         what = f"{found.name} is one of the objects that CREATE SOURCE {found.part.group} makes"
         raise _one_of_several(what, statement.name.span)
@@ -90,6 +90,8 @@ def _with_names(catalog: Catalog, names: Names) -> Catalog:
     for found in catalog.objects.values():
         again = rewritten(found.statement if found.part is None else _whole(found), names)
         key = names.keys.get(found.key, found.key)
+        sees = tuple((names.relation(name) or name, known) for name, known in found.sees)
+        found = found if sees == found.sees else replace(found, sees=sees)
         if again is None:
             out = Catalog({**out.objects, key: found})
             continue
@@ -112,6 +114,7 @@ def _whole(found: CatalogObject) -> s.Definition:
 def _kept(made: CatalogObject, found: CatalogObject) -> CatalogObject:
     """Return an object with the new text and all else that it had."""
     stored = found.stored_name if found.stored_name != made.name else None
+    made = replace(made, sees=found.sees, past=found.past)
     if found.origin is not Origin.FILE:
         return replace(made, stored=stored)
     called = found.filed_as or found.key

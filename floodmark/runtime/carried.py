@@ -12,19 +12,24 @@ from floodmark.storage import warehouse
 from floodmark.storage.epoch_log import ObjectRecord
 
 
-def carried(cut: Cut, pipeline: Pipeline, created: Collection[str]) -> dict[str, ObjectRecord]:
-    """Return the records with which an epoch that creates some objects begins."""
+def carried(
+    cut: Cut, pipeline: Pipeline, created: Collection[str], former: Collection[str] = ()
+) -> dict[str, ObjectRecord]:
+    """Return the records with which an epoch that creates some objects begins.
+
+    Those in `former` begin with the rows of their former definitions.
+    """
     return {
         k: _kept(r, pipeline, created)
         for k, r in cut.records.items()
-        if k in pipeline.objects and k not in created
+        if k in pipeline.objects and (k not in created or k in former)
     }
 
 
 def _kept(record: ObjectRecord, pipeline: Pipeline, created: Collection[str]) -> ObjectRecord:
-    """Return a record without the state of sinks that are gone, or begin anew in this epoch."""
+    """Return a record without the state of what is gone, or begins anew in this epoch."""
     found = pipeline[record.object]
-    owners = [found, *(pipeline[key] for key in found.feeders if key not in created)]
+    owners = [o for o in (found, *map(pipeline.__getitem__, found.feeders)) if o.key not in created]
     states = {name for owner in owners for name in layout.state_tables(owner)}
     versions = {
         table: version

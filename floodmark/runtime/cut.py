@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.table import Store
 
 Watermarks = Mapping[str, Any]
 """Watermark value by column of an object; a column without one yet is absent."""
@@ -20,6 +21,16 @@ class Cut:
 
     epoch: int = 0
     records: Mapping[str, ObjectRecord] = field(default_factory=dict)
+
+    def settled(self, store: Store) -> Cut:
+        """Return the cut at the versions that merging files has left since; pinned by the seal."""
+        records = {
+            key: replace(
+                record, versions={t: store.settled(t, v) for t, v in record.versions.items()}
+            )
+            for key, record in self.records.items()
+        }
+        return Cut(self.epoch, records)
 
     def renamed(self, keys: Mapping[str, str]) -> Cut:
         """Return the cut by other keys: the new ones of some objects by their former ones."""

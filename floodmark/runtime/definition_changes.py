@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
+from floodmark.runtime import kept_rows
+from floodmark.runtime.kept_rows import Reshaping
 
 
 @dataclass(frozen=True)
 class Change:
-    """One object that an apply creates, alters, renames, rebuilds, suspends or drops, and why.
+    """One object that an apply creates, alters, renames, replaces, rebuilds, suspends or drops.
 
-    One that is altered keeps its rows: from the epoch on it goes by its new definition. A source
-    is suspended where nothing but the meaning of functions changes that its TRANSFORM USING calls:
-    its rows stay, too, and REBASE goes on.
+    It says why, too.
+
+    One that is altered keeps its rows: from the epoch on it goes by its new definition. Of one that
+    is replaced, what the new query gives less what the former one gave is one epoch's changes. A
+    source is suspended where nothing but the meaning of functions changes that its TRANSFORM USING
+    calls: its rows stay, too, and REBASE goes on.
     """
 
     key: str
-    action: str  # "create" | "alter" | "rename" | "rebuild" | "suspend" | "drop"
+    action: str
+    """create, alter, rename, replace, rebuild, suspend or drop"""
     reason: str
     before: str | None = None
     after: str | None = None
 
 
 def begun_anew(changes: Iterable[Change]) -> frozenset[str]:
-    """Return the keys of the objects that are filled anew."""
-    return frozenset(c.key for c in changes if c.action in ("create", "rebuild"))
+    """Return the keys of the objects whose plans are filled anew."""
+    return frozenset(c.key for c in changes if c.action in ("create", "replace", "rebuild"))
+
+
+def replaced(changes: Iterable[Change]) -> frozenset[str]:
+    """Return the keys of the objects that go on from the rows of their former definition."""
+    return frozenset(c.key for c in changes if c.action == "replace")
 
 
 def changes_between(
@@ -37,53 +48,93 @@ def changes_between(
 
     The rows of `corrected` views are others although their definition is the same.
     """
-    out = [
+    dropped = [
         Change(key, "drop", "no longer defined", found.object.text)
         for key, found in reversed(list(before.objects.items()))
         if key not in after.objects
     ]
-    emptied = _emptied(before, after)
-    rebuilt: set[str] = set()
-    for key, found in after.objects.items():
-        old = before.objects.get(key)
-        if old is None:
-            out.append(Change(key, "create", "new", None, found.object.text))
-            continue
-        reason = _reason(old, found, rebuilt)
-        if reason is None and key in corrected:
-            reason = "its closed rows are corrected"
-        if reason is None and found.object.target in emptied:
-            reason = f"{found.object.target} is rebuilt"
-        if reason is not None and _differs_in_functions(old, found):
-            text = "functions of its TRANSFORM USING change: REBASE goes on"
-            out.append(Change(key, "suspend", text, old.object.sql, found.object.sql))
-        elif reason is not None:
-            rebuilt.add(key)
-            out.append(Change(key, "rebuild", reason, old.object.text, found.object.text))
-        elif old.fingerprint != found.fingerprint:
-            text = "its conflict behaviour changed: its rows stay"
-            out.append(Change(key, "alter", text, old.object.text, found.object.text))
-    return out
+    return [*dropped, *_Comparison(before, after, corrected).changes()]
 
 
-def _emptied(before: Pipeline, after: Pipeline) -> frozenset[str]:
-    """Return the tables that begin anew because of their own definition: sinks fill them again."""
-    pairs = ((before.objects.get(key), found) for key, found in after.objects.items())
-    return frozenset(
-        found.key
-        for old, found in pairs
-        if old is not None and found.kind is Kind.TABLE and _reason(old, found, set()) is not None
-    )
+@dataclass
+class _Comparison:
+    """The objects of two pipelines, one after the other, as far as they have been compared."""
+
+    before: Pipeline
+    after: Pipeline
+    corrected: Collection[str]
+    rebuilt: set[str] = field(default_factory=set)
+
+    def changes(self) -> Iterator[Change]:
+        """Yield what differs in the objects that are there."""
+        emptied = self._emptied()
+        for key, found in self.after.objects.items():
+            old = self.before.objects.get(key)
+            if old is None:
+                yield Change(key, "create", "new", None, found.object.text)
+                continue
+            action, reason = self._action(old, found, emptied)
+            if action == "rebuild":
+                self.rebuilt.add(key)
+            if action == "suspend":
+                yield Change(key, action, reason, old.object.sql, found.object.sql)
+            elif action:
+                yield Change(key, action, reason, old.object.text, found.object.text)
+
+    def _emptied(self) -> frozenset[str]:
+        """Return the tables that begin anew by their own definition: sinks fill them again."""
+        pairs = ((self.before.objects.get(k), found) for k, found in self.after.objects.items())
+        return frozenset(
+            found.key
+            for old, found in pairs
+            if old is not None
+            and found.kind is Kind.TABLE
+            and old.fingerprint != found.fingerprint
+            and kept_rows.reshaping(old, found) is None
+        )
+
+    def _action(
+        self, old: AnalysedObject, new: AnalysedObject, emptied: Collection[str]
+    ) -> tuple[str, str]:
+        """Return what becomes of an object, and why; two empty texts for nothing."""
+        differs = old.fingerprint != new.fingerprint
+        reasons = [k for k in (*new.reads, *new.feeders) if k in self.rebuilt]
+        reasons += [k for k in emptied if k == new.object.target]
+        if reasons:
+            names = ", ".join(dict.fromkeys(reasons))
+            changed = self._by_itself(old, new, kept=False)
+            return changed if changed[0] == "suspend" else ("rebuild", f"{names} is rebuilt")
+        if new.key in self.corrected:
+            return "rebuild", "its closed rows are corrected"
+        return self._by_itself(old, new, kept=True) if differs else ("", "")
+
+    def _by_itself(
+        self, old: AnalysedObject, new: AnalysedObject, *, kept: bool
+    ) -> tuple[str, str]:
+        """Return what becomes of an object for its own definition alone."""
+        if _differs_in_functions(old, new):
+            return "suspend", "functions of its TRANSFORM USING change: REBASE goes on"
+        if not kept:
+            return "rebuild", "its definition changed"
+        found = kept_rows.reshaping(old, new)
+        if found is not None:
+            return "alter", found.reason
+        if kept_rows.is_widened(old, new):
+            return "alter", f"{new.object.target} has other columns: it goes on"
+        if kept_rows.can_be_replaced(old, new):
+            return "replace", "its query changed: the rows that differ change in one epoch"
+        return "rebuild", "its definition changed"
 
 
-def _reason(old: AnalysedObject, new: AnalysedObject, rebuilt: set[str]) -> str | None:
-    if old.fingerprint != new.fingerprint and not _keeps_its_rows(old, new):
-        return "its definition changed"
-    feeders = [f for f in new.feeders if f in rebuilt]
-    upstream = [k for k in new.reads if k in rebuilt]
-    if upstream or feeders:
-        return f"{', '.join(upstream + feeders)} is rebuilt"
-    return None
+def reshapings(before: Pipeline, after: Pipeline) -> Mapping[str, Reshaping]:
+    """Return, by key, the objects whose rows stay under other columns."""
+    found = {}
+    for change in changes_between(before, after):
+        if change.action == "alter":
+            one = kept_rows.reshaping(before[change.key], after[change.key])
+            if one is not None and one.moves:
+                found[change.key] = one
+    return found
 
 
 def _differs_in_functions(old: AnalysedObject, new: AnalysedObject) -> bool:
@@ -91,13 +142,7 @@ def _differs_in_functions(old: AnalysedObject, new: AnalysedObject) -> bool:
     before, after = old.declared, new.declared
     if before is None or after is None or before.transform is None or after.transform is None:
         return False
+    if old.fingerprint == new.fingerprint:
+        return False
     alike = (old.relation, before.watermarks) == (new.relation, after.watermarks)
     return alike and old.object.statement == new.object.statement and old.period == new.period
-
-
-def _keeps_its_rows(old: AnalysedObject, new: AnalysedObject) -> bool:
-    """Tell whether nothing but the conflict behaviour of a table differs."""
-    before, after = old.declared, new.declared
-    if before is None or after is None or old.relation != new.relation:
-        return False
-    return replace(before, conflict=after.conflict) == after

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,13 +10,29 @@ from floodmark.analysis.ndu import DeterminismMode, with_default
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
-from floodmark.catalog.alterations import altered
-from floodmark.catalog.catalog import Catalog, unknown_object
-from floodmark.catalog.objects import CatalogObject, Kind, Origin, key_of, kind_of, qualified
-from floodmark.catalog.renames import filed_names, follows, free_names, renamed, rewritten
+from floodmark.analysis.replacement import check_difference
+from floodmark.analysis.table_of_query import is_continuous, sink_as, table_as
+from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
+from floodmark.catalog.objects import (
+    FUNCTION_PREFIX,
+    CatalogObject,
+    Kind,
+    Origin,
+    key_of,
+    kind_of,
+    qualified,
+)
+from floodmark.catalog.renames import filed_names, free_names, renamed, rewritten
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.plan.user_functions import check, functions_of
-from floodmark.runtime.definition_changes import Change, begun_anew, changes_between
+from floodmark.runtime.altering import catalog_after, keeping_columns, refuse_loss
+from floodmark.runtime.definition_changes import (
+    Change,
+    begun_anew,
+    changes_between,
+    replaced,
+)
+from floodmark.runtime.filed import applied_as, deployed_as, known_of
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
@@ -87,23 +103,21 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
     """Return a logged catalog version; definitions that `known` has are not analysed again."""
     have: Mapping[str, CatalogObject] = {} if known is None else known.catalog.objects
     catalog = Catalog()
-    for applied in version.statements:
+    # What was altered may call functions that came after it.
+    for applied in sorted(version.statements, key=_is_not_a_function):
         before = have.get(applied.object or "")
-        if before is not None and _applied(before) == applied:
-            catalog = Catalog({**catalog.objects, before.key: before})
+        if before is not None and applied_as(before) == applied:
+            catalog = catalog.replace([before])
             continue
         statement = parse_statement(
             applied.sql, applied.file, line=applied.line, column=applied.column
         )
         assert isinstance(statement, s.Definition)
-        catalog = catalog.restore(
-            statement,
-            Origin(applied.origin),
-            applied.object,
-            applied.filed,
-            applied.filed_as,
-            applied.stored,
-        )
+        origin = Origin(applied.origin)
+        catalog = catalog.restore(statement, origin, applied.object, **known_of(applied))
+    made = catalog.objects
+    order = {a.object: i for i, a in enumerate(version.statements)}
+    catalog = Catalog({key: made[key] for key in sorted(made, key=lambda key: order.get(key, 0))})
     pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
     pinned = {
         a.object: a.functions
@@ -122,31 +136,13 @@ def statements_of(
     """Return a catalog as the statements that define it, in the order of creation."""
     pins, done = pinned or {}, corrected or {}
     return [
-        replace(_applied(o), functions=pins.get(o.key), corrected=done.get(o.key, 0))
+        replace(applied_as(o), functions=pins.get(o.key), corrected=done.get(o.key, 0))
         for o in catalog.objects.values()
     ]
 
 
-def _applied(found: CatalogObject) -> AppliedStatement:
-    place = found.span
-    return AppliedStatement(
-        found.sql,
-        place.file,
-        found.origin.value,
-        found.key,
-        place.line,
-        place.column,
-        filed=found.filed,
-        filed_as=found.filed_as,
-        stored=found.stored,
-    )
-
-
-def _as_filed(found: CatalogObject) -> AppliedStatement:
-    """Return an object as its file defines it, whatever statements have made of it since."""
-    sql, key = found.filed or found.sql, found.filed_as or found.key
-    as_filed = replace(_applied(found), sql=sql, object=key)
-    return replace(as_filed, filed=None, filed_as=None, stored=None)
+def _is_not_a_function(applied: AppliedStatement) -> bool:
+    return not (applied.object or "").startswith(FUNCTION_PREFIX)
 
 
 @dataclass(frozen=True)
@@ -247,6 +243,10 @@ def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan
     catalog = free_names(catalog, deployed.catalog)
     pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
+    for key in replaced(plan.changes):
+        found = pipeline[key]
+        if found.object.target is not None:
+            check_difference(found, pipeline[found.object.target])
     created = plan.created
     for found in pipeline.stored:
         if found.key in created:
@@ -273,26 +273,27 @@ def _with_definitions(
     """
     definitions, catalog = tuple(definitions), Catalog()
     names = filed_names(definitions, deployed.catalog)
-    former = {new: old for old, new in names.keys.items()}
     for written in definitions:
-        statement = (rewritten(written, names) if names.keys else None) or written
-        created = catalog.create(statement, Origin.FILE)
-        for key in created.objects.keys() - catalog.objects.keys():
-            made, old = created.objects[key], former.get(key)
-            filed = replace(_applied(made), sql=written.sql, object=old or key)
-            same = deployed.catalog.objects.get(key)
-            if same is not None and _as_filed(same) == filed:
-                created = created.replace([same])
-            elif same is not None and follows(written, same, deployed.catalog):
-                # The file has caught up with a RENAME; here its readers say the old name, too.
-                created = created.replace([replace(same, filed=written.sql, filed_as=None)])
-            elif statement is not written:
-                created = created.replace([replace(made, filed=written.sql, filed_as=old)])
-        catalog = _checked(created, statement)
+        if isinstance(written, s.CreateTableAs) and not is_continuous(written):
+            raise NotSupported(
+                "E0848",
+                "files say what is there: a table that is filled once is a statement's",
+                span=written.name.span,
+                hint="run it with `floodmark sql`, or leave continuous = false out",
+            )
+        today = (rewritten(written, names) if names.keys else None) or written
+        for statement in _definitions(today, catalog, deployed.pipeline):
+            created = catalog.create(statement, Origin.FILE)
+            fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
+            said = None if today is written else written
+            same = [deployed_as(made, said, names, deployed.catalog) for made in fresh]
+            catalog = _checked(created.replace(same), statement)
     for key, found in statements.objects.items():
         if key not in catalog.objects:
             catalog = Catalog({**catalog.objects, key: found})
-    return catalog
+    relations = deployed.pipeline.relations
+    visible = {key: [f.name for f in r.visible] for key, r in relations.items()}
+    return keeping_columns(catalog, deployed.catalog, visible)
 
 
 def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
@@ -302,6 +303,19 @@ def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
     done = after.corrected.items()
     corrected = {key for key, number in done if number > before.corrected.get(key, 0)}
     return begun_anew(changes_between(before.pipeline, after.pipeline, corrected))
+
+
+def former_between(before: Deployed, after: Deployed) -> dict[str, AnalysedObject]:
+    """Return the former definitions of what goes on with another query, or goes with its rows."""
+    if after.renamed:
+        return {}
+    changes = changes_between(before.pipeline, after.pipeline)
+    found = {key: before.pipeline[key] for key in replaced(changes)}
+    for table in after.catalog.objects.values():
+        known = before.catalog.objects.get(table.key)
+        past = table.past[len(known.past) :] if known is not None else ()
+        found.update({p[1]: before.pipeline[p[1]] for p in past if p[0] == WITHDRAWN})
+    return found
 
 
 def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
@@ -322,16 +336,21 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
             if not gone:
                 return None
         case s.Definition():
-            catalog = _created(statement, deployed.catalog)
+            catalog = _created(statement, deployed)
             if catalog is deployed.catalog:
                 return None
         case s.AlterRename():
             return _renaming(statement, deployed)
         case s.Alter():
-            catalog = altered(statement, deployed.catalog)
+            catalog = catalog_after(statement, deployed.pipeline)
+            if catalog is deployed.catalog:
+                return None
         case _:
             raise AssertionError(statement)
-    return _planned(catalog, deployed, runs=runs)
+    plan = _planned(catalog, deployed, runs=runs)
+    if isinstance(statement, s.Alter) and not isinstance(statement, s.AlterToTable):
+        refuse_loss(statement, plan.changes, plan.pipeline)
+    return plan
 
 
 def _renaming(statement: s.AlterRename, deployed: Deployed) -> Plan | None:
@@ -348,10 +367,23 @@ def _renaming(statement: s.AlterRename, deployed: Deployed) -> Plan | None:
     return Plan(catalog, pipeline, tuple(changes), renamed=keys)
 
 
-def _created(statement: s.Definition, catalog: Catalog) -> Catalog:
+def _created(statement: s.Definition, deployed: Deployed) -> Catalog:
+    catalog = deployed.catalog
     if statement.if_not_exists and catalog.has(statement):
         return catalog
-    return _checked(catalog.create(statement, Origin.STATEMENT), statement)
+    for made in _definitions(statement, catalog, deployed.pipeline):
+        catalog = _checked(catalog.create(made, Origin.STATEMENT), made)
+    return catalog
+
+
+def _definitions(
+    statement: s.Definition, catalog: Catalog, known: Pipeline
+) -> Sequence[s.Definition]:
+    """Return what a definition stands for: CREATE TABLE … AS is a table, and a sink into it."""
+    if not isinstance(statement, s.CreateTableAs):
+        return (statement,)
+    table = table_as(statement, analyse_catalog(catalog, known))
+    return (table, sink_as(statement)) if is_continuous(statement) else (table,)
 
 
 def _checked(catalog: Catalog, statement: s.Definition) -> Catalog:

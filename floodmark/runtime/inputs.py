@@ -126,7 +126,9 @@ class EpochInputs:
             if written is None:
                 return None
             rows = written.selectExpr(*names)
-            return Rows(rows, consolidated=True, inserts=found.append_only)
+            # An update of columns that a scan does not know of is none to it.
+            whole = found.append_only or len(scan.names) == len(found.relation.columns)
+            return Rows(rows, consolidated=whole, inserts=found.append_only)
         parts = [self._moved(found, wanted)]
         if written is not None:
             parts.append(seen(written, found.period, self._after.as_of(found.key)))

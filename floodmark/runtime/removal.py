@@ -5,7 +5,7 @@ A process may end at any step: the next one does what is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from floodmark.runtime import failpoints, layout
@@ -16,12 +16,23 @@ if TYPE_CHECKING:
     from floodmark.runtime.scheduler import Scheduler
 
 
-def empty(scheduler: Scheduler, created: Iterable[str], deployed: Deployed, epoch: int) -> None:
-    """Remove what an earlier object of the same name left; not what this epoch has written."""
+def empty(
+    scheduler: Scheduler,
+    created: Iterable[str],
+    deployed: Deployed,
+    epoch: int,
+    former: Collection[str] = (),
+) -> None:
+    """Remove what an earlier object of the same name left; not what this epoch has written.
+
+    Those in `former` keep their rows, and lose their state.
+    """
     for key in created:
         found = deployed.pipeline[key]
         home = deployed.pipeline[found.object.target or key].object.stored_key
         kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
+        if key in former:
+            kept = {*layout.names_of(found)} - {*layout.state_tables(found)}
         for table in sorted({*layout.tables_of(found, scheduler.store)} - kept):
             done = scheduler.store.open(table).transaction(home)
             if done is None or done < epoch:

@@ -220,6 +220,7 @@ class Run:
             corrected=self.scheduler.at_version(self.record.catalog_version).corrected,
             exhausted=frozenset(self.record.exhausted),
             time_of=self.scheduler.log.time_of,
+            former=self.scheduler.former_at(self.record.epoch, self.record.catalog_version),
         )
 
     def _has_work(self, found: AnalysedObject, work: Work) -> bool:
@@ -235,6 +236,8 @@ class Run:
         done = self.progress.done
         changed = {k for k, r in done.items() if r.touched and (r.rows_out or k in work.created)}
         if needs_of(found, self.pipeline) & changed or self.created & set(found.feeders):
+            return True
+        if any(o.object.target == found.key for o in work.former.values()):
             return True
         writers = (found, *(self.pipeline[key] for key in found.feeders))
         return any(w.emits_on_close and self._closes(w, work) for w in writers)

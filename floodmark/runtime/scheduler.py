@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.connectors.base import Split
-from floodmark.runtime import deployment, failpoints, foreign, maintenance, removal, summary
+from floodmark.runtime import deployment, failpoints, foreign, maintenance, new_version, summary
 from floodmark.runtime.backfill.choice import backfills
 from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
@@ -27,6 +27,7 @@ from floodmark.runtime.deployment import EMPTY, Deployed
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
 from floodmark.runtime.passing_time import closes
+from floodmark.runtime.removal import empty, finish
 from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
@@ -156,9 +157,9 @@ class Scheduler:
         head = self.log.head()
         if head.open is not None:
             return head.open
-        removal.finish(self)
+        finish(self)
         latest = self.catalogs.latest()
-        in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
+        in_force = self._version_at(head.sealed)
         if latest is not None and latest.version > in_force:
             return self._open(head.sealed + 1, latest.version, self.clock.now())
         return None
@@ -175,10 +176,9 @@ class Scheduler:
             return True
         deployed = self.deployed()
         chosen = None if select is None else self._stored(select)
-        in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
-        if deployed.version > in_force or (select is None and can_go_on(self)):
-            return True
-        if self.leaving.read() is not None:
+        in_force = self._version_at(head.sealed)
+        begun = deployed.version > in_force or self.leaving.read() is not None
+        if begun or (select is None and can_go_on(self)):
             return True
         until = now or self.clock.now()
         if foreign.changed_tables(self, chosen):
@@ -316,11 +316,13 @@ class Scheduler:
         started = time.monotonic()
         deployed = self.at_version(record.catalog_version)
         pipeline = deployed.pipeline
-        before = self._settled(self.cut(record.epoch - 1)).renamed(record.renamed)
+        before = self.cut(record.epoch - 1).settled(self.store).renamed(record.renamed)
         created = self.created_at(record.epoch, record.catalog_version)
         anew = {k for k, r in record.backfills.items() if not r.versions}
-        removal.empty(self, created | anew, deployed, record.epoch)
-        kept = {**carried(before, pipeline, created), **record.backfills}
+        former = self.former_at(record.epoch, record.catalog_version)
+        empty(self, created | anew, deployed, record.epoch, former)
+        kept = {**carried(before, pipeline, created, former), **record.backfills}
+        kept = new_version.reshaped(self, kept, record)
         left: Collection[str] = ()
         if select is None:
             kept = caught_up(self, kept, pipeline, record.epoch, created)
@@ -338,7 +340,7 @@ class Scheduler:
         records = {**progress.before.records, **progress.done}
         seal = self.log.seal(record.epoch, list(records.values()), self.clock.now())
         failpoints.reach("after_seal")
-        removal.finish(self)
+        finish(self)
         suspended = {k: e.message for k, e in seal.suspended.items()}
         took = _since(started)
         if record.backfills:
@@ -366,28 +368,27 @@ class Scheduler:
             run.select or (),
         )
 
-    def _settled(self, cut: Cut) -> Cut:
-        """Return the cut at the versions that merging files has left since; pinned by the seal."""
-        records = {
-            key: replace(
-                record,
-                versions={t: self.store.settled(t, v) for t, v in record.versions.items()},
-            )
-            for key, record in cut.records.items()
-        }
-        return Cut(cut.epoch, records)
-
     def resume(self, key: str) -> EpochSummary:
         """Lift a suspension; the epoch that this opens first catches up what was missed."""
         self.log.record("resume", self.clock.now(), object=key)
         return self.run_once()
 
+    def _version_at(self, epoch: int) -> int:
+        return self.log.opened(epoch).catalog_version if epoch else 0
+
     def created_at(self, epoch: int, version: int) -> frozenset[str]:
         """Return the objects that an epoch creates or begins anew: those its catalog changes."""
-        previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
+        previous = self._version_at(epoch - 1)
         if previous == version:
             return frozenset()
         return deployment.begun_between(self.at_version(previous), self.at_version(version))
+
+    def former_at(self, epoch: int, version: int) -> Mapping[str, AnalysedObject]:
+        """Return the former definitions of what goes on from its rows, or takes them back."""
+        previous = self._version_at(epoch - 1)
+        if previous == version:
+            return {}
+        return deployment.former_between(self.at_version(previous), self.at_version(version))
 
 
 def _since(started: float) -> float:

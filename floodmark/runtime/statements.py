@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from floodmark.analysis.table_of_query import is_continuous
 from floodmark.catalog.objects import kind_of
 from floodmark.errors import NotSupported, UserError
 from floodmark.runtime import deployment, failpoints, removal
+from floodmark.runtime.altering import refuse_behind
 from floodmark.runtime.definition_changes import Change
 from floodmark.runtime.deployment import Plan
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
@@ -20,6 +22,9 @@ from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.suspension import notices
 from floodmark.sql import statements as s
+from floodmark.sql.dialect import print_expression
+from floodmark.sql.normalise_parts import object_sql
+from floodmark.sql.parse import parse_statement
 from floodmark.storage.epoch_log import dml_of
 
 
@@ -35,8 +40,29 @@ def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) ->
         check_at_rest(plan, scheduler, statement)
         apply_plan(plan, scheduler, begun)
     touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
+    touched &= plan.pipeline.objects.keys()
     targets = {plan.pipeline[key].object.target for key in touched}
     return Result(status=status, notices=notices({*touched, *filter(None, targets)}, scheduler))
+
+
+def create_table_as(
+    statement: s.CreateTableAs, scheduler: Scheduler, reader: Callable[[], Reader]
+) -> Result:
+    """Create a table of a query; one that is filled once is not there where that fails."""
+    created = run_ddl(statement, scheduler)
+    if is_continuous(statement) or created.notices:
+        return created
+    name = object_sql(statement.name)
+    insert = parse_statement(f"INSERT INTO {name} {print_expression(statement.query)}")
+    assert isinstance(insert, s.Insert)
+    try:
+        filled = run_dml(insert, scheduler, reader)
+    except Exception:
+        drop = parse_statement(f"DROP TABLE {name}")
+        assert isinstance(drop, s.Drop)
+        run_ddl(drop, scheduler)
+        raise
+    return replace(filled, status=created.status)
 
 
 def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
@@ -55,6 +81,7 @@ def apply_plan(
     """
     deployed = scheduler.deployed()
     _ask_again(plan)
+    refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
     if not discard_rows:
         _refuse_loss(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1
@@ -69,6 +96,13 @@ def apply_plan(
     failpoints.reach("change_logged")
     begun.version = version.version
     return scheduler.run_once(version.version)
+
+
+def _behind(scheduler: Scheduler) -> dict[str, str]:
+    """Say of objects that they do not have all epochs, and why."""
+    filling = [k for k, r in scheduler.cut().records.items() if r.backfilling]
+    suspended = scheduler.log.suspended()
+    return dict.fromkeys(filling, "is being filled") | dict.fromkeys(suspended, "is suspended")
 
 
 def _ask_again(plan: Plan) -> None:

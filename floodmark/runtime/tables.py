@@ -26,6 +26,8 @@ FOLD = "fold"
 """The maintenance that puts a layer of changes into the table below it."""
 UNDO = "undo"
 """The maintenance that puts back what another program has changed, once its rows are logged."""
+RESHAPE = "reshape"
+"""The maintenance that gives stored rows the columns of another definition."""
 _EPOCH_FIELD = Field(EPOCH, BIGINT)
 
 
@@ -215,10 +217,13 @@ class Writer:
         removes: Sequence[DataFile] = (),
         on: Handle | None = None,
         told: str = "",
+        *,
+        reshapes: bool = False,
     ) -> Handle:
         """Commit once for this epoch; what an earlier attempt recorded stands.
 
-        `told` is for whoever comes after an attempt that was killed: see there.
+        `told` is for whoever comes after an attempt that was killed: see there. With `reshapes` the
+        table has the columns of the schema from then on.
         """
         handle = on or self.newest(table, schema)
         try:
@@ -234,6 +239,7 @@ class Writer:
                     "attempt": self.attempt,
                     **({"told": told} if told else {}),
                 },
+                schema=schema if reshapes else None,
             )
         except AlreadyRecorded:
             done = self.recorded(table) or handle
@@ -255,7 +261,7 @@ def _route_of(path: str) -> int:
 
 def own_commit(metadata: Mapping[str, Any]) -> bool:
     """Tell whether a commit is one of an epoch, or maintenance that moves rows between files."""
-    return "attempt" in metadata or metadata.get("maintenance") in (FOLD, UNDO)
+    return "attempt" in metadata or metadata.get("maintenance") in (FOLD, UNDO, RESHAPE)
 
 
 def _maintenance(info: Mapping[str, Any]) -> Any:

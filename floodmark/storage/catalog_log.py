@@ -22,7 +22,9 @@ class AppliedStatement:
     meant that a source's TRANSFORM USING calls; None pins nothing, as logs of former versions do.
     Corrections of a view's closed rows up to number `corrected` are in its rows. `filed` is what
     the file says of an object that a statement has altered since, and `filed_as` how it is called
-    there. `stored` is the name under which its tables lie, where it has been renamed.
+    there. `stored` is the name under which its tables lie, where it has been renamed. `sees` has
+    the columns that it knows of by relation, `past` what statements changed of its rows that the
+    text does not tell.
     """
 
     sql: str
@@ -32,10 +34,18 @@ class AppliedStatement:
     line: int = 1
     column: int = 1
     filed: str | None = None
+    sees: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    past: tuple[tuple[str, ...], ...] = ()
     functions: Mapping[str, str] | None = field(default=None, compare=False)
     corrected: int = field(default=0, compare=False)
     filed_as: str | None = None
     stored: str | None = None
+
+    def __post_init__(self) -> None:
+        # JSON has lists alone.
+        seen = tuple((name, tuple(columns)) for name, columns in self.sees)
+        object.__setattr__(self, "sees", seen)
+        object.__setattr__(self, "past", tuple(map(tuple, self.past)))
 
 
 @dataclass(frozen=True, slots=True)

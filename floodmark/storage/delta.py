@@ -24,7 +24,7 @@ from deltalake.exceptions import DeltaError
 
 from floodmark.catalog.types import Schema
 from floodmark.errors import DataError, TransientError
-from floodmark.storage import delta_log, statistics
+from floodmark.storage import delta_columns, delta_log, statistics
 from floodmark.storage.delta_clean import delete_unneeded
 from floodmark.storage.delta_log import Action, Snapshot
 from floodmark.storage.delta_types import delta_schema, sql_schema
@@ -98,12 +98,16 @@ class DeltaStore(LocalFiles):
         epoch: int | None = None,
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
+        schema: Schema | None = None,
     ) -> Handle:
         """Commit once, on exactly the handle's version; see `Store.commit`."""
         check_change(handle, adds, removes, app, epoch)
         folder = self.folder(handle.table)
         version = handle.version + 1
         actions = _actions(handle, adds, removes, app, epoch, metadata, data_change)
+        if schema is not None:
+            # Statistics of files are read by the columns: these come first.
+            actions[1:1] = delta_columns.altered(folder, delta_schema(schema))
         # A version whose log has been cleaned up is long past: writing after it would be lost.
         present = delta_log.commit_path(folder, handle.version).exists()
         text = "".join(action + "\n" for action in actions)
@@ -113,6 +117,8 @@ class DeltaStore(LocalFiles):
             newest = self.open(handle.table)
             refuse_recorded(newest, app, epoch)
             raise_conflict(handle, newest.version)
+        if schema is not None:
+            return self._follow(handle.table, handle.token, version)
         return self._remember(handle, adds, removes, app, epoch)
 
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:

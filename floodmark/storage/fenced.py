@@ -68,6 +68,7 @@ class Fenced:
         epoch: int | None = None,
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
+        schema: Schema | None = None,
     ) -> Handle:
         """See `Store.commit`."""
         with self.allowed():
@@ -79,6 +80,7 @@ class Fenced:
                 epoch=epoch,
                 metadata=metadata,
                 data_change=data_change,
+                schema=schema,
             )
 
     def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:

@@ -102,6 +102,7 @@ class MemoryStore(LocalFiles):
         epoch: int | None = None,
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
+        schema: Schema | None = None,
     ) -> Handle:
         """Commit once, on exactly the handle's version; see `Store.commit`."""
         self._count("commit")
@@ -117,7 +118,7 @@ class MemoryStore(LocalFiles):
             after = Handle(
                 handle.table,
                 handle.version + 1,
-                handle.schema,
+                handle.schema if schema is None else sql_schema(delta_schema(schema)),
                 kept + tuple(adds),
                 {**newest.transactions, **recorded},
             )
@@ -152,7 +153,8 @@ class MemoryStore(LocalFiles):
         while version + 1 < len(log.handles):
             known, following = log.handles[version], log.handles[version + 1]
             changed = log.infos[version + 1]["data_change"]
-            if changed or known.transactions != following.transactions:
+            same = known.schema == following.schema
+            if changed or not same or known.transactions != following.transactions:
                 break
             version += 1
         return version

@@ -73,6 +73,7 @@ class Overlay(LocalFiles):
         epoch: int | None = None,
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
+        schema: Schema | None = None,
     ) -> Handle:
         """Remember what would be committed; see `Store.commit`."""
         check_change(handle, adds, removes, app, epoch)
@@ -83,7 +84,7 @@ class Overlay(LocalFiles):
         after = Handle(
             handle.table,
             handle.version + 1,
-            handle.schema,
+            handle.schema if schema is None else sql_schema(delta_schema(schema)),
             tuple(file for file in handle.files if file.path not in gone) + tuple(adds),
             {**handle.transactions, **({} if app is None or epoch is None else {app: epoch})},
         )

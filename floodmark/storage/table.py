@@ -115,8 +115,9 @@ class Store(Protocol):
         epoch: int | None = None,
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
+        schema: Schema | None = None,
     ) -> Handle:
-        """Commit once, on exactly the handle's version.
+        """Commit once, on exactly the handle's version; with `schema`, the columns from then on.
 
         Raises `AlreadyRecorded` when `app` has recorded `epoch` or a later one, `Conflict` when the
         table has moved on. Never rebases.

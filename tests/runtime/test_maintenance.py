@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from floodmark.api import Floodmark, connect
-from floodmark.runtime import maintenance
+from floodmark.runtime import compacting, maintenance
 from floodmark.spark.session import Sessions
 
 DEFINITIONS = """
@@ -91,6 +91,7 @@ def test_an_arrangement_is_as_long_as_what_it_adds_up_to(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "MOST_FILES", 3)
+    monkeypatch.setattr(compacting, "SHORT_LOG", 1)
     with connect(tmp_path / "warehouse", sessions=lambda: sessions) as floodmark:
         floodmark.execute_script("""
             CREATE TABLE t (k INT PRIMARY KEY, g INT);

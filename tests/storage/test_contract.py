@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.catalog.types import BIGINT, VARCHAR, Field
+from floodmark.catalog.types import BIGINT, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Field
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError, TransientError
 from floodmark.storage import local_files
@@ -99,6 +99,22 @@ def test_history_and_version_at(store: Store, write: Writer) -> None:
 def test_an_empty_epoch_is_recorded(store: Store) -> None:
     handle = store.commit(store.create(T, SCHEMA), app="o", epoch=1)
     assert store.open(T).transaction("o") == 1 and handle.files == ()
+
+
+def test_columns_come_and_go_with_a_commit(store: Store, write: Writer) -> None:
+    zoned, plain = Field("at", TIMESTAMPTZ), Field("ts", TIMESTAMP)
+    one = store.commit(store.create(T, SCHEMA), adds=write(T, 1, [(1, "a")]), app="o", epoch=1)
+    wider = (*SCHEMA, zoned, plain)
+    two = store.commit(one, metadata={"why": "wider"}, schema=wider)
+    assert two.schema == wider and two.files == one.files and two.transaction("o") == 1
+    assert store.open(T, 1).schema == SCHEMA and store.open(T) == two
+    assert store.create(T, wider) == two
+    assert store.settled(T, 1) == 1
+    narrow = SCHEMA[:1]
+    files = write(T, 2, [(1, "a")])
+    three = store.commit(two, adds=files, removes=one.files, schema=narrow)
+    assert three.schema == narrow and [f.path for f in three.files] == [files[0].path]
+    assert store.history(T, 1)[0]["metadata"] == {"why": "wider"}
 
 
 def test_adopt_moves_files(store: Store, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.analysis.replacement import NONE, goes_on
 from floodmark.analysis.sinks import keeps_rows
 from floodmark.analysis.stored import ORIGIN
 from floodmark.catalog.objects import Kind
@@ -22,6 +23,7 @@ from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.objects.at_rest import AtRest
+from floodmark.runtime.objects.former import difference, rows_of_former
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
@@ -176,6 +178,7 @@ class _Gathering:
         if connector is not None and self.task.work.splits.get(self.found.key):
             parts.append(self._connected(sessions, connector))
         parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
+        parts += [self._withdrawn(sink) for sink in self._gone()]
         mine = [i for i in self.task.work.dml if self._is_mine(i)]
         parts += [self._changed_by_hand(mine)] if mine else []
         return (part for part in parts if part is not None)
@@ -270,14 +273,20 @@ class _Gathering:
         evaluation = Evaluation(sink.plan, inputs, mine)
         root = sink.plan.root
         rows = evaluation.root()
-        if rows is None:
+        former = self.task.work.former.get(name)
+        if former is not None and goes_on(sink) == NONE:
             return None
-        rows = needed.checked(rows, root.schema, self.declared)
-        columns = (*root.schema, WEIGHT_FIELD)
-        frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
+        frame, settled = None, False
+        if rows is not None:
+            rows = needed.checked(rows, root.schema, self.declared)
+            columns = (*root.schema, WEIGHT_FIELD)
+            frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
+            settled = rows.inserts or rows.consolidated
+        if former is not None:
+            frame = difference(frame, rows_of_former(self.task, former), root.schema)
         if frame is None:
             return None
-        if not (rows.inserts or rows.consolidated):
+        if not settled:
             frame = materialize.cancelled(frame, root.schema, sink.relation.stream_key)
         if keeps_rows(sink.object):
             frame = frame.where(f"{WEIGHT} > 0")
@@ -286,10 +295,26 @@ class _Gathering:
         operations = merge.sink_operations(frame, self.columns, tie, ordinal)
         operations = self._completed(operations)
         key = self.found.relation.primary_key
-        within = {c: ends for c, ends in evaluation.bounds(root).items() if c in key}
+        # Where the rows of the former query lie, nobody knows.
+        bounds = {} if former is not None else evaluation.bounds(root)
+        within = {c: ends for c, ends in bounds.items() if c in key}
         return _Operations(
             operations, within, f"sink:{sink.object.stored_key}", ordinal if tie else None
         )
+
+    def _gone(self) -> list[AnalysedObject]:
+        """Return the sinks into the table that go with the rows that they have written."""
+        former = self.task.work.former
+        mine = (sink for sink in former.values() if sink.object.target == self.found.key)
+        return [sink for sink in mine if sink.key not in self.found.feeders]
+
+    def _withdrawn(self, sink: AnalysedObject) -> _Operations | None:
+        """Return the operations that take back what a sink has written."""
+        frame = rows_of_former(self.task, sink)
+        if frame is None:
+            return None
+        frame = self._with_origin(frame, sink)
+        return _Operations(self._completed(merge.sink_operations(frame, self.columns, (), -1)))
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
         """Return what orders the sink's rows of one key: the upstream stream key."""

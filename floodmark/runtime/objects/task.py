@@ -56,7 +56,9 @@ class Work:
     `pin` settles at which version it asks a table elsewhere, `time_of` tells the time of an earlier
     epoch. With `first`, the epochs from that one
     on are taken at once. Of `exhausted` sources the epoch takes all that they had. `corrected` has
-    the numbers up to which corrections of views that begin belong to their rows.
+    the numbers up to which corrections of views that begin belong to their rows. `former` has the
+    definitions of before of views and sinks that go on with another query, and of sinks that go
+    with their rows, by key.
     """
 
     epoch: int
@@ -74,6 +76,7 @@ class Work:
     corrected: Mapping[str, int] = field(default_factory=dict)
     exhausted: frozenset[str] = frozenset()
     time_of: Callable[[int], datetime] | None = None
+    former: Mapping[str, AnalysedObject] = field(default_factory=dict)
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""

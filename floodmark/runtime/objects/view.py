@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodmark.runtime.corrections.stored import with_corrections
 from floodmark.runtime.evaluation import Evaluation
-from floodmark.runtime.objects import refreshed
+from floodmark.runtime.objects import refreshed, replaced
 from floodmark.runtime.objects.task import Task
 from floodmark.storage.epoch_log import ObjectRecord
 
@@ -15,6 +15,8 @@ def advance(task: Task) -> ObjectRecord:
     assert found.plan is not None
     if found.refreshes:
         return refreshed.advance(task)
+    if found.key in task.work.former:
+        return replaced.advance(task)
     inputs = task.work.inputs(task.tables, found)
     stages = task.stages(found)
     root = found.plan.root

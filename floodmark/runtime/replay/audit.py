@@ -25,6 +25,7 @@ from floodmark.runtime import layout
 from floodmark.runtime.carried import carried
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.epoch import Work, advance
+from floodmark.runtime.new_version import reshaped
 from floodmark.runtime.renaming import Renames, renames_of
 from floodmark.runtime.replay.causes import likely_cause
 from floodmark.runtime.replay.digests import Part, RowDifference, differences, digests
@@ -170,7 +171,9 @@ class _Again:
         self.pipeline = self.deployed.pipeline
         self.created = scheduler.created_at(epoch, self.opened.catalog_version)
         before = scheduler.cut(epoch - 1).renamed(self.opened.renamed)
-        self.before = carried(before, self.pipeline, self.created)
+        former = scheduler.former_at(epoch, self.opened.catalog_version)
+        kept = carried(before, self.pipeline, self.created, former)
+        self.before = reshaped(scheduler, kept, self.opened)
 
     @property
     def touched(self) -> list[AnalysedObject]:

@@ -1,0 +1,90 @@
+"""What reads or writes a relation when its columns change.
+
+A definition keeps to the columns that there were when it was made: its `*` has no others, and a
+column that is renamed keeps its name there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.column_changes import renamed_in
+from floodmark.catalog.objects import CatalogObject, Kind
+from floodmark.catalog.references import name_columns, table_name, tables_of
+from floodmark.sql import statements as s
+
+
+def with_seen(catalog: Catalog, key: str, columns: Iterable[str]) -> Catalog:
+    """Return the catalog in which what reads a relation keeps to the columns that it has now."""
+    seen = tuple(columns)
+    return catalog.replace(
+        replace(o, sees=(*o.sees, (key, seen)))
+        for o in _readers(catalog, key)
+        if key not in dict(o.sees)
+    )
+
+
+def without_seen(catalog: Catalog, key: str, column: str) -> Catalog:
+    """Return the catalog in which nothing that reads a relation knows a column."""
+
+    def left(found: CatalogObject) -> CatalogObject:
+        sees = ((k, tuple(c for c in v if c != column or k != key)) for k, v in found.sees)
+        return replace(found, sees=tuple(sees))
+
+    return catalog.replace(left(o) for o in _readers(catalog, key) if key in dict(o.sees))
+
+
+def with_former_name(
+    catalog: Catalog, key: str, old: str, new: str, columns: Sequence[str]
+) -> Catalog:
+    """Return the catalog in which readers of a relation know a column by its former name.
+
+    `columns` are the visible ones of before. Sinks into it and indexes take the new name.
+    """
+    for reader in _readers(catalog, key):
+        known = dict(reader.sees).get(key, tuple(columns))
+        if reader.kind is Kind.INDEX or old not in known:
+            continue
+        sees = tuple((k, _swapped(v, old, new) if k == key else v) for k, v in reader.sees)
+        statement = _with_names(reader, key, known, _swapped(known, old, new))
+        catalog = catalog.redefined(replace(reader, sees=sees), statement)
+    for sink in catalog.feeders(key):
+        written = sink.statement
+        assert isinstance(written, s.CreateSink)
+        names = _swapped(written.target_columns, old, new)
+        if names != written.target_columns:
+            catalog = catalog.redefined(sink, replace(written, target_columns=names))
+    for index in _readers(catalog, key):
+        hint = index.statement
+        if isinstance(hint, s.CreateIndex):
+            keys = tuple(renamed_in(k, old, new) for k in hint.keys)
+            hint = replace(hint, keys=keys, include=_swapped(hint.include, old, new))
+            catalog = catalog.redefined(index, hint)
+    return catalog
+
+
+def _readers(catalog: Catalog, key: str) -> list[CatalogObject]:
+    return [o for o in catalog.objects.values() if key in o.reads]
+
+
+def _swapped(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
+    return tuple(new if name == old else name for name in names)
+
+
+def _with_names(
+    reader: CatalogObject, key: str, known: Sequence[str], present: Sequence[str]
+) -> s.Definition:
+    """Return a definition whose query calls the columns of a relation as it did."""
+    statement = reader.statement
+    assert isinstance(statement, s.CreateView | s.CreateMaterializedView | s.CreateSink)
+    query: exp.Expression = statement.query.copy()
+    for table in tables_of(query):
+        if table_name(table) == key:
+            name_columns(table, known, present)
+    if isinstance(statement, s.CreateSink):
+        return replace(statement, query=query, from_relation=None)
+    return replace(statement, query=query)

@@ -1,0 +1,30 @@
+"""What the first epoch of a catalog version does to tables at rest, before any object advances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.functions.intervals import micros_of
+from floodmark.runtime.definition_changes import reshapings
+from floodmark.runtime.reshape import reshape
+from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+
+if TYPE_CHECKING:
+    from floodmark.runtime.scheduler import Scheduler
+
+
+def reshaped(
+    scheduler: Scheduler, kept: dict[str, ObjectRecord], record: OpenRecord
+) -> dict[str, ObjectRecord]:
+    """Give stored rows the columns of a catalog version, if the epoch is its first."""
+    previous = scheduler.log.opened(record.epoch - 1).catalog_version if record.epoch > 1 else 0
+    if previous == record.catalog_version:
+        return kept
+    before = scheduler.at_version(previous).pipeline
+    after = scheduler.at_version(record.catalog_version).pipeline
+    out, now = dict(kept), micros_of(record.now)
+    for key, how in reshapings(before, after).items():
+        pair = (before[key], after[key])
+        tables = lambda: scheduler.tables  # noqa: E731
+        out[key] = reshape(scheduler.store, tables, pair, how, kept[key], record.epoch, now)
+    return out
