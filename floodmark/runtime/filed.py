@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.renames import Names, follows
+from floodmark.catalog.renames import Names, follows, rewritten, today
 from floodmark.sql import statements as s
+from floodmark.sql.normalise import to_sql
+from floodmark.sql.parse import parse_statement
 from floodmark.storage.catalog_log import AppliedStatement
 
 
@@ -28,6 +30,39 @@ def applied_as(found: CatalogObject) -> AppliedStatement:
         sees=found.sees,
         past=found.past,
     )
+
+
+@dataclass(frozen=True)
+class Drift:
+    """An object that statements have changed, and its file has not: what, and where it says so."""
+
+    key: str
+    what: str
+    file: str | None
+    line: int
+
+    def __str__(self) -> str:
+        place = "" if self.file is None else f"{self.file}:{self.line}: "
+        return f"{place}{self.what}; what is deployed stays until the file says something else"
+
+
+def drift(catalog: Catalog) -> list[Drift]:
+    """Return the objects of which the files say what they were before an ALTER."""
+    out = []
+    names = today(catalog)
+    for found in catalog.objects.values():
+        if found.filed is None:
+            continue
+        said = []
+        if found.filed_as is not None:
+            said.append(f"{found.filed_as.rpartition(':')[2]} has been renamed to {found.name}")
+        file = parse_statement(found.filed)
+        assert isinstance(file, s.Definition)
+        if to_sql(rewritten(file, names) or file) != to_sql(found.shown):
+            said.append(f"{found.name} has been altered")
+        if said:
+            out.append(Drift(found.key, " and ".join(said), found.span.file, found.span.line))
+    return out
 
 
 def known_of(applied: AppliedStatement) -> dict[str, Any]:
