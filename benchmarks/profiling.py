@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from floodmark.runtime import maintenance, rewrite, run, scheduler
+from floodmark.runtime import cut, maintenance, rewrite, run, scheduler
 from floodmark.runtime.objects import at_rest
 from floodmark.runtime.state import groups
 from floodmark.runtime.tables import Tables, Writer
@@ -27,7 +27,7 @@ STEPS: tuple[tuple[Any, str, str], ...] = (
     (EpochLog, "head", "log: head"),
     (EpochLog, "sealed", "log: sealed"),
     (EpochLog, "positions", "log: positions"),
-    (scheduler.Scheduler, "_settled", "settled versions"),
+    (cut.Cut, "settled", "settled versions"),
     (maintenance, "after_seal", "after seal"),
     (run, "advance", "advance"),
     (Tables, "read", "plan: read"),

@@ -17,7 +17,9 @@ from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
 from floodmark.runtime import deployment, statements, suspension, system
 from floodmark.runtime.clock import SystemClock
-from floodmark.runtime.deployment import Deployed, Desired, Plan
+from floodmark.runtime.deployed import Deployed
+from floodmark.runtime.deployment import Plan
+from floodmark.runtime.desired import Desired, read_files
 from floodmark.runtime.dml.copying import copy_to
 from floodmark.runtime.layout import beside
 from floodmark.runtime.logged import telling
@@ -147,7 +149,7 @@ class Floodmark:
                 f"the pipeline folder {folder} does not exist",
                 hint="give a folder of .sql files",
             )
-        desired = deployment.read_files(folder)
+        desired = read_files(folder)
         for setting in desired.settings:
             if setting.name.lower() not in ACCEPTED:
                 check_setting(setting.name.lower(), setting.span)
@@ -239,7 +241,7 @@ class Floodmark:
 
     @property
     def _is_local(self) -> bool:
-        """Tell whether the sessions are this connection's own, of a server that it may start."""
+        """Tell whether the sessions are of a server that this connection may start."""
         return self._shared is None and (self._config or default_config()).remote is None
 
     def execute(self, sql: str) -> Result:
@@ -271,8 +273,6 @@ class Floodmark:
                 return statements.run_dml(statement, self.scheduler, self.reader)
             case s.AlterResume() | s.AlterRebase():
                 return suspension.go_on(statement, self.scheduler)
-            case s.CreateTableAs():
-                return statements.create_table_as(statement, self.scheduler, self.reader)
             case s.Definition() | s.Drop() | s.Alter():
                 return statements.run_ddl(statement, self.scheduler)
             case s.Explain():
@@ -295,8 +295,7 @@ class Floodmark:
         """Return a query at the last sealed epoch, or an older one, as a Spark DataFrame."""
         statement = parse_statement(query)
         if not isinstance(statement, s.Select):
-            what, hint = "this is not a query", "use execute()"
-            raise UserError("E0367", what, span=statement.span, hint=hint)
+            raise UserError("E0367", "not a query", span=statement.span, hint="use execute()")
         reader = self.transaction.reader() if at_epoch is None else self.reader(at_epoch)
         return reader.frame(reader.plan(statement.query, statement.span))
 

@@ -13,7 +13,9 @@ from floodmark.api import Floodmark, connect
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.runtime import deployment
-from floodmark.runtime.deployment import Change, Deployed, Desired
+from floodmark.runtime.definition_changes import Change
+from floodmark.runtime.deployed import Deployed
+from floodmark.runtime.desired import Desired
 from floodmark.runtime.settings import DEFAULTS, grain_of_setting
 from resources.clock import EngineClock
 from resources.spark import FloodmarkSpark

@@ -23,7 +23,8 @@ from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.types import SqlType
 from floodmark.changelog import RowKind
 from floodmark.errors import UserError
-from floodmark.runtime import deployment, rewrite
+from floodmark.runtime import rewrite
+from floodmark.runtime.deployed import Deployed, statements_of
 from floodmark.runtime.equivalence import compare, compares
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import ObjectRecord
@@ -167,9 +168,9 @@ class Run:
         scheduler = self.fm.scheduler
         with scheduler.held("a test"):
             if number == 1:
-                applied = deployment.statements_of(self.pipeline.catalog)
+                applied = statements_of(self.pipeline.catalog)
                 scheduler.catalogs.append(1, applied, self.clock.now())
-                scheduler._deployed = deployment.Deployed(1, self.pipeline)
+                scheduler._deployed = Deployed(1, self.pipeline)
             deployed = scheduler.deployed()
             offers = scheduler.offers.of(deployed.pipeline)
             opened = scheduler._open(number, deployed.version, self.clock.now(), offers, statements)

@@ -31,8 +31,13 @@ def parse_backfill(option: s.Option) -> str:
     )
 
 
-def goes_on(sink: AnalysedObject) -> str:
-    """Return how a sink with another query goes on: its option, else by what it writes."""
+def goes_on(sink: AnalysedObject, former: AnalysedObject | None = None) -> str:
+    """Return how a sink with another query goes on: its option, else by what it writes.
+
+    One that is its own former definition has nothing to make up for.
+    """
+    if former is not None and former.fingerprint == sink.fingerprint:
+        return NONE
     adds = sink.relation.mode is ChangelogMode.APPEND_ONLY or keeps_rows(sink.object)
     return (sink.object.option(BACKFILL) or (NONE if adds else DIFF)).lower()
 

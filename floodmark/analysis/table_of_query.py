@@ -7,7 +7,7 @@ from sqlglot import exp
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views, plan_of
 from floodmark.catalog.objects import Relation, qualified
-from floodmark.catalog.types import Field, Kind, Schema
+from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.build import build_query, rename_columns
@@ -122,7 +122,7 @@ def _table(
     options: tuple[s.Option, ...],
     span: Span,
 ) -> s.CreateTable:
-    lines = [f"{quote_name(f.name)} {_type_text(f, name)}" for f in columns]
+    lines = [f"{quote_name(f.name)} {f.type}" for f in columns]
     if key:
         lines.append(f"PRIMARY KEY{names_sql(tuple(key))}")
     parts = [f"CREATE TABLE {object_sql(name)} (\n  " + ",\n  ".join(lines) + "\n)"]
@@ -153,14 +153,3 @@ def _sink(
 
 def _parsed(text: str, span: Span) -> s.Statement:
     return parse_statement(text, span.file, line=span.line, column=span.column)
-
-
-def _type_text(field: Field, name: s.ObjectName) -> str:
-    if field.type.kind is Kind.UNKNOWN:
-        raise BindError(
-            "E0847",
-            f'the column "{field.name}" has no type: the query gives a bare NULL',
-            span=name.span,
-            hint="cast it: CAST(NULL AS INT)",
-        )
-    return str(field.type)

@@ -90,10 +90,9 @@ def _with_names(catalog: Catalog, names: Names) -> Catalog:
     for found in catalog.objects.values():
         again = rewritten(found.statement if found.part is None else _whole(found), names)
         key = names.keys.get(found.key, found.key)
-        sees = tuple((names.relation(name) or name, known) for name, known in found.sees)
-        found = found if sees == found.sees else replace(found, sees=sees)
+        seen = tuple((names.relation(k) or k, columns) for k, columns in found.sees)
         if again is None:
-            out = Catalog({**out.objects, key: found})
+            out = Catalog({**out.objects, key: replace(found, sees=seen)})
             continue
         if found.part is not None:
             what = (
@@ -101,6 +100,7 @@ def _with_names(catalog: Catalog, names: Names) -> Catalog:
             )
             raise _one_of_several(what, found.span)
         made = catalog.declared(again, found.origin)[0]
+        made = replace(made, sees=seen, past=found.past)
         out = Catalog({**out.objects, key: _kept(made, found)})
     return out
 
@@ -114,7 +114,6 @@ def _whole(found: CatalogObject) -> s.Definition:
 def _kept(made: CatalogObject, found: CatalogObject) -> CatalogObject:
     """Return an object with the new text and all else that it had."""
     stored = found.stored_name if found.stored_name != made.name else None
-    made = replace(made, sees=found.sees, past=found.past)
     if found.origin is not Origin.FILE:
         return replace(made, stored=stored)
     called = found.filed_as or found.key

@@ -33,7 +33,7 @@ def _as_table(statement: s.AlterToTable, pipeline: Pipeline) -> Catalog:
     found = found_by(statement, pipeline.catalog)
     if found.part is not None:
         raise NotSupported(
-            "E0841",
+            "E0849",
             f"{found.name} is an output of a source",
             span=statement.span,
             hint="CREATE TABLE …, and a sink into it FROM the output",

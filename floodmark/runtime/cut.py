@@ -22,6 +22,13 @@ class Cut:
     epoch: int = 0
     records: Mapping[str, ObjectRecord] = field(default_factory=dict)
 
+    def renamed(self, keys: Mapping[str, str]) -> Cut:
+        """Return the cut by other keys: the new ones of some objects by their former ones."""
+        if not keys:
+            return self
+        new = {k: keys.get(k, k) for k in self.records}
+        return Cut(self.epoch, {new[k]: replace(r, object=new[k]) for k, r in self.records.items()})
+
     def settled(self, store: Store) -> Cut:
         """Return the cut at the versions that merging files has left since; pinned by the seal."""
         records = {
@@ -31,13 +38,6 @@ class Cut:
             for key, record in self.records.items()
         }
         return Cut(self.epoch, records)
-
-    def renamed(self, keys: Mapping[str, str]) -> Cut:
-        """Return the cut by other keys: the new ones of some objects by their former ones."""
-        if not keys:
-            return self
-        new = {k: keys.get(k, k) for k in self.records}
-        return Cut(self.epoch, {new[k]: replace(r, object=new[k]) for k, r in self.records.items()})
 
     def version(self, object_: str, table: str) -> int | None:
         """Return the version of an object's table, or None where it is not there yet."""

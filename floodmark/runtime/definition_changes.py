@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.catalog import RENAMED, WITHDRAWN
 from floodmark.catalog.objects import Kind
 from floodmark.runtime import kept_rows
 from floodmark.runtime.kept_rows import Reshaping
@@ -15,7 +16,6 @@ from floodmark.runtime.kept_rows import Reshaping
 class Change:
     """One object that an apply creates, alters, renames, replaces, rebuilds, suspends or drops.
 
-    It says why, too.
 
     One that is altered keeps its rows: from the epoch on it goes by its new definition. Of one that
     is replaced, what the new query gives less what the former one gave is one epoch's changes. A
@@ -24,8 +24,7 @@ class Change:
     """
 
     key: str
-    action: str
-    """create, alter, rename, replace, rebuild, suspend or drop"""
+    action: str  # "create" | "alter" | "rename" | "replace" | "rebuild" | "suspend" | "drop"
     reason: str
     before: str | None = None
     after: str | None = None
@@ -64,6 +63,7 @@ class _Comparison:
     after: Pipeline
     corrected: Collection[str]
     rebuilt: set[str] = field(default_factory=set)
+    stopped: set[str] = field(default_factory=set)
 
     def changes(self) -> Iterator[Change]:
         """Yield what differs in the objects that are there."""
@@ -77,6 +77,7 @@ class _Comparison:
             if action == "rebuild":
                 self.rebuilt.add(key)
             if action == "suspend":
+                self.stopped.add(key)
                 yield Change(key, action, reason, old.object.sql, found.object.sql)
             elif action:
                 yield Change(key, action, reason, old.object.text, found.object.text)
@@ -121,9 +122,36 @@ class _Comparison:
             return "alter", found.reason
         if kept_rows.is_widened(old, new):
             return "alter", f"{new.object.target} has other columns: it goes on"
-        if kept_rows.can_be_replaced(old, new):
+        # What reads a source that stops has no epoch in which to tell what differs.
+        if not self.stopped.intersection(new.reads) and kept_rows.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"
         return "rebuild", "its definition changed"
+
+
+def past_between(before: Pipeline, after: Pipeline) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return, by key, what statements changed of objects' rows that definitions do not tell."""
+    found = {}
+    for key, new in after.objects.items():
+        old = before.objects.get(key)
+        if old is not None and len(new.object.past) > len(old.object.past):
+            found[key] = new.object.past[len(old.object.past) :]
+    return found
+
+
+def former_definitions(before: Pipeline, after: Pipeline) -> dict[str, AnalysedObject]:
+    """Return the former definitions of what goes on with another query, or goes with its rows.
+
+    What only calls a column by another name has none but its own.
+    """
+    past = past_between(before, after)
+    renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
+    found = {}
+    for key in replaced(changes_between(before, after)):
+        named = renamed.intersection(after[key].reads)
+        found[key] = after[key] if named else before[key]
+    for said in past.values():
+        found.update({p[1]: before[p[1]] for p in said if p[0] == WITHDRAWN})
+    return found
 
 
 def reshapings(before: Pipeline, after: Pipeline) -> Mapping[str, Reshaping]:

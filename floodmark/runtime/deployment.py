@@ -1,182 +1,29 @@
-"""What is deployed: the catalog of a version, analysed, and what an apply would change."""
+"""What an apply or a statement would change of what is deployed, as data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from floodmark.analysis.ndu import DeterminismMode, with_default
-from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.analysis.replacement import check_difference
-from floodmark.analysis.table_of_query import is_continuous, sink_as, table_as
-from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
-from floodmark.catalog.objects import (
-    FUNCTION_PREFIX,
-    CatalogObject,
-    Kind,
-    Origin,
-    key_of,
-    kind_of,
-    qualified,
-)
-from floodmark.catalog.renames import filed_names, free_names, renamed, rewritten
-from floodmark.errors import NotSupported, Span, UserError
-from floodmark.plan.user_functions import check, functions_of
-from floodmark.runtime.altering import catalog_after, keeping_columns, refuse_loss
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import Origin
+from floodmark.catalog.renames import free_names, renamed
+from floodmark.errors import UserError
+from floodmark.runtime.altering import catalog_after, refuse_loss
 from floodmark.runtime.definition_changes import (
     Change,
     begun_anew,
     changes_between,
-    replaced,
+    former_definitions,
 )
-from floodmark.runtime.filed import applied_as, deployed_as, known_of
+from floodmark.runtime.deployed import Deployed, Pins
+from floodmark.runtime.desired import Desired, catalog_of_files, checked, definitions_of
 from floodmark.runtime.offers import connector_of
-from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
-from floodmark.sql.files import read_sql
-from floodmark.sql.parse import parse_script, parse_statement
-from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
 from floodmark.storage.delta_types import delta_schema
-
-Pins = Mapping[str, str]
-"""By signature, what tells the meaning of a function from another one."""
-
-
-@dataclass(frozen=True)
-class Deployed:
-    """A catalog version in force; version 0 is the empty catalog of a new warehouse.
-
-    `pinned` has, by key, what the functions meant with which sources make their rows; `corrected`,
-    up to which number the corrections of a view are in its rows. What differs from the version
-    before is no more than the names of `renamed` objects, if there are any: new keys by old ones.
-    """
-
-    version: int
-    pipeline: Pipeline
-    pinned: Mapping[str, Pins] = field(default_factory=dict)
-    corrected: Mapping[str, int] = field(default_factory=dict)
-    renamed: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def catalog(self) -> Catalog:
-        """Return the catalog."""
-        return self.pipeline.catalog
-
-    def changed_functions(self, key: str) -> tuple[str, ...]:
-        """Return the functions of a source that mean something else than its definition pins."""
-        pins = self.pinned.get(key)
-        present = None if pins is None else pins_of(self.pipeline[key], self.pipeline)
-        if pins is None or present is None:
-            return ()
-        return tuple(sorted({name for name, _ in pins.items() ^ present.items()}))
-
-    @property
-    def to_rebase(self) -> dict[str, tuple[str, ...]]:
-        """Return the sources of which functions mean something else, with these."""
-        found = {key: self.changed_functions(key) for key in self.pinned}
-        return {key: names for key, names in found.items() if names}
-
-    def find(self, name: str, span: Span | None = None) -> AnalysedObject:
-        """Return an object by name: a relation, else a sink of that name; E0201 for neither."""
-        found = self.known(name)
-        if found is None:
-            raise unknown_object(name, self.pipeline.objects, span)
-        return found
-
-    def known(self, name: str) -> AnalysedObject | None:
-        """Return an object by name, as it stands or folded to small letters as in SQL."""
-        objects = self.pipeline.objects
-        for spelt in (name, name.lower()):
-            found = objects.get(spelt) or objects.get(key_of(spelt, Kind.SINK))
-            if found is not None:
-                return found
-        return None
-
-
-EMPTY = Deployed(0, Pipeline(Catalog()))
-
-
-def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
-    """Return a logged catalog version; definitions that `known` has are not analysed again."""
-    have: Mapping[str, CatalogObject] = {} if known is None else known.catalog.objects
-    catalog = Catalog()
-    # What was altered may call functions that came after it.
-    for applied in sorted(version.statements, key=_is_not_a_function):
-        before = have.get(applied.object or "")
-        if before is not None and applied_as(before) == applied:
-            catalog = catalog.replace([before])
-            continue
-        statement = parse_statement(
-            applied.sql, applied.file, line=applied.line, column=applied.column
-        )
-        assert isinstance(statement, s.Definition)
-        origin = Origin(applied.origin)
-        catalog = catalog.restore(statement, origin, applied.object, **known_of(applied))
-    made = catalog.objects
-    order = {a.object: i for i, a in enumerate(version.statements)}
-    catalog = Catalog({key: made[key] for key in sorted(made, key=lambda key: order.get(key, 0))})
-    pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
-    pinned = {
-        a.object: a.functions
-        for a in version.statements
-        if a.object is not None and a.functions is not None
-    }
-    corrected = {a.object: a.corrected for a in version.statements if a.object and a.corrected}
-    return Deployed(version.version, pipeline, pinned, corrected, version.renamed)
-
-
-def statements_of(
-    catalog: Catalog,
-    pinned: Mapping[str, Pins] | None = None,
-    corrected: Mapping[str, int] | None = None,
-) -> list[AppliedStatement]:
-    """Return a catalog as the statements that define it, in the order of creation."""
-    pins, done = pinned or {}, corrected or {}
-    return [
-        replace(applied_as(o), functions=pins.get(o.key), corrected=done.get(o.key, 0))
-        for o in catalog.objects.values()
-    ]
-
-
-def _is_not_a_function(applied: AppliedStatement) -> bool:
-    return not (applied.object or "").startswith(FUNCTION_PREFIX)
-
-
-@dataclass(frozen=True)
-class Desired:
-    """What the pipeline files define, and the SET statements among them."""
-
-    definitions: tuple[s.Definition, ...]
-    settings: tuple[s.SetOption, ...] = ()
-
-
-def read_files(folder: Path) -> Desired:
-    """Parse `*.sql` of a folder in file-name order; they may hold CREATE and SET only (E0360).
-
-    `SET determinism` holds for the definitions after it.
-    """
-    definitions: list[s.Definition] = []
-    settings: list[s.SetOption] = []
-    mode = DeterminismMode.STRICT
-    for path in sorted(folder.glob("*.sql")):
-        for statement in parse_script(read_sql(path), str(path)):
-            if isinstance(statement, s.Definition):
-                definitions.append(with_default(statement, mode))
-            elif isinstance(statement, s.SetOption):
-                settings.append(statement)
-                if statement.name.lower() == OPTION:
-                    mode = mode_named(statement.value or DEFAULTS[OPTION], statement.span)
-            else:
-                raise NotSupported(
-                    "E0360",
-                    "pipeline files hold CREATE and SET only",
-                    span=statement.span,
-                    hint="run this statement with `floodmark sql`",
-                )
-    return Desired(tuple(definitions), tuple(settings))
 
 
 @dataclass(frozen=True)
@@ -234,7 +81,7 @@ def plan_files(desired: Desired, deployed: Deployed) -> Plan:
     catalog = Catalog(
         {k: o for k, o in deployed.catalog.objects.items() if o.origin is Origin.STATEMENT}
     )
-    catalog = _with_definitions(desired.definitions, deployed, catalog)
+    catalog = catalog_of_files(desired.definitions, deployed, catalog)
     return _planned(catalog, deployed)
 
 
@@ -243,9 +90,9 @@ def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan
     catalog = free_names(catalog, deployed.catalog)
     pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
-    for key in replaced(plan.changes):
-        found = pipeline[key]
-        if found.object.target is not None:
+    for key, former in former_definitions(deployed.pipeline, pipeline).items():
+        found = pipeline.objects.get(key, former)
+        if found is not former and found.object.target is not None:
             check_difference(found, pipeline[found.object.target])
     created = plan.created
     for found in pipeline.stored:
@@ -264,38 +111,6 @@ def _check_outside(found: AnalysedObject) -> None:
         raise problem.with_span(found.object.statement.name.span) from None
 
 
-def _with_definitions(
-    definitions: Iterable[s.Definition], deployed: Deployed, statements: Catalog
-) -> Catalog:
-    """Return the file objects in file order, then those that statements added to them.
-
-    Objects that have been renamed may still have their former names in the files.
-    """
-    definitions, catalog = tuple(definitions), Catalog()
-    names = filed_names(definitions, deployed.catalog)
-    for written in definitions:
-        if isinstance(written, s.CreateTableAs) and not is_continuous(written):
-            raise NotSupported(
-                "E0848",
-                "files say what is there: a table that is filled once is a statement's",
-                span=written.name.span,
-                hint="run it with `floodmark sql`, or leave continuous = false out",
-            )
-        today = (rewritten(written, names) if names.keys else None) or written
-        for statement in _definitions(today, catalog, deployed.pipeline):
-            created = catalog.create(statement, Origin.FILE)
-            fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
-            said = None if today is written else written
-            same = [deployed_as(made, said, names, deployed.catalog) for made in fresh]
-            catalog = _checked(created.replace(same), statement)
-    for key, found in statements.objects.items():
-        if key not in catalog.objects:
-            catalog = Catalog({**catalog.objects, key: found})
-    relations = deployed.pipeline.relations
-    visible = {key: [f.name for f in r.visible] for key, r in relations.items()}
-    return keeping_columns(catalog, deployed.catalog, visible)
-
-
 def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
     """Return the objects that one catalog version after another begins anew."""
     if after.renamed:
@@ -306,16 +121,10 @@ def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
 
 
 def former_between(before: Deployed, after: Deployed) -> dict[str, AnalysedObject]:
-    """Return the former definitions of what goes on with another query, or goes with its rows."""
+    """Return what one catalog version after another has to know of former definitions, by key."""
     if after.renamed:
         return {}
-    changes = changes_between(before.pipeline, after.pipeline)
-    found = {key: before.pipeline[key] for key in replaced(changes)}
-    for table in after.catalog.objects.values():
-        known = before.catalog.objects.get(table.key)
-        past = table.past[len(known.past) :] if known is not None else ()
-        found.update({p[1]: before.pipeline[p[1]] for p in past if p[0] == WITHDRAWN})
-    return found
+    return former_definitions(before.pipeline, after.pipeline)
 
 
 def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
@@ -371,25 +180,6 @@ def _created(statement: s.Definition, deployed: Deployed) -> Catalog:
     catalog = deployed.catalog
     if statement.if_not_exists and catalog.has(statement):
         return catalog
-    for made in _definitions(statement, catalog, deployed.pipeline):
-        catalog = _checked(catalog.create(made, Origin.STATEMENT), made)
-    return catalog
-
-
-def _definitions(
-    statement: s.Definition, catalog: Catalog, known: Pipeline
-) -> Sequence[s.Definition]:
-    """Return what a definition stands for: CREATE TABLE … AS is a table, and a sink into it."""
-    if not isinstance(statement, s.CreateTableAs):
-        return (statement,)
-    table = table_as(statement, analyse_catalog(catalog, known))
-    return (table, sink_as(statement)) if is_continuous(statement) else (table,)
-
-
-def _checked(catalog: Catalog, statement: s.Definition) -> Catalog:
-    """Return the catalog if a new object holds; a function must be there to be called."""
-    if kind_of(statement) is Kind.FUNCTION:
-        functions = functions_of(catalog.objects.values())
-        name = qualified(statement.name)
-        check(functions[name], {n: f for n, f in functions.items() if n != name})
+    for made in definitions_of(statement, catalog, deployed.pipeline):
+        catalog = checked(catalog.create(made, Origin.STATEMENT), made)
     return catalog

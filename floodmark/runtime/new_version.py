@@ -20,6 +20,8 @@ def reshaped(
     previous = scheduler.log.opened(record.epoch - 1).catalog_version if record.epoch > 1 else 0
     if previous == record.catalog_version:
         return kept
+    if record.renamed:
+        return kept
     before = scheduler.at_version(previous).pipeline
     after = scheduler.at_version(record.catalog_version).pipeline
     out, now = dict(kept), micros_of(record.now)

@@ -16,18 +16,25 @@ from typing import Any, Protocol
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.connectors.base import Split
-from floodmark.runtime import deployment, failpoints, foreign, maintenance, new_version, summary
+from floodmark.runtime import (
+    deployment,
+    failpoints,
+    foreign,
+    maintenance,
+    new_version,
+    removal,
+    summary,
+)
 from floodmark.runtime.backfill.choice import backfills
 from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
 from floodmark.runtime.carried import carried
 from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
-from floodmark.runtime.deployment import EMPTY, Deployed
+from floodmark.runtime.deployed import EMPTY, Deployed, load
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
 from floodmark.runtime.passing_time import closes
-from floodmark.runtime.removal import empty, finish
 from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
@@ -114,7 +121,7 @@ class Scheduler:
             return EMPTY
         known = self._deployed
         if latest.version != known.version:
-            known = self._deployed = deployment.load(latest, known)
+            known = self._deployed = load(latest, known)
         return known
 
     def at_version(self, version: int) -> Deployed:
@@ -122,9 +129,7 @@ class Scheduler:
         if version == 0:
             return EMPTY
         known = self._deployed
-        return (
-            known if version == known.version else deployment.load(self.catalogs.at(version), known)
-        )
+        return known if version == known.version else load(self.catalogs.at(version), known)
 
     def cut(self, epoch: int | None = None) -> Cut:
         """Return the cut of a sealed epoch, the newest by default."""
@@ -157,9 +162,9 @@ class Scheduler:
         head = self.log.head()
         if head.open is not None:
             return head.open
-        finish(self)
+        removal.finish(self)
         latest = self.catalogs.latest()
-        in_force = self._version_at(head.sealed)
+        in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
         if latest is not None and latest.version > in_force:
             return self._open(head.sealed + 1, latest.version, self.clock.now())
         return None
@@ -176,9 +181,10 @@ class Scheduler:
             return True
         deployed = self.deployed()
         chosen = None if select is None else self._stored(select)
-        in_force = self._version_at(head.sealed)
-        begun = deployed.version > in_force or self.leaving.read() is not None
-        if begun or (select is None and can_go_on(self)):
+        in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
+        if deployed.version > in_force or (select is None and can_go_on(self)):
+            return True
+        if self.leaving.read() is not None:
             return True
         until = now or self.clock.now()
         if foreign.changed_tables(self, chosen):
@@ -320,7 +326,7 @@ class Scheduler:
         created = self.created_at(record.epoch, record.catalog_version)
         anew = {k for k, r in record.backfills.items() if not r.versions}
         former = self.former_at(record.epoch, record.catalog_version)
-        empty(self, created | anew, deployed, record.epoch, former)
+        removal.empty(self, created | anew, deployed, record.epoch, former)
         kept = {**carried(before, pipeline, created, former), **record.backfills}
         kept = new_version.reshaped(self, kept, record)
         left: Collection[str] = ()
@@ -340,7 +346,7 @@ class Scheduler:
         records = {**progress.before.records, **progress.done}
         seal = self.log.seal(record.epoch, list(records.values()), self.clock.now())
         failpoints.reach("after_seal")
-        finish(self)
+        removal.finish(self)
         suspended = {k: e.message for k, e in seal.suspended.items()}
         took = _since(started)
         if record.backfills:
@@ -373,19 +379,16 @@ class Scheduler:
         self.log.record("resume", self.clock.now(), object=key)
         return self.run_once()
 
-    def _version_at(self, epoch: int) -> int:
-        return self.log.opened(epoch).catalog_version if epoch else 0
-
     def created_at(self, epoch: int, version: int) -> frozenset[str]:
         """Return the objects that an epoch creates or begins anew: those its catalog changes."""
-        previous = self._version_at(epoch - 1)
+        previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
         if previous == version:
             return frozenset()
         return deployment.begun_between(self.at_version(previous), self.at_version(version))
 
     def former_at(self, epoch: int, version: int) -> Mapping[str, AnalysedObject]:
         """Return the former definitions of what goes on from its rows, or takes them back."""
-        previous = self._version_at(epoch - 1)
+        previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
         if previous == version:
             return {}
         return deployment.former_between(self.at_version(previous), self.at_version(version))

@@ -11,6 +11,7 @@ from floodmark.errors import NotSupported, UserError
 from floodmark.runtime import deployment, failpoints, removal
 from floodmark.runtime.altering import refuse_behind
 from floodmark.runtime.definition_changes import Change
+from floodmark.runtime.deployed import statements_of
 from floodmark.runtime.deployment import Plan
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.runtime.logged import Begun, telling
@@ -45,12 +46,12 @@ def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) ->
     return Result(status=status, notices=notices({*touched, *filter(None, targets)}, scheduler))
 
 
-def create_table_as(
-    statement: s.CreateTableAs, scheduler: Scheduler, reader: Callable[[], Reader]
+def run_definition(
+    statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler, reader: Callable[[], Reader]
 ) -> Result:
-    """Create a table of a query; one that is filled once is not there where that fails."""
+    """Create, alter or drop an object; a table that is filled once is not there if that fails."""
     created = run_ddl(statement, scheduler)
-    if is_continuous(statement) or created.notices:
+    if not isinstance(statement, s.CreateTableAs) or is_continuous(statement) or created.notices:
         return created
     name = object_sql(statement.name)
     insert = parse_statement(f"INSERT INTO {name} {print_expression(statement.query)}")
@@ -85,9 +86,7 @@ def apply_plan(
     if not discard_rows:
         _refuse_loss(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1
-    defined = deployment.statements_of(
-        plan.catalog, plan.pinned(deployed), plan.corrections(deployed)
-    )
+    defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
     removal.leave(
         scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
     )

@@ -10,10 +10,10 @@ from plans_on_spark import PlansRun, busiest, chosen
 
 from floodmark.analysis.pipeline import analyse_catalog
 from floodmark.catalog.catalog import Catalog
-from floodmark.runtime import deployment
 from floodmark.runtime.backfill import workers
 from floodmark.runtime.backfill.choice import VARIABLE
 from floodmark.runtime.backfill.step import Backfill
+from floodmark.runtime.deployed import Deployed, statements_of
 from floodmark.runtime.equivalence import compare, compares
 from floodmark.spark.session import Sessions
 from floodmark.storage.backfill_log import Standing, Step
@@ -23,11 +23,11 @@ OPEN, BEFORE, MISSED = 8, 2, 4
 pytestmark = pytest.mark.spark
 
 
-def _create(run: PlansRun, late: deployment.Deployed) -> None:
+def _create(run: PlansRun, late: Deployed) -> None:
     """Apply the definitions with the views, in an epoch of their own."""
     scheduler = run.run.fm.scheduler
     with scheduler.held("a test"):
-        applied = deployment.statements_of(late.catalog)
+        applied = statements_of(late.catalog)
         epoch = scheduler.log.head().sealed + 1
         scheduler.catalogs.append(epoch, applied, scheduler.clock.now())
         scheduler._deployed = late
@@ -42,7 +42,7 @@ def test_views_that_are_created_late_equal_batch(
     inputs = busiest(BEFORE + MISSED + 1)
     run = PlansRun.over(dict(zip(names, drawn, strict=True)), inputs, tmp_path, sessions)
     fm, scheduler = run.run.fm, run.run.fm.scheduler
-    late = deployment.Deployed(2, run.run.pipeline)
+    late = Deployed(2, run.run.pipeline)
     objects = {k: o for k, o in late.catalog.objects.items() if k not in names}
     steps: list[Step] = []
     step = Backfill.run

@@ -10,16 +10,9 @@ from warehouses import Site, tables, visible
 
 from floodmark.api import connect
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.deployment import (
-    EMPTY,
-    Deployed,
-    Plan,
-    load,
-    plan_files,
-    plan_statement,
-    read_files,
-    statements_of,
-)
+from floodmark.runtime.deployed import EMPTY, Deployed, load, statements_of
+from floodmark.runtime.deployment import Plan, plan_files, plan_statement
+from floodmark.runtime.desired import read_files
 from floodmark.runtime.show import explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql

@@ -20,8 +20,10 @@ from floodmark.catalog.functions import lookup
 from floodmark.catalog.types import Kind
 from floodmark.cli.app import app
 from floodmark.errors import BindError, UserError
-from floodmark.runtime import deployment, failpoints
-from floodmark.runtime.deployment import EMPTY, Deployed, Plan, load, plan_files, statements_of
+from floodmark.runtime import failpoints
+from floodmark.runtime.deployed import EMPTY, Deployed, load, statements_of
+from floodmark.runtime.deployment import Plan, plan_files
+from floodmark.runtime.desired import read_files
 from floodmark.storage.catalog_log import CatalogLog
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -45,7 +47,7 @@ SIGNATURE = "upper(character varying)"
 def _planned(folder: Path, text: str, deployed: Deployed) -> Plan:
     folder.mkdir(exist_ok=True)
     (folder / "all.sql").write_text(text)
-    return plan_files(deployment.read_files(folder), deployed)
+    return plan_files(read_files(folder), deployed)
 
 
 def _logged(root: Path, plan: Plan, before: Deployed) -> Deployed:

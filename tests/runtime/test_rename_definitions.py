@@ -8,17 +8,9 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.deployment import (
-    EMPTY,
-    Deployed,
-    Plan,
-    defines_else,
-    load,
-    plan_files,
-    plan_statement,
-    read_files,
-    statements_of,
-)
+from floodmark.runtime.deployed import EMPTY, Deployed, load, statements_of
+from floodmark.runtime.deployment import Plan, defines_else, plan_files, plan_statement
+from floodmark.runtime.desired import read_files
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogLog
 

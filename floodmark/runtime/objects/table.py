@@ -274,7 +274,7 @@ class _Gathering:
         root = sink.plan.root
         rows = evaluation.root()
         former = self.task.work.former.get(name)
-        if former is not None and goes_on(sink) == NONE:
+        if former is not None and goes_on(sink, former) == NONE:
             return None
         frame, settled = None, False
         if rows is not None:
@@ -298,9 +298,8 @@ class _Gathering:
         # Where the rows of the former query lie, nobody knows.
         bounds = {} if former is not None else evaluation.bounds(root)
         within = {c: ends for c, ends in bounds.items() if c in key}
-        return _Operations(
-            operations, within, f"sink:{sink.object.stored_key}", ordinal if tie else None
-        )
+        partition = f"sink:{sink.object.stored_key}"
+        return _Operations(operations, within, partition, ordinal if tie else None)
 
     def _gone(self) -> list[AnalysedObject]:
         """Return the sinks into the table that go with the rows that they have written."""

@@ -1,0 +1,109 @@
+"""What the pipeline files define, as a catalog beside the deployed one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from floodmark.analysis.ndu import DeterminismMode, with_default
+from floodmark.analysis.ndu.mode import OPTION
+from floodmark.analysis.pipeline import Pipeline, analyse_catalog
+from floodmark.analysis.table_of_query import is_continuous, sink_as, table_as
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
+from floodmark.catalog.renames import filed_names, rewritten
+from floodmark.errors import NotSupported
+from floodmark.plan.user_functions import check, functions_of
+from floodmark.runtime.altering import keeping_columns
+from floodmark.runtime.deployed import Deployed
+from floodmark.runtime.filed import deployed_as
+from floodmark.runtime.settings import DEFAULTS, mode_named
+from floodmark.sql import statements as s
+from floodmark.sql.files import read_sql
+from floodmark.sql.parse import parse_script
+
+
+@dataclass(frozen=True)
+class Desired:
+    """What the pipeline files define, and the SET statements among them."""
+
+    definitions: tuple[s.Definition, ...]
+    settings: tuple[s.SetOption, ...] = ()
+
+
+def read_files(folder: Path) -> Desired:
+    """Parse `*.sql` of a folder in file-name order; they may hold CREATE and SET only (E0360).
+
+    `SET determinism` holds for the definitions after it.
+    """
+    definitions: list[s.Definition] = []
+    settings: list[s.SetOption] = []
+    mode = DeterminismMode.STRICT
+    for path in sorted(folder.glob("*.sql")):
+        for statement in parse_script(read_sql(path), str(path)):
+            if isinstance(statement, s.Definition):
+                definitions.append(with_default(statement, mode))
+            elif isinstance(statement, s.SetOption):
+                settings.append(statement)
+                if statement.name.lower() == OPTION:
+                    mode = mode_named(statement.value or DEFAULTS[OPTION], statement.span)
+            else:
+                raise NotSupported(
+                    "E0360",
+                    "pipeline files hold CREATE and SET only",
+                    span=statement.span,
+                    hint="run this statement with `floodmark sql`",
+                )
+    return Desired(tuple(definitions), tuple(settings))
+
+
+def catalog_of_files(
+    definitions: Iterable[s.Definition], deployed: Deployed, statements: Catalog
+) -> Catalog:
+    """Return the file objects in file order, then those that statements added to them.
+
+    Objects that have been renamed may still have their former names in the files.
+    """
+    definitions, catalog = tuple(definitions), Catalog()
+    names = filed_names(definitions, deployed.catalog)
+    for written in definitions:
+        if isinstance(written, s.CreateTableAs) and not is_continuous(written):
+            raise NotSupported(
+                "E0848",
+                "files say what is there: a table that is filled once is a statement's",
+                span=written.name.span,
+                hint="run it with `floodmark sql`, or leave continuous = false out",
+            )
+        named = (rewritten(written, names) if names.keys else None) or written
+        said = None if named is written else written
+        for statement in definitions_of(named, catalog, deployed.pipeline):
+            created = catalog.create(statement, Origin.FILE)
+            fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
+            same = [deployed_as(made, said, names, deployed.catalog) for made in fresh]
+            catalog = checked(created.replace(same), statement)
+    for key, found in statements.objects.items():
+        if key not in catalog.objects:
+            catalog = Catalog({**catalog.objects, key: found})
+    relations = deployed.pipeline.relations
+    visible = {key: [f.name for f in r.visible] for key, r in relations.items()}
+    return keeping_columns(catalog, deployed.catalog, visible)
+
+
+def definitions_of(
+    statement: s.Definition, catalog: Catalog, known: Pipeline
+) -> Sequence[s.Definition]:
+    """Return what a definition stands for: CREATE TABLE … AS is a table, and a sink into it."""
+    if not isinstance(statement, s.CreateTableAs):
+        return (statement,)
+    table = table_as(statement, analyse_catalog(catalog, known))
+    return (table, sink_as(statement)) if is_continuous(statement) else (table,)
+
+
+def checked(catalog: Catalog, statement: s.Definition) -> Catalog:
+    """Return the catalog if a new object holds; a function must be there to be called."""
+    if kind_of(statement) is Kind.FUNCTION:
+        functions = functions_of(catalog.objects.values())
+        name = qualified(statement.name)
+        check(functions[name], {n: f for n, f in functions.items() if n != name})
+    return catalog

@@ -1,0 +1,254 @@
+"""Definitions that change while rows stay: columns, queries, views that become tables."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import floodmark
+from floodmark.errors import FloodmarkError
+from floodmark.spark.session import Sessions
+
+pytestmark = pytest.mark.spark
+ROWS = "SELECT * FROM {} ORDER BY 1"
+
+
+@pytest.fixture
+def fm(sessions: Sessions, tmp_path: Path) -> Iterator[floodmark.Floodmark]:
+    """Yield a warehouse with a table `src` of three rows."""
+    with floodmark.connect(tmp_path / "w", sessions=lambda: sessions) as connection:
+        connection.execute("CREATE TABLE src (k INT PRIMARY KEY, v INT)")
+        connection.execute("INSERT INTO src VALUES (1, 10), (2, 21), (3, 30)")
+        yield connection
+
+
+def _rows(fm: floodmark.Floodmark, name: str) -> list[object]:
+    return list(fm.execute(ROWS.format(name)).rows)
+
+
+def _refused(fm: floodmark.Floodmark, statement: str) -> str:
+    with pytest.raises(FloodmarkError) as refused:
+        fm.execute(statement)
+    assert refused.value.hint
+    return str(refused.value.code)
+
+
+def _epoch(fm: floodmark.Floodmark) -> int:
+    return fm.scheduler.log.head().sealed
+
+
+def test_columns_come_and_go_under_views_and_sinks(fm: floodmark.Floodmark) -> None:
+    fm.execute_script("""
+        CREATE TABLE t (k INT PRIMARY KEY, v INT);
+        CREATE SINK s INTO t AS SELECT k, v FROM src;
+        CREATE MATERIALIZED VIEW all_of AS SELECT * FROM t;
+        CREATE MATERIALIZED VIEW sums AS SELECT v % 2 AS p, sum(v) AS s FROM t GROUP BY v % 2;
+    """)
+    fm.execute("ALTER TABLE t ADD c INT DEFAULT 7")
+    assert _rows(fm, "t") == [(1, 10, 7), (2, 21, 7), (3, 30, 7)]
+    record = fm.scheduler.cut().records["all_of"]
+    assert not record.touched, "what reads the table has nothing to do"
+    fm.execute("UPDATE t SET c = 8 WHERE k = 3")
+    assert fm.scheduler.cut().records["all_of"].rows_out == 0
+    fm.execute("INSERT INTO src VALUES (4, 41)")
+    assert _rows(fm, "t")[2:] == [(3, 30, 8), (4, 41, 7)]
+    assert _rows(fm, "all_of") == [(1, 10), (2, 21), (3, 30), (4, 41)]
+
+    fm.execute("ALTER TABLE t RENAME COLUMN v TO w")
+    fm.execute("INSERT INTO src VALUES (5, 50)")
+    assert _rows(fm, "sums") == [(0, 90), (1, 62)]
+    assert _rows(fm, "all_of")[-1] == (5, 50)
+    assert "t AS t(k, v)" in str(fm.execute("SHOW CREATE MATERIALIZED VIEW sums").rows)
+    assert _rows(fm, "(SELECT w, c FROM t)")[-1] == (50, 7)
+
+    assert _refused(fm, "ALTER TABLE t DROP COLUMN w") == "E0837"
+    fm.execute("ALTER TABLE t DROP COLUMN c")
+    fm.execute("ALTER TABLE t ADD COLUMN c VARCHAR")
+    assert _rows(fm, "t")[0] == (1, 10, None), "a column that comes back has no former values"
+    fm.execute("ALTER TABLE t ADD COLUMN IF NOT EXISTS c VARCHAR")
+    fm.execute("ALTER TABLE t DROP COLUMN w CASCADE")
+    assert [str(n) for (n,) in fm.execute("SHOW OBJECTS").rows] == ["src", "t"]
+    for epoch in range(_epoch(fm) - 4, _epoch(fm) + 1):
+        assert {r.outcome.name for r in fm.replay(epoch=epoch)} <= {"SAME", "IMPOSSIBLE"}
+
+
+REFUSED = [
+    ("ALTER TABLE src ADD COLUMN v INT", "E0830"),
+    ("ALTER TABLE src ADD COLUMN c INT AS (v * 2)", "E0831"),
+    ("ALTER TABLE src ADD COLUMN c INT NOT NULL", "E0832"),
+    ("ALTER TABLE src DROP COLUMN k", "E0833"),
+    ("ALTER TABLE src DROP COLUMN vv", "E0836"),
+    ("ALTER TABLE src RENAME COLUMN v TO k", "E0830"),
+    ("ALTER TABLE src ADD COLUMN c INT ON CONFLICT DO UPDATE SET nope = 1", "E0206"),
+    ("ALTER TABLE src SET (connector = 'files', path = 'x')", "E0842"),
+    ("ALTER MATERIALIZED VIEW w AS SELECT v FROM w", "E0204"),
+    ("ALTER MATERIALIZED VIEW w AS SELECT v FROM nothing", "E0201"),
+    ("ALTER SINK s AS SELECT p, n FROM t", "E0204"),
+    ("ALTER SINK s AS SELECT k, v, v FROM src", "E0228"),
+    ("ALTER SINK s AS SELECT k, v FROM src WITH (backfill = 'all')", "E0840"),
+    ("CREATE TABLE x AS SELECT v FROM src", "E0845"),
+    ("CREATE TABLE x WITH (continuous = 'perhaps') AS SELECT k FROM src", "E0846"),
+    ("ALTER MATERIALIZED VIEW u TO TABLE", "E0845"),
+    ("DROP SINK f WITH ROWS", "E0342"),
+]
+
+
+def test_what_is_refused_changes_nothing(fm: floodmark.Floodmark) -> None:
+    fm.execute_script("""
+        CREATE TABLE t (p INT PRIMARY KEY, n BIGINT);
+        CREATE SINK s INTO t AS SELECT v, count(*) FROM src GROUP BY v;
+        CREATE SINK f INTO t AS SELECT v, count(*) FROM src GROUP BY v
+            WITH (force_append_only = 'true');
+        CREATE MATERIALIZED VIEW w AS SELECT sum(n) AS v FROM t;
+        CREATE MATERIALIZED VIEW u AS SELECT v FROM src;
+    """)
+    before = (fm.deployed.version, _rows(fm, "t"))
+    codes = {statement: _refused(fm, statement) for statement, _ in REFUSED}
+    assert codes == dict(REFUSED)
+    assert (fm.deployed.version, _rows(fm, "t")) == before
+
+
+def test_a_sink_with_another_query_writes_the_difference(fm: floodmark.Floodmark) -> None:
+    fm.execute_script("""
+        CREATE TABLE t (p INT PRIMARY KEY, n BIGINT);
+        CREATE SINK s INTO t AS SELECT v % 10, count(*) FROM src GROUP BY v % 10;
+        CREATE MATERIALIZED VIEW over AS SELECT count(*) AS c, sum(n) AS n FROM t;
+    """)
+    fm.execute("INSERT INTO t VALUES (9, 900)")
+    fm.execute("ALTER SINK s AS SELECT v, count(*) FROM src WHERE v < 30 GROUP BY v")
+    assert _rows(fm, "t") == [(9, 900), (10, 1), (21, 1)]
+    changes = [(r["__kind"], r["p"]) for r in fm.changes("t", after=_epoch(fm) - 1).collect()]
+    assert sorted(changes) == [("+I", 10), ("+I", 21), ("-D", 0), ("-D", 1)]
+    fm.execute("INSERT INTO src VALUES (5, 10)")
+    assert _rows(fm, "t") == [(9, 900), (10, 2), (21, 1)]
+    assert _rows(fm, "over") == [(3, 903)]
+    fm.execute("ALTER SINK s AS SELECT k, v::bigint FROM src WITH (backfill = 'none')")
+    assert _rows(fm, "t") == [(9, 900), (10, 2), (21, 1)]
+    fm.execute("INSERT INTO src VALUES (6, 60)")
+    assert _rows(fm, "t") == [(6, 60), (9, 900), (10, 2), (21, 1)]
+    fm.execute("DROP SINK s WITH ROWS")
+    assert _rows(fm, "t") == [(9, 900), (10, 2), (21, 1)]
+    fm.execute("ALTER TABLE t ON CONFLICT DO NOTHING")
+    fm.execute("CREATE SINK s INTO t AS SELECT k, count(*) FROM src GROUP BY k")
+    assert _refused(fm, "ALTER SINK s AS SELECT v, count(*) FROM src GROUP BY v") == "E0843"
+
+
+def test_a_view_with_another_query_publishes_the_difference(fm: floodmark.Floodmark) -> None:
+    fm.execute_script("""
+        CREATE MATERIALIZED VIEW g AS SELECT v % 2 AS p, sum(v) AS s FROM src GROUP BY v % 2;
+        CREATE MATERIALIZED VIEW over AS SELECT sum(s) AS s FROM g;
+    """)
+    fm.execute(
+        "ALTER MATERIALIZED VIEW g AS "
+        "SELECT v % 2 AS p, sum(v) AS s, max(v) AS top FROM src WHERE v > 10 GROUP BY v % 2"
+    )
+    assert _rows(fm, "g") == [(0, 30, 30), (1, 21, 21)]
+    assert [int(s) for (s,) in _rows(fm, "over")] == [51]  # type: ignore[misc]
+    plan = fm.explain("over")
+    assert "top" not in str(plan)
+    fm.execute("INSERT INTO src VALUES (7, 71), (8, 4)")
+    assert _rows(fm, "g") == [(0, 30, 30), (1, 92, 71)]
+    fm.execute("ALTER MATERIALIZED VIEW g AS SELECT k AS p, v::bigint AS s FROM src WHERE k < 3")
+    assert _rows(fm, "g") == [(1, 10), (2, 21)], "another key: computed anew, and what reads it"
+    assert [int(s) for (s,) in _rows(fm, "over")] == [31]  # type: ignore[misc]
+
+
+def test_no_reader_sees_a_table_go_back(fm: floodmark.Floodmark, sessions: Sessions) -> None:
+    """Readers beside an ALTER see all of the old query or all of the new one, never less."""
+    fm.execute("INSERT INTO src SELECT k, k FROM generate_series(10, 400) AS g(k)")
+    fm.execute_script("""
+        CREATE TABLE t (k INT PRIMARY KEY, n INT);
+        CREATE SINK s INTO t AS SELECT k, 1 FROM src;
+        CREATE MATERIALIZED VIEW over AS SELECT count(*) AS c, sum(n) AS n FROM t;
+    """)
+    (whole,) = (int(c) for c, _ in _rows(fm, "over"))  # type: ignore[misc]
+    seen: set[tuple[int, int, int, int]] = set()
+    done = threading.Event()
+
+    def read() -> None:
+        query = "SELECT count(*), sum(n), (SELECT c FROM over), (SELECT n FROM over) FROM t"
+        with floodmark.connect(fm.root, sessions=lambda: sessions) as other:
+            while not done.is_set():
+                (row,) = other.execute(query).rows
+                seen.add(tuple(map(int, row)))  # type: ignore[arg-type]
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        fm.execute("ALTER SINK s AS SELECT k, 2 FROM src")
+        fm.execute("ALTER SINK s AS SELECT k, 3 FROM src")
+    finally:
+        done.set()
+        thread.join()
+    assert seen and seen <= {(whole, whole * f, whole, whole * f) for f in (1, 2, 3)}
+
+
+def test_views_become_tables_and_queries_tables(fm: floodmark.Floodmark) -> None:
+    fm.execute_script("""
+        CREATE TABLE a AS SELECT v % 2 AS p, count(*) AS n FROM src GROUP BY v % 2;
+        CREATE TABLE once WITH (continuous = false) AS SELECT k, v FROM src;
+        CREATE TABLE log (v INT) APPEND ONLY;
+        CREATE TABLE kept AS SELECT v + 1 AS w FROM log;
+        CREATE MATERIALIZED VIEW m AS SELECT v % 2 AS p, sum(v) AS s FROM src GROUP BY v % 2;
+        CREATE MATERIALIZED VIEW over AS SELECT sum(s) AS s FROM m;
+        CREATE MATERIALIZED VIEW added AS SELECT v * 2 AS w FROM log;
+    """)
+    fm.execute("INSERT INTO log VALUES (1), (1)")
+    fm.execute("ALTER MATERIALIZED VIEW m TO TABLE")
+    assert fm.scheduler.cut().records["over"].rows_out == 0
+    fm.execute("ALTER MATERIALIZED VIEW added TO TABLE")
+    fm.execute("INSERT INTO m VALUES (7, 700)")
+    fm.execute("INSERT INTO src VALUES (5, 51)")
+    fm.execute("INSERT INTO log VALUES (3)")
+    assert _rows(fm, "a") == [(0, 2), (1, 2)]
+    assert _rows(fm, "once") == [(1, 10), (2, 21), (3, 30)]
+    assert _rows(fm, "kept") == [(2,), (2,), (4,)]
+    assert _rows(fm, "added") == [(2,), (2,), (6,)]
+    assert _rows(fm, "m") == [(0, 40), (1, 72), (7, 700)]
+    assert [int(s) for (s,) in _rows(fm, "over")] == [812]  # type: ignore[misc]
+    assert "INTO m AS" in str(fm.execute("SHOW CREATE SINK m").rows)
+    assert _refused(fm, "DROP TABLE a") == "E0205"
+    fm.execute("DROP SINK a")
+    fm.execute("INSERT INTO a VALUES (9, 9)")
+    with pytest.raises(FloodmarkError):
+        fm.execute("CREATE TABLE bad WITH (continuous = false) AS SELECT k, 1 / (v - v) FROM src")
+    assert "bad" not in fm.deployed.catalog.objects
+
+
+FILES = """
+CREATE TABLE src (k INT PRIMARY KEY, v INT{extra});
+CREATE MATERIALIZED VIEW listed AS SELECT k, v FROM src;
+CREATE MATERIALIZED VIEW starred AS SELECT * FROM src;
+CREATE MATERIALIZED VIEW g AS SELECT v % {mod} AS p, count(*) AS n FROM src GROUP BY v % {mod};
+"""
+
+
+def test_files_that_change_keep_what_they_can(sessions: Sessions, tmp_path: Path) -> None:
+    files = tmp_path / "pipelines"
+    files.mkdir()
+    path = files / "a.sql"
+    path.write_text(FILES.format(extra="", mod=2))
+    with floodmark.connect(tmp_path / "w", pipelines=files, sessions=lambda: sessions) as fm:
+        fm.execute("INSERT INTO src VALUES (1, 10), (2, 21)")
+        path.write_text(FILES.format(extra=", c INT DEFAULT 3", mod=3))
+        actions = {c.key: c.action for c in fm.apply(files).changes}
+        assert actions == {"src": "alter", "starred": "replace", "g": "replace"}
+        assert _rows(fm, "src") == [(1, 10, 3), (2, 21, 3)]
+        assert _rows(fm, "starred") == [(1, 10, 3), (2, 21, 3)]
+        assert _rows(fm, "g") == [(0, 1), (1, 1)]
+        assert not fm.plan(files).changes
+        fm.execute("INSERT INTO src VALUES (3, 31, 4)")
+        assert _rows(fm, "listed") == [(1, 10), (2, 21), (3, 31)]
+        assert _rows(fm, "starred")[-1] == (3, 31, 4)
+
+
+def test_what_is_behind_is_brought_up_first(fm: floodmark.Floodmark) -> None:
+    fm.execute("CREATE MATERIALIZED VIEW w AS SELECT k, v FROM src")
+    log = fm.scheduler.log
+    log.record("suspend", fm.scheduler.clock.now(), "for the test", object="w", code="E0601")
+    assert _refused(fm, "ALTER TABLE src ADD COLUMN c INT") == "E0838"
+    fm.execute("ALTER w RESUME")
+    fm.execute("ALTER TABLE src ADD COLUMN c INT")
