@@ -112,25 +112,29 @@ def _does(
     action: str, found: AnalysedObject, source: tuple[str, ...], rows: int | None, loses: int
 ) -> str:
     """Say in words what becomes of an object's rows."""
-    names, count = ", ".join(source), _rows(rows)
+    names, now = ", ".join(source), "" if not rows else f" ({_rows(rows)} now)"
+    kept = "stores nothing" if rows is None else f"keeps {_rows(rows)}"
     match action:
         case "create":
             return f"filled from {names}" if names else _empty(found)
         case "alter":
-            return f"{count} stay" if rows is not None else "goes on with the new definition"
+            return kept if rows is not None else "goes on with the new definition"
         case "replace":
-            return "what differs changes in one epoch" + (f", of {count}" if rows else "")
+            return f"what differs changes in one epoch{now}"
         case "rebuild" if names:
-            return f"{count} are computed anew from {names}" if rows else f"filled from {names}"
+            return f"filled anew from {names}{now}"
         case "rebuild":
             return "begins empty" if rows is not None else "has the new definition"
         case "reset":
-            filled = f"; filled anew from {names}" if names else ""
-            return f"{count} go{filled}; loses {loses} changes by statements (--discard-rows)"
+            filled = f", filled anew from {names}" if names else ""
+            lost = f"loses {_rows(rows)}, {loses} written by statements{filled}"
+            return f"{lost}: with --discard-rows only"
         case "suspend":
-            return f"{count} stay; waits for REBASE"
+            return f"{kept}, waits for REBASE"
+        case "drop" if found.kind is Kind.SINK:
+            return "goes; the rows that it has written stay"
         case "drop":
-            return f"{count} go" if rows is not None else "goes; stored rows stay"
+            return "goes" if rows is None else f"goes with {_rows(rows)}"
         case _:
             return ""
 
@@ -140,7 +144,7 @@ def _empty(found: AnalysedObject) -> str:
 
 
 def _rows(count: int | None) -> str:
-    return "its rows" if count is None else "1 row" if count == 1 else f"{count:,} rows"
+    return "1 row" if count == 1 else f"{count or 0:,} rows"
 
 
 def totals(found: Iterable[Effect]) -> Mapping[str, int]:

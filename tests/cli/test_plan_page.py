@@ -17,7 +17,8 @@ CREATE TABLE d (k INT PRIMARY KEY, name VARCHAR);
 CREATE MATERIALIZED VIEW sums AS SELECT n % 2 AS odd, sum(k) AS total FROM t GROUP BY n % 2;
 CREATE MATERIALIZED VIEW most AS SELECT max(total) AS total FROM sums;
 CREATE MATERIALIZED VIEW gone AS SELECT k FROM t WHERE n > 1;
-CREATE MATERIALIZED VIEW kept AS SELECT name FROM d;
+CREATE MATERIALIZED VIEW named AS SELECT name FROM d;
+CREATE TABLE other (k INT PRIMARY KEY);
 """
 NEW = """
 CREATE TABLE t (k INT PRIMARY KEY, n INT) ON CONFLICT DO NOTHING;
@@ -27,7 +28,11 @@ CREATE MATERIALIZED VIEW most AS SELECT max(total) AS total FROM sums;
 CREATE TABLE fed (k INT PRIMARY KEY);
 CREATE SINK feeds INTO fed AS SELECT k FROM t;
 CREATE VIEW seen AS SELECT k FROM fed;
+CREATE TABLE other (k INT PRIMARY KEY);
 """
+
+
+PAGE = Path(__file__).parent / "plan_page.txt"
 
 
 @pytest.fixture
@@ -54,12 +59,13 @@ def test_what_is_new_says_what_fills_it(project: Path) -> None:
     assert call("plan").stdout.splitlines() == [
         "+ create   t           table              empty",
         "+ create   d           table              empty",
+        "+ create   other       table              empty",
         "+ create   sums        materialized view  filled from t",
         "+ create   sink:feeds  sink               filled from t",
         "+ create   most        materialized view  filled from sums",
         "+ create   fed         table              filled from sink:feeds",
         "+ create   seen        view               stores nothing",
-        "7 to create",
+        "8 to create",
         "",
         "nothing has been changed; `floodmark plan --apply` does it",
     ]
@@ -72,10 +78,10 @@ def test_the_page_says_what_becomes_of_the_rows(project: Path) -> None:
     call("sql", "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3); INSERT INTO d VALUES (1, 'a')")
     write(project, NEW)
     shown = call("plan").stdout
-    assert shown == (Path(__file__).parent / "plan_page.txt").read_text(), shown
+    assert shown == PAGE.read_text(), shown
     told = json.loads(call("plan", "--json").stdout)
     assert told["totals"] == {
-        "create": 3, "alter": 1, "rebuild": 2, "reset": 1, "drop": 2}  # fmt: skip
+        "create": 3, "alter": 1, "rebuild": 2, "reset": 1, "drop": 2, "keep": 1}  # fmt: skip
     reset = next(c for c in told["changes"] if c["object"] == "d")
     assert (reset["loses"], reset["rows"]) == (1, 1)
 
