@@ -33,8 +33,11 @@ def plan_of(
 
 
 def known_of(relation: Relation, names: tuple[str, ...] | None) -> Relation:
-    """Return a relation without the columns that a definition does not know of."""
-    if names is None:
+    """Return a relation without the columns that a definition does not know of.
+
+    One with another key is another relation: all of it is seen.
+    """
+    if names is None or any(c not in names and not is_hidden(c) for c in relation.stream_key):
         return relation
     columns = (f for f in relation.columns if is_hidden(f.name) or f.name in names)
     return replace(relation, columns=tuple(columns))

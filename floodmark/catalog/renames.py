@@ -190,15 +190,19 @@ def _without_old(
     return out
 
 
+def today(deployed: Catalog) -> Names:
+    """Return the names that objects have, by those that their files give them."""
+    objects = deployed.objects.items()
+    return Names({o.filed_as: key for key, o in objects if o.filed_as is not None})
+
+
 def follows(file: s.Definition, found: CatalogObject, deployed: Catalog) -> bool:
     """Tell whether a file says of a deployed object what it said, with the names of today."""
     if found.filed is None:
         return False
-    objects = deployed.objects.items()
-    names = Names({o.filed_as: key for key, o in objects if o.filed_as is not None})
     before = parse_statement(found.filed)
     assert isinstance(before, s.Definition)
-    again = rewritten(before, names, respelled=True)
+    again = rewritten(before, today(deployed), respelled=True)
     return again is not None and to_sql(again) == to_sql(file)
 
 

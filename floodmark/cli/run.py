@@ -82,6 +82,7 @@ def run(
             if applied:
                 epoch = connection.scheduler.log.head().sealed
                 _say(settings, f"epoch {epoch} created {len(applied)} objects")
+            _say_drift(connection, settings)
         if follow:
             _follow(connection, settings, epochs, moment)
         else:
@@ -113,6 +114,14 @@ def _standing(connection: Floodmark, moment: datetime | None) -> Iterator[None]:
         yield
     finally:
         connection.scheduler.clock = clock
+
+
+def _say_drift(connection: Floodmark, settings: Settings) -> None:
+    """Say of which objects the files tell what they were before an ALTER."""
+    from floodmark.runtime.filed import drift
+
+    for found in drift(connection.deployed.catalog):
+        _say(settings, f"{found}")
 
 
 def _say_nothing(connection: Floodmark, settings: Settings) -> None:
