@@ -17,7 +17,7 @@ from floodmark.analysis.explain_transform import TransformParts, parts_of
 from floodmark.analysis.functional_dependencies import NOTHING, Dependencies, Dependency
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
-from floodmark.analysis.outside import Outside, SinkType
+from floodmark.analysis.outside import DELTA, Outside, SinkType
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.state import StateTable, own_rows, own_table
 from floodmark.catalog.objects import Kind, Relation
@@ -299,6 +299,8 @@ def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, .
     words = []
     if declared.connector is not None:
         form = f"{declared.connector}, FORMAT {declared.format} ENCODE {declared.encode}"
+        if declared.connector == DELTA:
+            form = f"{DELTA}, {dict(declared.options).get('mode', 'append')}"
         words.append(("Connector", form, _delivered(relation, declared)))
     if found.kind is Kind.TABLE:
         words.append(("Dml", "INSERT" if found.append_only else "INSERT, UPDATE, DELETE", relation))

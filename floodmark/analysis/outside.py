@@ -70,8 +70,10 @@ class Outside:
         """Return the name of the column with the row kind, if there is one."""
         if self.type is SinkType.APPEND_ONLY or (self.connector, self.type) == (DELTA, _UPSERT):
             return None
-        taken = {f.name.lower() for f in self.columns}
-        return f"changelog_{OP}" if OP in taken else OP
+        taken, name = {f.name.lower() for f in self.columns}, OP
+        while name in taken:
+            name = f"changelog_{name}"
+        return name
 
     @property
     def written(self) -> Schema:

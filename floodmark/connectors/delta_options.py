@@ -24,7 +24,7 @@ def make_delta(spec: SourceSpec) -> DeltaConnector:
     if mode == CHANGE_FEED and (ignores or skips):
         name = OPTIONS[2] if ignores else OPTIONS[3]
         raise options.wrong(name, "an option of mode = 'change_feed'", "false")
-    if mode == APPEND and spec.format not in ("", "PLAIN"):
+    if spec.format not in (("", "PLAIN") if mode == APPEND else ("UPSERT",)):
         raise UserError(
             "E0485",
             f"source {spec.name}: the connector delta has no messages of FORMAT {spec.format}",

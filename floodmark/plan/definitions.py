@@ -22,7 +22,7 @@ from floodmark.sql import statements as s
 
 PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
 FEED = ("delta", "change_feed")
-"""The connector and mode whose rows are changes by key, whatever the format."""
+"""The connector and mode whose rows are changes by key without any FORMAT."""
 INGESTION_TIMESTAMP = "INGESTION TIMESTAMP"
 """The metadata of INCLUDE INGESTION TIMESTAMP: the time of the epoch that took the row in."""
 
@@ -128,7 +128,7 @@ def declare_columns(
     columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)
     options = tuple((o.name.lower(), o.value) for o in st.options)
     format_ = st.format.format if st.format is not None else PLAIN
-    if (dict(options).get("connector"), dict(options).get("mode")) == FEED:
+    if (dict(options).get("connector"), dict(options).get("mode")) == FEED and format_ == PLAIN:
         format_ = UPSERT
     watermarks = tuple(_watermark(w, scope, context) for w in st.watermarks)
     connector = dict(options).get("connector")
@@ -188,11 +188,13 @@ def _check_repeatable(declared: Declared) -> None:
 
 def _check_key(declared: Declared, span: Span | None) -> None:
     """Refuse messages that nothing tells the row of."""
+    said = f"FORMAT {declared.format}"
+    if declared.connector == FEED[0]:
+        said = f"mode = '{FEED[1]}'"
     if not declared.primary_key:
         raise BindError(
             "E0240",
-            f"FORMAT {declared.format} needs a primary key: "
-            "a message says which row it changes by its key",
+            f"{said} needs a primary key: a message says which row it changes by its key",
             span=span,
             hint="add PRIMARY KEY (…) with the key columns of the table that the messages are of",
         )
@@ -201,7 +203,7 @@ def _check_key(declared: Declared, span: Span | None) -> None:
         if column not in delivered:
             raise BindError(
                 "E0241",
-                f'the key column "{column}" is not in the messages of FORMAT {declared.format}',
+                f'the key column "{column}" is not in the messages of {said}',
                 span=span,
                 hint="a key column is neither generated nor METADATA",
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from floodmark.storage.delta import DeltaStore
 
@@ -50,8 +51,11 @@ class Traits:
 
 def traits_of(folder: Path) -> Traits:
     """Return what a table asks of those who write."""
-    table = DeltaTable(str(folder))
-    protocol, metadata = table.protocol(), table.metadata()
+    try:
+        table = DeltaTable(str(folder))
+        protocol, metadata = table.protocol(), table.metadata()
+    except DeltaError as error:
+        return Traits((str(error).split("\n")[0],), {})
     features = [str(f) for f in protocol.writer_features or ()]
     properties = dict(metadata.configuration)
     if not features and protocol.min_writer_version > _OLD_WRITER:

@@ -10,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from program_reference import compile_sql
 
 from floodmark.catalog.types import INT, VARCHAR, Field
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import FloodmarkError, OutOfReach
+from floodmark.runtime.offers import connector_of
 
 SCHEMA = (Field("k", INT), Field("v", VARCHAR))
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -201,6 +203,26 @@ def test_partitions_are_read_by_their_values(tmp_path: Path) -> None:
     assert [n for _, _, n in reader.next()] == [1, 1]
     assert {s.payload["values"]["v"] for s in reader.logged} == {"a b", "c"}
     reader.connector.check(reader.logged)
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("mode = 'change_feed') FORMAT DEBEZIUM ENCODE JSON", "E0485"),
+        (") FORMAT UPSERT ENCODE JSON", "E0485"),
+        ("mode = 'change_feed')", None),
+        ("mode = 'change_feed') FORMAT UPSERT ENCODE PARQUET", None),
+        (") FORMAT PLAIN ENCODE PARQUET", None),
+    ],
+)
+def test_formats_that_say_nothing_are_refused(sql: str, code: str | None) -> None:
+    made = compile_sql(
+        f"CREATE TABLE s (k INT PRIMARY KEY) WITH (connector = 'delta', path = 'p', {sql}"
+    )
+    if code is None:
+        connector_of(made["s"])
+    else:
+        assert code_of(lambda: connector_of(made["s"])) == code
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,9 @@ class DeltaSender:
         try:
             with reaching(self.identity.name, self.folder):
                 return self._sent(epoch, outgoing, begins)
-        except Conflict as conflict:
-            why = "others write to it all the time"
-            raise out_of_reach(self.identity.name, self.folder, why) from conflict
+        except TransientError as error:
+            # Such as a full disk, or others that write all the time: nobody else has to wait.
+            raise out_of_reach(self.identity.name, self.folder, error.message) from error
 
     def _sent(self, epoch: int, outgoing: Outgoing, begins: bool) -> int:
         store = self._store
