@@ -292,7 +292,9 @@ def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, .
         form = f"{declared.connector}, FORMAT {declared.format} ENCODE {declared.encode}"
         words.append(("Connector", form, _delivered(relation, declared)))
     if found.kind is Kind.TABLE:
-        words.append(("Dml", "INSERT" if found.append_only else "INSERT, UPDATE, DELETE", relation))
+        words.append(
+            ("Dml", "INSERT" if declared.append_only else "INSERT, UPDATE, DELETE", relation)
+        )
     feeders = [pipeline[key] for key in found.feeders if key in pipeline.objects]
     words += [("Sink", o.name, o.relation) for o in feeders]
     return tuple(

@@ -18,6 +18,7 @@ from floodmark.analysis.refresh import (
     refreshes,
     refuse_on_close,
 )
+from floodmark.analysis.rereads import check_rereads
 from floodmark.analysis.sinks import check_sole_writer, fit_to_target
 from floodmark.analysis.stored import declaration
 from floodmark.analysis.supported import check_options, check_supported
@@ -83,7 +84,7 @@ class AnalysedObject:
         Those of a source may be seen during a period alone.
         """
         if self.declared is not None:
-            return self.declared.append_only
+            return self.declared.grows
         return self.relation.mode is ChangelogMode.APPEND_ONLY
 
     @property
@@ -301,6 +302,7 @@ def _view(
         lambda: check_repeatable(plan) if again else None,
         lambda: check_supported(plan, refreshes=again),
     )
+    check_rereads(plan, declared.name, refreshes=again)
     _check_names(declared, plan)
     relation = _relation_of(declared, plan)
     return AnalysedObject(
@@ -333,6 +335,7 @@ def _sink(
         lambda: check_supported(plan),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
+    check_rereads(plan, declared.name)
     relation = _relation_of(declared, plan)
     return AnalysedObject(
         declared, relation, plan=plan, reads=_reads(plan), notes=notes, refused=refused
