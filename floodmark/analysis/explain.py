@@ -14,6 +14,7 @@ from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.describe import Place, describe, is_plain
 from floodmark.analysis.explain_text import render
 from floodmark.analysis.explain_transform import TransformParts, parts_of
+from floodmark.analysis.explain_ttl import ttl_lines
 from floodmark.analysis.functional_dependencies import NOTHING, Dependencies, Dependency
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
@@ -267,7 +268,7 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
     details = [str(relation.mode), f"key [{', '.join(shown(c) for c in relation.stream_key)}]"]
     if declared.transform is not None and relation.watermarks:
         details.append("watermark " + ", ".join(shown(c) for c, _ in relation.watermarks))
-    elif declared.transform is None and declared.watermarks:
+    elif declared.transform is None and relation.watermarks:
         details.append("watermark " + ", ".join(_marks(declared)))
     if found.kind is Kind.TABLE:
         details.append(f"conflict behaviour: {_conflict(found, declared)}")
@@ -278,7 +279,7 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
         f"{word}[{ids}] {found.name}",
         tuple(details),
         notes,
-        _column_lines(declared),
+        (*_column_lines(declared), *ttl_lines(declared)),
         parts_of(declared, relation),
     )
 

@@ -13,6 +13,7 @@ from functools import partial
 from floodmark.analysis import strategy
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.state import rereadable
+from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 
@@ -90,7 +91,13 @@ def _refused(name: str, operator: str, node: n.Node, scan: n.Scan) -> BindError:
         f'{operator} in "{name}" reads rows of "{scan.object}" again, and that table forgets them: '
         "its TTL takes rows away without telling what follows it",
         span=node.span,
-        hint=f'ttl_mode = \'delete\' on "{scan.object}" takes them out of "{name}", too; or let '
-        "the query do with changes: count, sum, FOR SYSTEM_TIME AS OF PROCTIME(), EMIT ON WINDOW "
-        "CLOSE",
+        hint=f'{_instead(scan)} takes them out of "{name}", too; or let the query do with changes: '
+        "count, sum, FOR SYSTEM_TIME AS OF PROCTIME(), EMIT ON WINDOW CLOSE",
     )
+
+
+def _instead(scan: n.Scan) -> str:
+    """Return the TTL of a table that tells what follows it: other rows than those below W."""
+    if scan.mode is ChangelogMode.APPEND_ONLY:
+        return f"ttl_mode = 'delete' on \"{scan.object}\""
+    return f"ttl = '…' with ttl_column on \"{scan.object}\", in the place of WITH TTL,"

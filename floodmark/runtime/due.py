@@ -67,10 +67,11 @@ def _portion_of_rows(scheduler: Scheduler, key: str, until: datetime) -> datetim
 def _portion_of_ends(scheduler: Scheduler, key: str, until: datetime) -> datetime | None:
     """Return the last time before which no more rows of a table end by TTL than in one epoch."""
     found, record = scheduler.deployed().pipeline[key], scheduler.cut().records[key]
+    if found.declared is None or found.declared.ttl is None or not found.declared.ttl.deletes:
+        return None
     time_of, epoch = scheduler.log.time_of, scheduler.cut().epoch + 1
     cutoff = cutoff_of(found, until, record, epoch, time_of)
-    if cutoff is None or not cutoff.ttl.deletes:
-        return None
+    assert cutoff is not None
     ends, rows = due_times(scheduler.store, found, record, cutoff, time_of), 0
     for moment, count in ends:
         rows += count
