@@ -50,8 +50,8 @@ class End:
 
 def ending(pipeline: Pipeline, records: Mapping[str, ObjectRecord]) -> dict[str, End]:
     """Return, by table, which rows are over, of the objects whose rows end without a change."""
-    found = {pipeline[k]: r for k, r in records.items() if k in pipeline.objects}
-    ends = {layout.current_table(item): _end_of(item, record) for item, record in found.items()}
+    found = ((pipeline[key], r) for key, r in records.items() if key in pipeline.objects)
+    ends = {layout.current_table(item): _end_of(item, record) for item, record in found}
     return {table: end for table, end in ends.items() if end is not None}
 
 

@@ -178,10 +178,12 @@ class Merging:
         from pyspark.sql import functions as F
 
         self.counted = Observation()
+        # Where rows end below a watermark, nothing but late rows comes to such a key.
+        timed = "FALSE" if self.declared.fading else f"NOT {merge.GIVEN}"
         counts = {
             "applied": f"count_if({merge.GIVEN} AND NOT {_OVER} AND {materialize.DIFFER})",
             "expired": f"count_if({merge.GIVEN} AND {_OVER})",
-            "timed": f"count_if(NOT {merge.GIVEN})",
+            "timed": f"count_if({timed})",
             "brought": f"sum({merge.BROUGHT})",
         }
         for before in self.firsts:

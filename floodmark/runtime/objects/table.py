@@ -268,7 +268,7 @@ class _Gathering:
         """Remember that late rows have taken the place of their keys' rows, and are not seen."""
         rows = self.stages.read_scratch(scratch, files, columns)
         if rows is not None and self.declared.fading is not None:
-            deletes = merge.connector_operations(rows, self.columns, "-1")
+            deletes = merge.connector_operations(rows, self.columns, str(merge.OUTDATED))
             self._late_keys.append(Operations(deletes, self._within(files)))
 
     def _delivered_fields(self) -> Schema:

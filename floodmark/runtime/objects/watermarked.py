@@ -102,7 +102,8 @@ class Watermarked:
         late = self.stages.read_scratch(table, self._routed(files, source.LATE), fields)
         parts = [] if good is None else [good]
         if late is not None and self.declared.fading is not None:
-            names = [f"-1 AS {WEIGHT}" if f.name == WEIGHT else quoted(f.name) for f in fields]
+            weight = f"{merge.OUTDATED} AS {WEIGHT}"
+            names = [weight if f.name == WEIGHT else quoted(f.name) for f in fields]
             parts.append(late.selectExpr(*names))
         within = hull([o.within for o in rest])
         return [*out, *(Operations(part, within, DML) for part in parts)]

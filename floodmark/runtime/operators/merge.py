@@ -28,6 +28,8 @@ ENDED, SINKS, DML_STAGE = -2, 0, 1_000_000
 Before all of them stored rows go whose time is over.
 """
 STAGE, NUMBER, TIE = "__stage", "__number", "__tie_"
+OUTDATED = -2
+"""The weight of a late row that takes the row of its key away: it is counted as late."""
 PLACE = (STAGE, NUMBER)
 PLACE_FIELDS: Schema = (Field(STAGE, INT), Field(NUMBER, BIGINT))
 GIVEN, BROUGHT = "__given", "__brought"
@@ -117,9 +119,9 @@ def last_per_key(
 
 OF_SINK = f"{ORDER}.stage = {SINKS}"
 CAME = {
-    GIVEN: f"bool_or({ORDER}.stage > {ENDED})",
+    GIVEN: f"bool_or({ORDER}.stage > {ENDED} AND {WEIGHT} > {OUTDATED})",
     BROUGHT: f"greatest(count_if({OF_SINK} AND {WEIGHT} > 0), "
-    f"count_if({OF_SINK} AND {WEIGHT} < 0))",
+    f"count_if({OF_SINK} AND {WEIGHT} = -1))",
 }
 """What is told of the operations of a key, by name: aggregates over them."""
 
