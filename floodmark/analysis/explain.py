@@ -14,6 +14,7 @@ from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.describe import Place, describe, is_plain
 from floodmark.analysis.explain_text import render
 from floodmark.analysis.explain_transform import TransformParts, parts_of
+from floodmark.analysis.explain_ttl import ttl_lines
 from floodmark.analysis.functional_dependencies import NOTHING, Dependencies, Dependency
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
@@ -276,7 +277,7 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
     details = [str(relation.mode), f"key [{', '.join(shown(c) for c in relation.stream_key)}]"]
     if declared.transform is not None and relation.watermarks:
         details.append("watermark " + ", ".join(shown(c) for c, _ in relation.watermarks))
-    elif declared.transform is None and declared.watermarks:
+    elif declared.transform is None and relation.watermarks:
         details.append("watermark " + ", ".join(_marks(declared)))
     if found.kind is Kind.TABLE:
         details.append(f"conflict behaviour: {_conflict(declared)}")
@@ -287,7 +288,7 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
         f"{word}[{ids}] {found.name}",
         tuple(details),
         notes,
-        _column_lines(declared),
+        (*_column_lines(declared), *ttl_lines(declared)),
         parts_of(declared, relation),
     )
 
@@ -303,7 +304,9 @@ def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, .
             form = f"{DELTA}, {dict(declared.options).get('mode', 'append')}"
         words.append(("Connector", form, _delivered(relation, declared)))
     if found.kind is Kind.TABLE:
-        words.append(("Dml", "INSERT" if found.append_only else "INSERT, UPDATE, DELETE", relation))
+        words.append(
+            ("Dml", "INSERT" if declared.append_only else "INSERT, UPDATE, DELETE", relation)
+        )
     feeders = [pipeline[key] for key in found.feeders if key in pipeline.objects]
     words += [("Sink", o.name, o.relation) for o in feeders]
     return tuple(

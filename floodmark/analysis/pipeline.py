@@ -19,6 +19,7 @@ from floodmark.analysis.refresh import (
     refuse_on_close,
 )
 from floodmark.analysis.replacement import BACKFILL
+from floodmark.analysis.rereads import check_rereads
 from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_columns
 from floodmark.analysis.stored import declaration
 from floodmark.analysis.supported import check_columns, check_options, check_supported
@@ -84,7 +85,7 @@ class AnalysedObject:
         Those of a source may be seen during a period alone.
         """
         if self.declared is not None:
-            return self.declared.append_only
+            return self.declared.grows
         return self.relation.mode is ChangelogMode.APPEND_ONLY
 
     @property
@@ -311,6 +312,7 @@ def _view(
         lambda: check_repeatable(plan) if again else None,
         lambda: check_supported(plan, refreshes=again),
     )
+    check_rereads(plan, declared.name, refreshes=again)
     check_columns(declared, plan)
     relation = relation_of(declared, plan)
     return AnalysedObject(
@@ -346,6 +348,7 @@ def _sink(
         lambda: check_supported(plan),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
+    check_rereads(plan, declared.name)
     relation = relation_of(declared, plan)
     return AnalysedObject(
         declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused,

@@ -15,9 +15,12 @@ from floodmark.plan.bind import BindContext, bind_scalar, bind_type
 from floodmark.plan.clock_options import NO_CLOCK, ClockOptions, clock_options
 from floodmark.plan.conflicts import REPLACE, Conflict, bind_conflict, check_append_only, default_of
 from floodmark.plan.determinism import asks_again, class_of
+from floodmark.plan.expiring import expiring
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
+from floodmark.plan.table_options import without_ttl
 from floodmark.plan.transform import Transform
+from floodmark.plan.ttl import Ttl
 from floodmark.sql import statements as s
 
 PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
@@ -56,7 +59,8 @@ class Declared:
 
     `columns` are those of the rows that come; `transform` is what is made of them and stored;
     `clock` says what of the watermarks goes by the time, `conflict` what becomes of a row whose key
-    is there already.
+    is there already. `ttl` says how long rows stay; below the watermark of the column `fading`
+    (WATERMARK … WITH TTL) they count as absent.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -70,6 +74,18 @@ class Declared:
     transform: Transform | None = None
     clock: ClockOptions = field(default=NO_CLOCK, repr=False)
     conflict: Conflict = REPLACE
+    ttl: Ttl | None = field(default=None, repr=False)
+    fading: str | None = field(default=None, repr=False)
+
+    @property
+    def grows(self) -> bool:
+        """Tell whether rows are only added: none changes, and no TTL deletes one."""
+        return self.append_only and (self.ttl is None or not self.ttl.deletes)
+
+    @property
+    def forgets(self) -> bool:
+        """Tell whether rows go that nobody who follows the object hears of."""
+        return self.fading is not None or (self.ttl is not None and not self.ttl.deletes)
 
     @property
     def is_messages(self) -> bool:
@@ -133,12 +149,13 @@ def declare_columns(
     watermarks = tuple(_watermark(w, scope, context) for w in st.watermarks)
     connector = dict(options).get("connector")
     conflict = getattr(st, "conflict", None)
+    ends = expiring(st, {c.name: c.type for c in columns}, key)
     declared = Declared(
         columns=columns,
         primary_key=key,
         watermarks=watermarks,
         append_only=st.append_only or (isinstance(st, s.CreateSource) and format_ == PLAIN),
-        options=options,
+        options=without_ttl(options),
         connector=connector,
         format=format_,
         encode=(st.format.encode if st.format is not None else None) or "JSON",
@@ -152,6 +169,8 @@ def declare_columns(
         conflict=default_of(st, key)
         if conflict is None
         else bind_conflict(conflict, columns, key, found.base_name, context),
+        ttl=ends.ttl,
+        fading=ends.fading,
     )
     if declared.is_messages:
         _check_key(declared, st.name.span if st.format is None else st.format.span)

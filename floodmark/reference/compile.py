@@ -53,6 +53,8 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         connected=declared is not None and declared.connector is not None,
         transform=_transform(found),
         outward=_outward(found),
+        ttl=None if declared is None else declared.ttl,
+        fading=None if declared is None else declared.fading,
         force_append_only=found.object.is_on("force_append_only"),
         ignore_delete=found.object.is_on("ignore_delete"),
     )

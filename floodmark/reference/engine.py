@@ -65,9 +65,10 @@ def _query(
     previous = {} if fresh else {name: state.watermark for name, state in before.items()}
     closing = Closing(previous, current, old.now) if item.emits_on_close else None
     inputs = {name: state.rows for name, state in after.items()}
+    shown = {name: s.rows if s.shown is None else s.shown for name, s in after.items()}
     known = {} if item.recomputed else old.stored
     memory = Remembered(epoch.seed, item.name, epoch.number, known)
-    rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing, memory=memory)
+    rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing, memory=memory, shown=shown)
     letters = Counter((d.node, d.code, freeze(d.row)) for d in dead)
     if item.emits_on_close:
         by_key = ordered(rows, ascending(item.stream_key))

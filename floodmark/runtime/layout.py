@@ -109,6 +109,16 @@ def own_state(found: AnalysedObject) -> Schema:
     return state_schema((), parts)
 
 
+def merge_key(found: AnalysedObject) -> tuple[str, ...]:
+    """Return the columns by which rows of a table replace each other.
+
+    Where rows end below a watermark, changes tell several rows of such a key by their time.
+    """
+    declared = found.declared
+    fades = declared is not None and declared.fading is not None
+    return found.relation.primary_key if fades else found.relation.stream_key
+
+
 def row_schema(found: AnalysedObject) -> Schema:
     """Return the columns of a row: the relation's, and the period in which it is seen."""
     return (*found.relation.columns, *found.period)

@@ -221,7 +221,10 @@ def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float
         return out
     done = [step.after for step in report.steps]
     by_key = report.found.kind is Kind.SOURCE and not report.found.append_only
-    ignored = ("ignored_rows",) if by_key else ()
+    ignored: tuple[str, ...] = ("ignored_rows",) if by_key else ()
+    declared = report.found.declared
+    if declared is not None and (declared.ttl is not None or declared.fading is not None):
+        ignored = ("ignored_rows", "expired_rows", "timed_rows")
     for name in ("rows_in", "rows_out", "late_rows", "dead_rows", *ignored):
         out[name] = sum(getattr(record, name) for record in done)
     if report.found.transforms:
