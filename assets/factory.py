@@ -69,7 +69,21 @@ def pipeline_assets(
             if failure is not None:
                 raise failure
 
-    return run_pipeline
+    return _without_partitioned_inputs(run_pipeline)
+
+
+def _without_partitioned_inputs(definition: dg.AssetsDefinition) -> dg.AssetsDefinition:
+    """Return the definition without inputs for its own assets that have partitions.
+
+    Dagster makes an input of each asset that another one of the definition reads, for runs of a
+    part. Of one with partitions it asks which of them a run takes; the runs here have none, and
+    fail. Everything chosen runs in one step, so that these inputs order nothing.
+    """
+    partitioned = {spec.key for spec in definition.specs if spec.partitions_def is not None}
+    inputs = definition.node_keys_by_input_name
+    kept = {name: key for name, key in inputs.items() if key not in partitioned}
+    attributes = {**definition.get_attributes_dict(), "keys_by_input_name": kept}
+    return dg.AssetsDefinition.dagster_internal_init(**attributes)
 
 
 def _advance(

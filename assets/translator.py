@@ -11,6 +11,7 @@ import dagster as dg
 
 from floodmark.analysis.explain import explain_object
 from floodmark.analysis.lineage import column_lineage
+from floodmark.analysis.outside import DELTA
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import is_hidden
@@ -47,8 +48,10 @@ def asset_spec(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dg.Asse
 
 def _kinds(found: AnalysedObject) -> set[str]:
     named = {Kind.SOURCE: "source", Kind.TABLE: "table"}.get(found.kind, "view")
+    if found.outside is not None:
+        return {"sink", "deltalake" if found.outside.connector == DELTA else found.outside.encode}
     if found.kind is Kind.SINK:
-        return {"spark", "deltalake"}
+        return {"spark", "sink"}
     return {"spark", named} | (set() if found.kind is Kind.VIEW else {"deltalake"})
 
 
@@ -60,13 +63,47 @@ def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str
     }
     if found.plan is not None:
         metadata["dagster/column_lineage"] = _lineage(found, pipeline)
+    if found.kind is Kind.TABLE:
+        metadata |= _gathered(found, pipeline)
+    if found.object.target is not None:
+        metadata["writes_into"] = dg.MetadataValue.asset(asset_key(pipeline[found.object.target]))
+        metadata["writes_columns"] = ", ".join(found.writes)
     if found.kind not in (Kind.SINK, Kind.VIEW):
         table = warehouse.current(found.object.schema, found.object.stored_base)
         metadata["dagster/table_name"] = f"{found.object.schema}.{found.object.base_name}"
         metadata["dagster/uri"] = (root / table).as_uri()
         metadata["dagster/storage_kind"] = "deltalake"
+    if found.outside is not None:
+        metadata["dagster/uri"] = found.outside.path.as_uri()
     references = _code_references(found.object.statement.span)
     return metadata | ({} if references is None else {"dagster/code_references": references})
+
+
+def _gathered(found: AnalysedObject, pipeline: Pipeline) -> dict[str, Any]:
+    """Return who writes a table, in the order in which an epoch takes them, and which columns."""
+    assert found.declared is not None
+    sinks = [pipeline[key] for key in found.feeders]
+    every = ", ".join(c.name for c in found.declared.columns if c.generated is None)
+    connector = found.declared.connector
+    writers = [] if connector is None else [("connector", connector, every)]
+    writers += [("sink", sink.name, ", ".join(sink.writes)) for sink in sinks]
+    writers += [("statements", "INSERT" if found.append_only else "INSERT, UPDATE, DELETE", every)]
+    metadata: dict[str, Any] = {
+        "feeders": dg.MetadataValue.table([
+            dg.TableRecord({"order": place, "feeder": what, "name": name, "columns": columns})
+            for place, (what, name, columns) in enumerate(writers, 1)
+        ]),
+    }  # fmt: skip
+    if found.relation.primary_key:
+        metadata["on_conflict"] = found.declared.conflict.action.value
+    if sinks:
+        metadata["dagster/column_lineage"] = dg.TableColumnLineage({
+            field.name: [
+                dg.TableColumnDep(asset_key(o), field.name) for o in sinks if field.name in o.writes
+            ]
+            for field in found.relation.visible
+        })  # fmt: skip
+    return metadata
 
 
 def column_schema(found: AnalysedObject) -> dg.TableSchema:

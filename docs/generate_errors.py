@@ -14,8 +14,9 @@ _CHAPTERS = (
     ("E04", "Data at rest or from outside breaks a rule", "E04xx: `DataError`."),
     ("E05", "The world is in the way", "E05xx: `TransientError`: the same call can succeed later."),
     ("E06", "While rows are computed", "E06xx: reasons in dead letters, and failures of a query."),
-    ("E07", "A table or a sink does not fit", "E07xx: `BindError` or `NotSupported`. Nothing ran."),
-    ("A1", "Notes of EXPLAIN", "A1xx: nothing is wrong."),
+    ("E07", "A table or a sink does not fit", "E07xx. Nothing ran, or a sink is suspended."),
+    ("E08", "A definition does not change so", "E08xx. Nothing ran."),
+    ("A1", "Notes of EXPLAIN and `floodmark lint`", "A1xx: nothing is wrong."),
 )
 _HEAD = """# Errors and notes
 

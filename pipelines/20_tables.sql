@@ -27,3 +27,18 @@ CREATE TABLE watched_routes (
     note VARCHAR DEFAULT 'counted',
     PRIMARY KEY (origin, dest)
 );
+
+-- One wide row per airport and hour. Three sinks fill it, each its own columns, as their streams
+-- come: no join, and no hour waits for another stream.
+CREATE TABLE airport_hours (
+    origin VARCHAR,
+    hour TIMESTAMP,
+    departures BIGINT,
+    departure_delay NUMERIC(38, 16),
+    arrivals BIGINT,
+    arrival_delay NUMERIC(38, 16),
+    temp DOUBLE,
+    wind_speed DOUBLE,
+    visib DOUBLE,
+    PRIMARY KEY (origin, hour)
+) ON CONFLICT DO UPDATE IF NOT NULL;

@@ -17,6 +17,7 @@ from floodmark.analysis.explain_transform import TransformParts, parts_of
 from floodmark.analysis.functional_dependencies import NOTHING, Dependencies, Dependency
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
+from floodmark.analysis.outside import DELTA, Outside, SinkType
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.state import StateTable, own_rows, own_table
 from floodmark.catalog.objects import Kind, Relation
@@ -28,7 +29,6 @@ from floodmark.plan import nodes as n
 from floodmark.plan.definitions import Declared, WatermarkInfo
 from floodmark.plan.expressions import Call, ColumnRef, Literal
 from floodmark.plan.printing import delay_text, shown, to_text, type_text
-from floodmark.sql import statements as s
 
 _WORDS: Mapping[Kind, str] = {
     Kind.SOURCE: "Source", Kind.TABLE: "Table", Kind.MATERIALIZED_VIEW: "MaterializedView",
@@ -244,6 +244,8 @@ def _delayed(mark: WatermarkInfo) -> str:
 
 def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str], tuple[str, ...]]:
     match found.kind:
+        case Kind.SINK if found.outside is not None:
+            return ("Sink", f"{found.name} to {found.outside.connector}"), _written(found.outside)
         case Kind.SINK:
             assert found.object.target is not None
             target = pipeline[found.object.target]
@@ -255,6 +257,13 @@ def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str],
         case _:
             refreshed = ("refreshed in full",) if found.refreshes else ()
             return ("Materialize", found.name), ("conflict behaviour: no check", *refreshed)
+
+
+def _written(outside: Outside) -> tuple[str, ...]:
+    """Return how a sink writes to the outside; where, is in its statement."""
+    key = ", ".join(shown(c) for c in outside.key)
+    how = {SinkType.UPSERT: f"writes by key [{key}]", SinkType.RETRACT: "writes all changes"}
+    return (how.get(outside.type, "appends rows"), outside.encode)
 
 
 def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...]) -> Explanation:
@@ -270,7 +279,7 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
     elif declared.transform is None and declared.watermarks:
         details.append("watermark " + ", ".join(_marks(declared)))
     if found.kind is Kind.TABLE:
-        details.append(f"conflict behaviour: {_conflict(found, declared)}")
+        details.append(f"conflict behaviour: {_conflict(declared)}")
     return Explanation(
         found.name,
         found.kind.value,
@@ -290,6 +299,8 @@ def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, .
     words = []
     if declared.connector is not None:
         form = f"{declared.connector}, FORMAT {declared.format} ENCODE {declared.encode}"
+        if declared.connector == DELTA:
+            form = f"{DELTA}, {dict(declared.options).get('mode', 'append')}"
         words.append(("Connector", form, _delivered(relation, declared)))
     if found.kind is Kind.TABLE:
         words.append(("Dml", "INSERT" if found.append_only else "INSERT, UPDATE, DELETE", relation))
@@ -316,13 +327,8 @@ def _delivered(relation: Relation, declared: Declared) -> Relation:
     return replace(relation, columns=columns, stream_key=key, mode=mode)
 
 
-def _conflict(found: AnalysedObject, declared: Declared) -> str:
-    statement = found.object.statement
-    if not declared.primary_key:
-        return "no check"
-    clause = statement.conflict if isinstance(statement, s.CreateTable) else None
-    action = s.ConflictAction.UPDATE_FULL if clause is None else clause.action
-    return action.value.lower()
+def _conflict(declared: Declared) -> str:
+    return declared.conflict.action.value.lower() if declared.primary_key else "no check"
 
 
 def _column_lines(declared: Declared) -> tuple[str, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
-from floodmark.analysis.analyse import AnalysedPlan, analyse
-from floodmark.analysis.emit_on_close import emit_on_close
-from floodmark.analysis.keep_keys import keep_keys
+from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.ndu import Resolved, Root, mode_of, resolve
+from floodmark.analysis.outside import Outside, bind_outside, check_alone, check_no_circle, folders
 from floodmark.analysis.periods import check_periods
+from floodmark.analysis.planning import known_of, plan_of, reads, relation_of
 from floodmark.analysis.refresh import (
     check_repeatable,
     recomputed,
@@ -19,24 +19,22 @@ from floodmark.analysis.refresh import (
     refuse_on_close,
 )
 from floodmark.analysis.replacement import BACKFILL
-from floodmark.analysis.sinks import check_sole_writer, fit_to_target
+from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_columns
 from floodmark.analysis.stored import declaration
-from floodmark.analysis.supported import check_options, check_supported
+from floodmark.analysis.supported import check_columns, check_options, check_supported
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import STORED
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
-from floodmark.errors import BindError, FloodmarkError, NotSupported
+from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.plan.available import check_available
 from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import Declared
 from floodmark.plan.lookups import check_external
-from floodmark.plan.nodes import Node, Scan, scans
-from floodmark.plan.rules import RULES
+from floodmark.plan.nodes import Node
 from floodmark.plan.rules.first_rows import unordered
-from floodmark.plan.rules.temporal_filters import plain_filters, temporal_filters
 from floodmark.plan.split import Split
 from floodmark.plan.user_functions import Functions, functions_of
 from floodmark.sql import statements as s
@@ -48,8 +46,8 @@ class AnalysedObject:
 
     `plan` is set for views and sinks; its visible columns come first, in order. `declared` is set
     for sources and tables, `split` for a source that is stored for a view. `reads` are the objects
-    that its plan scans. `refused` is why one that holds can be explained only: the engine does not
-    run it yet.
+    that its plan scans, `writes` the columns of its target that a sink fills. `refused` is why one
+    that holds can be explained only: the engine does not run it yet.
     """
 
     object: CatalogObject
@@ -61,6 +59,8 @@ class AnalysedObject:
     notes: tuple[str, ...] = ()
     refused: NotSupported | None = None
     split: Split | None = None
+    outside: Outside | None = None
+    writes: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -116,6 +116,8 @@ class AnalysedObject:
         parts.append(repr(self.declared))
         told = (o for o in options_of(self.object) if o.name.lower() != BACKFILL)
         parts.append(repr(sorted((o.name, o.value) for o in told)))
+        if self.outside is not None:
+            parts.append(repr(getattr(self.object.statement, "format", None)))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -142,9 +144,9 @@ class Pipeline:
 
     @property
     def stored(self) -> tuple[AnalysedObject, ...]:
-        """Return the objects that have a table, in the order in which epochs advance them."""
+        """Return what has rows of its own or writes outside, in the order of an epoch."""
         kinds = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
-        return tuple(o for o in self.objects.values() if o.kind in kinds)
+        return tuple(o for o in self.objects.values() if o.kind in kinds or o.outside is not None)
 
 
 def options_of(found: CatalogObject) -> tuple[s.Option, ...]:
@@ -164,9 +166,9 @@ def analyse_catalog(
     """
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(catalog.objects.values())
-    for declared in _definition_order(catalog):
+    for declared in definition_order(catalog):
         found = _reuse(declared, catalog, known, done)
-        found = found or _analyse(declared, catalog, done, functions)
+        found = found or analyse_object(declared, catalog, done, functions)
         if runs and found.refused is not None:
             raise found.refused
         done[declared.key] = found
@@ -174,7 +176,7 @@ def analyse_catalog(
     return Pipeline(catalog, ordered)
 
 
-def _definition_order(catalog: Catalog) -> list[CatalogObject]:
+def definition_order(catalog: Catalog) -> list[CatalogObject]:
     """Return what has rows, so that each comes after what its definition names."""
     plain = [o for o in catalog.order() if o.kind not in (Kind.INDEX, Kind.FUNCTION)]
     return sorted(plain, key=lambda o: o.kind is Kind.SINK)
@@ -201,15 +203,16 @@ def _reuse(
     return before if same and feeders == before.feeders else None
 
 
-def _analyse(
+def analyse_object(
     declared: CatalogObject,
     catalog: Catalog,
     done: Mapping[str, AnalysedObject],
     functions: Functions,
 ) -> AnalysedObject:
+    """Return one object with its properties; `done` has all that its definition names."""
     known = dict(declared.sees)
     relations = {
-        o.key: _known_of(o.relation, known.get(o.key))
+        o.key: known_of(o.relation, known.get(o.key))
         for o in done.values()
         if o.kind is not Kind.SINK
     }
@@ -223,17 +226,6 @@ def _analyse(
             return _view(declared, done, relations, views, functions)
         case _:
             raise AssertionError(declared.statement)
-
-
-def _known_of(relation: Relation, names: tuple[str, ...] | None) -> Relation:
-    """Return a relation without the columns that a definition does not know of.
-
-    One with another key is another relation: all of it is seen.
-    """
-    if names is None or any(c not in names and not is_hidden(c) for c in relation.stream_key):
-        return relation
-    columns = (f for f in relation.columns if is_hidden(f.name) or f.name in names)
-    return replace(relation, columns=tuple(columns))
 
 
 def _refusal(*checks: Callable[[], None]) -> NotSupported | None:
@@ -319,10 +311,10 @@ def _view(
         lambda: check_repeatable(plan) if again else None,
         lambda: check_supported(plan, refreshes=again),
     )
-    _check_names(declared, plan)
-    relation = _relation_of(declared, plan)
+    check_columns(declared, plan)
+    relation = relation_of(declared, plan)
     return AnalysedObject(
-        declared, relation, plan=plan, reads=_reads(plan), notes=notes, refused=refused
+        declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused
     )
 
 
@@ -334,15 +326,18 @@ def _sink(
     functions: Functions,
 ) -> AnalysedObject:
     statement = declared.statement
-    assert isinstance(statement, s.CreateSink) and declared.target is not None
-    check_options(declared)
-    target = done[declared.target]
+    assert isinstance(statement, s.CreateSink)
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
+    if declared.target is None:
+        return _outward(declared, source, done)
+    check_options(declared)
+    target = done[declared.target]
     fitted = fit_to_target(source, declared, target.relation, target.declared)
-    written = _written_key(fitted, target.relation)
+    assert target.declared is not None
+    written = written_columns(source, declared, target.declared)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
-    root = Root(written, stores=False, target=True, tells=tells)
+    root = Root(_written_key(fitted, target.relation), stores=False, target=True, tells=tells)
     timed = _refusal(partial(check_periods, source, statement))
     resolved = _resolved(fitted, root, declared, timed)
     plan, notes = resolved.plan, resolved.notes
@@ -351,9 +346,33 @@ def _sink(
         lambda: check_supported(plan),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
-    relation = _relation_of(declared, plan)
+    relation = relation_of(declared, plan)
     return AnalysedObject(
-        declared, relation, plan=plan, reads=_reads(plan), notes=notes, refused=refused
+        declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused,
+        writes=written,
+    )  # fmt: skip
+
+
+def _outward(
+    declared: CatalogObject, source: AnalysedPlan, done: Mapping[str, AnalysedObject]
+) -> AnalysedObject:
+    """Return a sink to the outside; what it writes there must be told by its key."""
+    check_columns(declared, source)
+    outside = bind_outside(declared, source)
+    check_alone(outside, declared, done.values())
+    check_no_circle(outside, declared, folders(reads(source), done))
+    told = outside.key or tuple(f.name for f in outside.columns)
+    timed = _refusal(partial(check_periods, source, declared.statement))
+    resolved = _resolved(source, Root(told, stores=False), declared, timed)
+    plan = resolved.plan
+    return AnalysedObject(
+        declared,
+        relation_of(declared, plan),
+        plan=plan,
+        reads=reads(plan),
+        notes=resolved.notes,
+        refused=timed or _refusal(lambda: check_supported(plan)),
+        outside=outside,
     )
 
 
@@ -363,46 +382,3 @@ def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
     if all(column in names for column in target.primary_key):
         return target.primary_key
     return tuple(name for name in names if not is_hidden(name))
-
-
-def plan_of(
-    node: Node, *, on_close: bool, statement: s.Statement, kept: bool = True
-) -> AnalysedPlan:
-    """Return the rewritten, keyed and analysed plan of a query's nodes.
-
-    `kept` tells that its rows are kept as time passes, not computed for a time that stands still.
-    """
-    node = plain_filters(node)
-    for rule in RULES:
-        node = rule(node)
-    node = temporal_filters(node) if kept else node
-    plan = analyse(keep_keys(node))
-    if on_close:
-        plan = analyse(keep_keys(emit_on_close(plan, statement)))
-    return plan
-
-
-def _relation_of(declared: CatalogObject, plan: AnalysedPlan) -> Relation:
-    top = plan[plan.root]
-    return Relation(
-        name=declared.key,
-        kind=declared.kind,
-        columns=plan.root.schema,
-        stream_key=top.stream_key,
-        mode=top.mode,
-        watermarks=tuple((w.column, w.group) for w in top.watermarks),
-    )
-
-
-def _reads(plan: AnalysedPlan) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(scan.object for scan in scans(plan.root) if isinstance(scan, Scan)))
-
-
-def _check_names(declared: CatalogObject, plan: AnalysedPlan) -> None:
-    if all(is_hidden(f.name) for f in plan.root.schema):
-        raise BindError(
-            "E0219",
-            f'"{declared.name}" has no columns',
-            span=declared.statement.name.span,
-            hint="select at least one column",
-        )

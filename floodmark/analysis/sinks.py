@@ -41,6 +41,15 @@ def fit_to_target(
     return analyse(_with_generated(fitted, declared, statement))
 
 
+def written_columns(
+    source: AnalysedPlan, sink: CatalogObject, declared: Declared
+) -> tuple[str, ...]:
+    """Return the target's columns that the query fills; the others get their defaults."""
+    assert isinstance(sink.statement, s.CreateSink)
+    shown = [f for f in source.root.schema if not is_hidden(f.name)]
+    return tuple(_target_names(sink.statement, declared, shown)[: len(shown)])
+
+
 def _with_generated(node: n.Node, declared: Declared, statement: s.CreateSink) -> n.Node:
     """Return the rows with the columns that the table generates of them."""
     if not any(c.generated is not None for c in declared.columns):

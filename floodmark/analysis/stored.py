@@ -10,6 +10,7 @@ from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import is_split
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ROW_ID, ChangelogMode
+from floodmark.errors import BindError
 from floodmark.plan.definitions import Declared, declare_columns
 from floodmark.plan.lookups import LOOKUP
 from floodmark.plan.nodes import Node
@@ -43,6 +44,7 @@ def declaration(
     """Return what a source or table declares; a query that is split may read other relations."""
     columns = declare_columns(found, functions)
     check_declared(columns)
+    _check_messages(found, columns)
     raw = raw_relation(found, columns)
     statement = found.statement
     if not (isinstance(statement, s.CreateSource) and statement.transforms):
@@ -57,6 +59,19 @@ def declaration(
         return Stored(columns, raw)
     columns = replace(columns, transform=transform)
     return Stored(columns, _transformed(raw, columns, transform), split)
+
+
+def _check_messages(found: CatalogObject, declared: Declared) -> None:
+    """Refuse messages of changes where each row that comes is computed with."""
+    if declared.is_messages and declared.conflict.action is s.ConflictAction.UPDATE_SET:
+        clause = getattr(found.statement, "conflict", None)
+        raise BindError(
+            "E0705",
+            f'"{found.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
+            f"messages of FORMAT {declared.format} update rows: nothing takes the old ones back",
+            span=clause.span if clause is not None else found.statement.name.span,
+            hint="FORMAT PLAIN where each message is a row of its own; or DO UPDATE FULL",
+        )
 
 
 def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:

@@ -12,7 +12,8 @@ from floodmark.analysis.sinks import FORCED, KEEPING
 from floodmark.analysis.state import persisted
 from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject, Kind
-from floodmark.errors import NotSupported
+from floodmark.changelog import is_hidden
+from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.determinism import (
     asks_again,
@@ -171,3 +172,14 @@ def _unlisted(call: n.WindowCall) -> bool:
     types = [arg.type for arg in call.args]
     found = aggregate_for(call.function, types)
     return found.over_list is None and found.extremum is None and not found.is_sum(types)
+
+
+def check_columns(declared: CatalogObject, plan: AnalysedPlan) -> None:
+    """Raise E0219 for a query without a column that can be seen."""
+    if all(is_hidden(f.name) for f in plan.root.schema):
+        raise BindError(
+            "E0219",
+            f'"{declared.name}" has no columns',
+            span=declared.statement.name.span,
+            hint="select at least one column",
+        )

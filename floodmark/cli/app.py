@@ -12,8 +12,10 @@ from typer.exceptions import TyperException
 from floodmark.cli import (
     backfill,
     demo,
+    diff,
     doctor,
     explain,
+    lint,
     plan,
     replay,
     report,
@@ -28,8 +30,8 @@ from floodmark.cli.options import AsJson, Pipelines, Wait, Warehouse
 HELP = """Streaming-database semantics on a lakehouse: SQL files in, Delta tables out.
 
 Exit codes: 0 fine; 1 the command or its SQL was wrong and nothing ran, or an object could not be
-replayed; 2 it ran, but an object is suspended, or a replay differs; 3 the world was in the way
-(lease held, disk full, server gone, source out of reach): try again; 130 interrupted.
+replayed; 2 it ran, but an object is suspended, or a replay or diff differs; 3 the world was in the
+way (lease held, disk full, server gone, source out of reach): try again; 130 interrupted.
 """
 
 app = typer.Typer(
@@ -40,7 +42,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (demo, plan, run, sql, explain, status, watch, doctor, replay, report, backfill):
+for module in (
+    demo, plan, run, sql, explain, status, watch, doctor, replay, report, backfill, lint, diff,
+):  # fmt: skip
     module.register(app)
 app.add_typer(server.app, name="server")
 
@@ -73,7 +77,7 @@ def shared(
     }  # fmt: skip
     commands = (
         "demo", "plan", "run", "sql", "explain", "status", "watch", "doctor", "replay", "report",
-        "backfill",
+        "backfill", "lint", "diff",
     )  # fmt: skip
     context.default_map = {
         **dict.fromkeys(commands, values),

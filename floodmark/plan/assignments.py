@@ -36,6 +36,18 @@ def values_of(
         yield column, parts.part(assignment.value, i)
 
 
+def check_tables(assignment: s.Assignment, *known: str) -> None:
+    """Raise E0208 where a column stands behind another name than those of the target."""
+    for table in assignment.tables:
+        if table not in known:
+            raise BindError(
+                "E0208",
+                f'"{table}" is not the table whose columns are set',
+                span=assignment.span,
+                hint=f"write the column alone, or behind {known[0]}",
+            )
+
+
 class _Parts:
     """Takes the tuples of one assignment apart."""
 

@@ -90,12 +90,12 @@ def _refuse_table(st: s.CreateTable) -> None:
             span=st.watermarks[0].span,
             hint="leave it out",
         )
-    if st.append_only and primary_key_of(st):
+    if st.append_only and st.watermarks and primary_key_of(st):
         raise NotSupported(
             "E0348",
-            "an APPEND ONLY table with a primary key is not available yet",
+            "an APPEND ONLY table with a primary key and a watermark is not available yet",
             span=st.name.span,
-            hint="leave the key out",
+            hint="leave one of them out: a source with a watermark can promise a key",
         )
     late = [o for o in st.options if o.name.lower() in _TTL]
     if late:

@@ -131,6 +131,13 @@ _ELSEWHERE = {
     "from_unixtime": "to_timestamp(seconds)",
     "unix_timestamp": "extract(epoch FROM ts)",
     "explode": "unnest(array)",
+    "dayofmonth": "extract(day FROM ts)",
+    "dayofweek": "extract(dow FROM ts)",
+    "dayofyear": "extract(doy FROM ts)",
+    **{
+        part: f"extract({part} FROM ts)"
+        for part in ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+    },
 }
 """What stands here for functions that other engines have."""
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from floodmark.catalog.types import BOOLEAN, SqlType
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.assignment import assigned, is_default
-from floodmark.plan.assignments import values_of
+from floodmark.plan.assignments import check_tables, values_of
 from floodmark.plan.bind import BindContext, bind_scalar
 from floodmark.plan.coerce import coerce
 from floodmark.plan.determinism import is_volatile
@@ -53,6 +53,27 @@ class Conflict:
 
 
 REPLACE = Conflict()
+KEEP = Conflict(ConflictAction.DO_NOTHING)
+
+
+def default_of(st: s.CreateSource | s.CreateTable, key: tuple[str, ...]) -> Conflict:
+    """Return what holds where a definition says nothing: rows that are only added stay."""
+    return KEEP if isinstance(st, s.CreateTable) and st.append_only and key else REPLACE
+
+
+def check_append_only(st: s.CreateSource | s.CreateTable, key: tuple[str, ...]) -> None:
+    """Raise E0773 for a conflict behaviour that would change rows that are only added."""
+    clause = getattr(st, "conflict", None)
+    if clause is None or not (key and st.append_only):
+        return
+    if clause.action is ConflictAction.DO_NOTHING:
+        return
+    raise BindError(
+        "E0773",
+        "the ON CONFLICT behaviour of an APPEND ONLY table with a primary key must be DO NOTHING",
+        span=clause.span,
+        hint="write ON CONFLICT DO NOTHING, or leave APPEND ONLY out",
+    )
 
 
 @dataclass(frozen=True)
@@ -98,7 +119,7 @@ def bind_conflict(
     condition = None
     if clause.where is not None:
         condition = coerce(bind_scalar(clause.where, scope, context), BOOLEAN)
-    values = dict(_values(clause, columns, key, scope, context))
+    values = dict(_values(clause, columns, key, table, scope, context))
     bound = tuple(values.items())
     for expr in (*values.values(), *([] if condition is None else [condition])):
         _check_repeatable(expr, clause.span)
@@ -129,11 +150,13 @@ def _values(
     clause: s.ConflictClause,
     columns: tuple[ColumnInfo, ...],
     key: tuple[str, ...],
+    table: str,
     scope: _Scope,
     context: BindContext,
 ) -> Iterator[tuple[str, Expr]]:
     writable = {c.name: c for c in columns if c.generated is None}
     for assignment in clause.assignments:
+        check_tables(assignment, table)
         for name, value in values_of(assignment):
             if name not in writable:
                 raise unknown_column(name, writable, assignment.span)

@@ -13,7 +13,7 @@ from floodmark.errors import BindError, Span
 from floodmark.plan.assignment import assigned
 from floodmark.plan.bind import BindContext, bind_scalar, bind_type
 from floodmark.plan.clock_options import NO_CLOCK, ClockOptions, clock_options
-from floodmark.plan.conflicts import REPLACE, Conflict, bind_conflict
+from floodmark.plan.conflicts import REPLACE, Conflict, bind_conflict, check_append_only, default_of
 from floodmark.plan.determinism import asks_again, class_of
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
@@ -21,6 +21,8 @@ from floodmark.plan.transform import Transform
 from floodmark.sql import statements as s
 
 PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
+FEED = ("delta", "change_feed")
+"""The connector and mode whose rows are changes by key without any FORMAT."""
 INGESTION_TIMESTAMP = "INGESTION TIMESTAMP"
 """The metadata of INCLUDE INGESTION TIMESTAMP: the time of the epoch that took the row in."""
 
@@ -121,10 +123,13 @@ def declare_columns(
     plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
     scope = QueryScope.of(Source(found.base_name, plain))
     key = primary_key_of(st)
+    check_append_only(st, key)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
     columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)
     options = tuple((o.name.lower(), o.value) for o in st.options)
     format_ = st.format.format if st.format is not None else PLAIN
+    if (dict(options).get("connector"), dict(options).get("mode")) == FEED and format_ == PLAIN:
+        format_ = UPSERT
     watermarks = tuple(_watermark(w, scope, context) for w in st.watermarks)
     connector = dict(options).get("connector")
     conflict = getattr(st, "conflict", None)
@@ -144,7 +149,7 @@ def declare_columns(
             shared=found.part is not None,
             span=st.name.span,
         ),
-        conflict=REPLACE
+        conflict=default_of(st, key)
         if conflict is None
         else bind_conflict(conflict, columns, key, found.base_name, context),
     )
@@ -183,11 +188,13 @@ def _check_repeatable(declared: Declared) -> None:
 
 def _check_key(declared: Declared, span: Span | None) -> None:
     """Refuse messages that nothing tells the row of."""
+    said = f"FORMAT {declared.format}"
+    if declared.connector == FEED[0]:
+        said = f"mode = '{FEED[1]}'"
     if not declared.primary_key:
         raise BindError(
             "E0240",
-            f"FORMAT {declared.format} needs a primary key: "
-            "a message says which row it changes by its key",
+            f"{said} needs a primary key: a message says which row it changes by its key",
             span=span,
             hint="add PRIMARY KEY (…) with the key columns of the table that the messages are of",
         )
@@ -196,7 +203,7 @@ def _check_key(declared: Declared, span: Span | None) -> None:
         if column not in delivered:
             raise BindError(
                 "E0241",
-                f'the key column "{column}" is not in the messages of FORMAT {declared.format}',
+                f'the key column "{column}" is not in the messages of {said}',
                 span=span,
                 hint="a key column is neither generated nor METADATA",
             )

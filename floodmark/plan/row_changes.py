@@ -17,7 +17,7 @@ from floodmark.catalog.types import Field, Kind, Schema
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.assignment import assigned, is_default
-from floodmark.plan.assignments import values_of
+from floodmark.plan.assignments import check_tables, values_of
 from floodmark.plan.bind import bind_scalar
 from floodmark.plan.build import Builder
 from floodmark.plan.conditions import filtered
@@ -118,6 +118,7 @@ def _values(
 ) -> dict[str, Expr]:
     writable, out = target.writable, dict[str, Expr]()
     for assignment in statement.assignments:
+        check_tables(assignment, statement.alias or statement.table.name, statement.table.name)
         for name, value in values_of(assignment, replace(builder, subquery=None)):
             if name not in writable:
                 raise unknown_column(name, writable, assignment.span)

@@ -17,6 +17,7 @@ from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.ingest import gather
 from floodmark.reference.interpreter import evaluate
 from floodmark.reference.moment import Closing, DeadLetter, Remembered
+from floodmark.reference.outward import outward
 from floodmark.reference.pipeline import (
     Aside,
     EpochInput,
@@ -79,7 +80,8 @@ def _query(
     state = replace(
         old, rows=tuple(rows), dead=letters, watermark=watermark, stored=memory.after, now=epoch.now
     )
-    return state, ObjectResult(changes=tuple(changes), dead=_moved(letters, old.dead))
+    told = changes if item.outward is None else outward(changes, item.outward)
+    return state, ObjectResult(changes=tuple(told), dead=_moved(letters, old.dead))
 
 
 def _moved(new: Counter[Any], old: Counter[Any]) -> tuple[Aside, ...]:

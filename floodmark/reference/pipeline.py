@@ -16,6 +16,7 @@ from floodmark.plan.expressions import Expr
 from floodmark.plan.nodes import Node
 from floodmark.reference.changes import Change
 from floodmark.reference.moment import Stored
+from floodmark.reference.outward import Outward
 from floodmark.reference.rows import Row
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
@@ -38,7 +39,8 @@ class ReferenceObject:
     Sources and tables: `merge` is set where rows replace each other by key, `promised` where no key
     comes twice; `defaults` fill columns that a row does not bring; `ingested` take the epoch's
     time; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
-    key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`.
+    key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`; one
+    to the outside is a view that emits what is written there, `outward`.
     One that is `recomputed` remembers nothing: its query is what it is at the epoch's time.
     `partitions` are those of the connector that are known before they have rows: they hold the
     watermark back; without a connector only statements and sinks bring rows. With a `transform` the
@@ -66,6 +68,7 @@ class ReferenceObject:
     connected: bool = True
     partitions: tuple[str, ...] = ()
     transform: ReferenceTransform | None = None
+    outward: Outward | None = None
 
     @property
     def needed(self) -> tuple[str, ...]:

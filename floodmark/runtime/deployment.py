@@ -97,11 +97,11 @@ def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan
     created = plan.created
     for found in pipeline.stored:
         if found.key in created:
-            _check_outside(found)
+            check_outside(found)
     return plan
 
 
-def _check_outside(found: AnalysedObject) -> None:
+def check_outside(found: AnalysedObject) -> None:
     """Refuse columns that Delta cannot hold, and options with which no connector can be made."""
     try:
         delta_schema(found.relation.columns)

@@ -49,13 +49,18 @@ def read_files(folder: Path) -> Desired:
                 if statement.name.lower() == OPTION:
                     mode = mode_named(statement.value or DEFAULTS[OPTION], statement.span)
             else:
-                raise NotSupported(
-                    "E0360",
-                    "pipeline files hold CREATE and SET only",
-                    span=statement.span,
-                    hint="run this statement with `floodmark sql`",
-                )
+                raise out_of_place(statement)
     return Desired(tuple(definitions), tuple(settings))
+
+
+def out_of_place(statement: s.Statement) -> NotSupported:
+    """Return the error for a statement that is neither CREATE nor SET in a pipeline file."""
+    return NotSupported(
+        "E0360",
+        "pipeline files hold CREATE and SET only",
+        span=statement.span,
+        hint="run this statement with `floodmark sql`",
+    )
 
 
 def catalog_of_files(

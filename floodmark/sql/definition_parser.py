@@ -277,23 +277,25 @@ class DefinitionParser(QueryParser):
         """Parse `column = value` or `(c1, c2) = row`."""
         start = self.index
         if self.at("("):
-            columns = tuple(self.parenthesised(self._target_column))
+            targets = self.parenthesised(self._target_column)
             self.expect("=")
             value = self.expression()
             is_tuple = True
         else:
-            columns, is_tuple = (self._target_column(),), False
+            targets, is_tuple = [self._target_column()], False
             self.expect("=", hint="an assignment is written column = value")
             value = self._assigned_value()
-        return Assignment(
-            columns=columns, value=value, is_tuple=is_tuple, span=self.span_from(start)
-        )
+        tables = tuple(table for table, _ in targets if table is not None)
+        columns = tuple(column for _, column in targets)
+        span = self.span_from(start)
+        return Assignment(columns, value, is_tuple, tables, span)
 
-    def _target_column(self) -> str:
-        name = self.name("a column name")
+    def _target_column(self) -> tuple[str | None, str]:
+        """Parse a column that may stand behind the table's name, and a schema before that."""
+        table, name = None, self.name("a column name")
         while self.accept("."):
-            name = self.name("a column name", any_word=True)
-        return name
+            table, name = name, self.name("a column name", any_word=True)
+        return table, name
 
     def _assigned_value(self) -> exp.Expression:
         start = self.index

@@ -118,11 +118,15 @@ class WatermarkDef:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """`column = value`, or `(c1, c2) = value` with `is_tuple`: value is then a row or a query."""
+    """`column = value`, or `(c1, c2) = value` with `is_tuple`: value is then a row or a query.
+
+    `tables` are the names that stand before columns, as in `t.column = value`.
+    """
 
     columns: tuple[str, ...]
     value: exp.Expression
     is_tuple: bool = False
+    tables: tuple[str, ...] = field(default=(), compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

@@ -59,11 +59,16 @@ class StatementParser(AlterParser):
         while self.current.kind is not TokenKind.END:
             if self.at(";"):
                 self._empty_statement()
-            statements.append(self.statement())
-            if not self.at_end():
-                self._stray()
+            statements.append(self.single())
             self.accept(";")
         return tuple(statements)
+
+    def single(self) -> Statement:
+        """Parse one statement, behind which nothing but its semicolon stands."""
+        statement = self.statement()
+        if not self.at_end():
+            self._stray()
+        return statement
 
     def _empty_statement(self) -> NoReturn:
         raise SqlSyntaxError(

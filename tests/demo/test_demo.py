@@ -47,11 +47,18 @@ def demo(project: Path) -> str:
 def test_the_demo_prints_what_came_out_and_then_that_nothing_is_new(project: Path) -> None:
     told = demo(project)
     lines = {line.split()[0]: line.split() for line in told.splitlines() if line.strip()}
-    for name in ("departures", "departures_enriched", "hourly_departures", "troubled_routes"):
+    for name in (
+        "departures",
+        "departures_enriched",
+        "hourly_departures",
+        "troubled_routes",
+        "airport_hours",
+    ):
         assert int(lines[name][2].replace(",", "")) > 0, told
     late, dead = (int(lines[name][at]) for name, at in (("departures", 3), ("weather", 4)))
     assert late > 0 and dead == 1, told
     assert "Which airlines leave late?" in told and "United" in told
+    assert "was it the weather?" in told and "visibility" in told
     assert (project / "report.html").stat().st_size > 10_000
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -123,6 +123,37 @@ def test_every_view_equals_its_query_in_batch_after_each_epoch(
     assert set(compared) == set(QUERIES) and min(compared.values()) >= 2
 
 
+WIDE = """
+SELECT origin, hour, max(n) AS departures, max(late) AS departure_delay, max(m) AS arrivals,
+       max(after) AS arrival_delay, max(temp) AS temp, max(wind_speed) AS wind_speed,
+       max(visib) AS visib
+FROM (
+    SELECT origin, window_start AS hour, departures AS n, mean_delay AS late, NULL AS m,
+           NULL AS after, NULL AS temp, NULL AS wind_speed, NULL AS visib FROM hourly_departures
+    UNION ALL
+    SELECT origin, CAST(date_trunc('hour', scheduled_at) AS TIMESTAMP_NTZ), NULL, NULL, count(*),
+           avg(arr_delay), NULL, NULL, NULL FROM arrivals GROUP BY 1, 2
+    UNION ALL
+    SELECT origin, observed_at, NULL, NULL, NULL, NULL, temp, wind_speed, visib FROM weather
+) GROUP BY origin, hour
+"""
+
+
+def test_the_wide_table_is_what_its_three_streams_have_of_each_hour(
+    fm: Floodmark, spark: SparkSession
+) -> None:
+    sealed = fm.scheduler.log.head().sealed
+    records = fm.scheduler.log.sealed(sealed).objects
+    for source in ("hourly_departures", "arrivals", "weather"):
+        offer(fm, spark, source, records[source].versions[f"public/{source}"])
+    found = DeltaTable(folder(fm, "airport_hours")).to_pyarrow_table(
+        columns=[f.name for f in fm.deployed.pipeline["airport_hours"].relation.visible]
+    )
+    rows = rows_of(found)
+    assert rows == rows_of(spark.sql(WIDE).toArrow())
+    assert sum(None not in row for row in rows) > 100
+
+
 def test_the_check_of_the_engine_agrees(fm: Floodmark) -> None:
     views = [o.key for o in fm.deployed.pipeline.stored if compares(o)]
     assert {*views, CLOSING} == set(QUERIES)

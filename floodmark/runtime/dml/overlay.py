@@ -39,7 +39,7 @@ def _merged(
     def frame() -> DataFrame:
         stored = base().selectExpr(*names)
         rows = reader.tables.read_paths(paths, (*columns, WEIGHT_FIELD, ORDINAL_FIELD))
-        if target.append_only:
+        if not target.relation.primary_key and target.append_only:
             return stored.unionAll(rows.selectExpr(*names))
         few = sum(int(entry["rows"]) for entry in entries) <= keyed.FEW
         pairs = merged(reader, target, stored, rows, few=few)

@@ -14,7 +14,7 @@ from floodmark.runtime.dml.overlay import merged
 from floodmark.runtime.dml.planned import Effect, PlannedDml, replaces
 from floodmark.runtime.objects.task import WEIGHT_FIELD
 from floodmark.runtime.operators import keyed
-from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
+from floodmark.runtime.operators.materialize import NEW_ROW, differ
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result, table_result
@@ -71,7 +71,7 @@ def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
     key = target.relation.stream_key
     stored = reader.frame_of(target.key)().selectExpr(*names)
     pairs = merged(reader, target, stored, rows, few=False)
-    changed = pairs.where(f"{NEW_ROW} IS NOT NULL AND NOT ({OLD_ROW} <=> {NEW_ROW})")
+    changed = pairs.where(f"{NEW_ROW} IS NOT NULL AND {differ(layout.row_schema(target))}")
     made = changed.selectExpr(*(f"{NEW_ROW}.{name} AS {name}" for name in names))
     first = rows.groupBy(*map(quoted, key)).agg({DML_ORDINAL: "min"})
     return keyed.beside(made, first, key, [f"`min({DML_ORDINAL})` AS {DML_ORDINAL}"]).selectExpr(

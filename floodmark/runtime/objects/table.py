@@ -124,7 +124,8 @@ class _Gathering:
         if not operations:
             out, written = self.task.apply(None, self.stages)
         elif self.found.append_only:
-            out, written = self.task.append(self._inserted(operations), self.stages)
+            added = self._first if self.found.relation.primary_key else self._inserted
+            out, written = self.task.append(added(operations), self.stages)
         else:
             refuses = conflicts.can_refuse(self.declared)
             out, written = self.task.apply(self._changes(operations), self.stages, routed=refuses)
@@ -338,6 +339,11 @@ class _Gathering:
         frame = merge.gathered([o.frame for o in operations])
         return Rows(frame.selectExpr(*names, WEIGHT))
 
+    def _first(self, operations: Sequence[_Operations]) -> Rows:
+        """Return the rows with a key that no row has yet, of several the first."""
+        names = [quoted(f.name) for f in self.columns]
+        return Rows(self._changes(operations).selectExpr(*names, f"1 AS {WEIGHT}"))
+
     def _changes(self, operations: Sequence[_Operations]) -> DataFrame:
         """Return the changes of the stored rows."""
         declared, epoch = self.declared, self.task.work.epoch
@@ -371,7 +377,7 @@ class _Gathering:
         from pyspark.sql import functions as F
 
         self.counted = Observation()
-        applied = f"count_if(NOT ({materialize.OLD_ROW} <=> {materialize.NEW_ROW}))"
+        applied = f"count_if({materialize.differ(self.columns)})"
         counts = [F.expr(applied).alias("applied")]
         for before in self._firsts:
             differs = f"count_if({messages.differs(before, self.declared)})"

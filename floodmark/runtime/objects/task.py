@@ -58,7 +58,7 @@ class Work:
     on are taken at once. Of `exhausted` sources the epoch takes all that they had. `corrected` has
     the numbers up to which corrections of views that begin belong to their rows. `former` has the
     definitions of before of views and sinks that go on with another query, and of sinks that go
-    with their rows, by key.
+    with their rows, by key. Without `outside`, as in a replay, nothing leaves the warehouse.
     """
 
     epoch: int
@@ -77,6 +77,7 @@ class Work:
     exhausted: frozenset[str] = frozenset()
     time_of: Callable[[int], datetime] | None = None
     former: Mapping[str, AnalysedObject] = field(default_factory=dict)
+    outside: bool = True
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""

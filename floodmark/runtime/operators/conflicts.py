@@ -14,7 +14,7 @@ from floodmark.changelog import ERROR, HIDDEN_PREFIX, KIND, WEIGHT
 from floodmark.errors import IntakeCode
 from floodmark.plan.conflicts import EXCLUDED, Conflict
 from floodmark.plan.definitions import Declared
-from floodmark.runtime.operators.materialize import DIFFER, NEW_ROW, OLD_ROW, PAIR
+from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW, PAIR, differ
 from floodmark.runtime.operators.merge import ORDER, SINKS, row_type
 from floodmark.runtime.operators.rows import ERROR_TYPE, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD
@@ -93,7 +93,7 @@ def as_changes(pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
     """Return the changelog rows of pairs, and what is refused, told apart by their route."""
     no_error = f"CAST(NULL AS {ERROR_TYPE})"
     good = f"transform({PAIR}, x -> struct(x.{KIND} AS {KIND}, {no_error} AS e, x.r AS r))"
-    good = f"CASE WHEN {DIFFER} THEN {good} ELSE filter({good}, x -> FALSE) END"
+    good = f"CASE WHEN {differ(columns)} THEN {good} ELSE filter({good}, x -> FALSE) END"
     bad = f"transform({REFUSED}, x -> struct('+I' AS {KIND}, x.error AS e, x.r AS r))"
     both = pairs.selectExpr(f"explode(concat({good}, {bad})) AS e")
     names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]

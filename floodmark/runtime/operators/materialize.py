@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.types import Schema
+from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.changelog import ADDED, EPOCH, GONE, KIND, WEIGHT
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.rows import Rows, stamped
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 OLD_ROW, NEW_ROW = "__old_row", "__new_row"
 """STRUCT: the two sides of a pair, NULL where there is none; named apart from every user column."""
-DIFFER = f"NOT ({OLD_ROW} <=> {NEW_ROW})"
 PAIR = (
     "filter(array("
     f"struct(CASE WHEN {NEW_ROW} IS NULL THEN '-D' ELSE '-U' END AS {KIND}, {OLD_ROW} AS r), "
@@ -64,10 +63,35 @@ def _pairs(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame
     return frame.groupBy(*map(quoted, key)).agg(*sides).selectExpr(OLD_ROW, NEW_ROW)
 
 
+def differ(columns: Schema) -> str:
+    """Return the text of whether the sides of a pair differ; Spark compares no maps by itself."""
+    if not any(has_map(f.type) for f in columns):
+        return f"NOT ({OLD_ROW} <=> {NEW_ROW})"
+    sides = []
+    for side in (OLD_ROW, NEW_ROW):
+        values = ", ".join(comparable(f"{side}.{quoted(f.name)}", f.type) for f in columns)
+        sides.append(f"CASE WHEN {side} IS NOT NULL THEN struct({values}) END")
+    return f"NOT ({sides[0]} <=> {sides[1]})"
+
+
+def comparable(sql: str, type_: SqlType) -> str:
+    """Return what stands for a value in a comparison: of a map its entries in order."""
+    if type_.kind is Kind.MAP and type_.element is not None and not has_map(type_.element):
+        return f"array_sort(map_entries({sql}))"
+    return f"to_json(struct({sql} AS v))" if has_map(type_) else sql
+
+
+def has_map(type_: SqlType) -> bool:
+    """Tell whether a type is a map or holds one."""
+    inner = [type_.element] if type_.element is not None else []
+    inner += [f.type for f in type_.fields]
+    return type_.kind is Kind.MAP or any(map(has_map, inner))
+
+
 def as_changes(pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
     """Return the changelog rows of pairs; equal sides are no change."""
     names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
-    exploded = pairs.where(DIFFER).selectExpr(f"explode({PAIR}) AS e")
+    exploded = pairs.where(differ(columns)).selectExpr(f"explode({PAIR}) AS e")
     return exploded.selectExpr(stamped(epoch), f"e.{KIND} AS {KIND}", *names)
 
 

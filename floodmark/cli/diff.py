@@ -1,0 +1,152 @@
+"""`floodmark diff`: the rows of two relations, compared."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from floodmark.cli.options import (
+    PIPELINES,
+    WAIT,
+    WAREHOUSE,
+    JsonOption,
+    PipelinesOption,
+    Settings,
+    WaitOption,
+    WarehouseOption,
+)
+from floodmark.cli.rendering import cell, columns, json_value
+from floodmark.cli.session import connected
+
+if TYPE_CHECKING:
+    from floodmark.runtime.diff import Diff, Example
+    from floodmark.runtime.diff_sides import Side
+
+DIFFERS = 2
+HELP = """Compare the rows of two relations: by key where both have the same one, else as bags.
+
+\b
+  floodmark diff totals totals_new         two tables or views, at the last sealed epoch
+  floodmark diff totals@7 totals@9         one at two epochs that are kept
+  floodmark diff totals /lake/totals       a Delta table from elsewhere; /lake/totals@3: its version
+  floodmark diff a b --key id,day          rows are told apart by these columns
+
+Columns that differ are said first. Values are compared as by IS NOT DISTINCT FROM. Exit codes: 0
+the same; 2 columns or rows differ; 1 the command was wrong; 3 try again.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("diff", help=HELP)(diff)
+
+
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="x, x@epoch, or a path.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same.")],
+    limit: Annotated[int, typer.Option(min=0, help="Examples of each kind of difference.")] = 5,
+    epoch: Annotated[int | None, typer.Option(min=0, help="The epoch of both.")] = None,
+    key: Annotated[str | None, typer.Option(help="Columns that tell rows apart: a,b.")] = None,
+    warehouse: WarehouseOption = WAREHOUSE,
+    pipelines: PipelinesOption = PIPELINES,
+    wait: WaitOption = WAIT,
+    as_json: JsonOption = False,
+) -> None:
+    by = None if key is None else [name.strip() for name in key.split(",") if name.strip()]
+    if by is not None and not by:
+        raise typer.BadParameter("--key needs the names of columns")
+    settings = Settings(warehouse, pipelines, wait, as_json)
+    with connected(settings) as connection:
+        from floodmark.runtime.diff import diff as compare
+
+        found = compare(connection, a, b, at_epoch=epoch, key=by, limit=limit)
+    typer.echo(json.dumps(diff_json(found)) if as_json else text_of(found))
+    raise typer.Exit(0 if found.same else DIFFERS)
+
+
+def text_of(found: Diff) -> str:
+    """Return sides, columns that differ, the numbers, and the examples."""
+    sides = [
+        ["A", *_side(found.a), f"{found.rows_a:,}"],
+        ["B", *_side(found.b), f"{found.rows_b:,}"],
+    ]
+    lines = [columns(["", "relation", "at", "rows"], sides, right=["rows"])]
+    lines += [f"note     {text}" for text in found.notices]
+    lines += [f"column   {_column(d.name, d.a, d.b, d.compared)}" for d in found.schema]
+    how = f"by key ({', '.join(found.key)})" if found.key else "as bags: there is no key in both"
+    lines.append(f"compared {how}")
+    if found.same_rows:
+        lines.append("rows     the same")
+        return "\n".join(lines)
+    numbers = [(found.only_a, "only in A"), (found.only_b, "only in B"), (found.changed, "changed")]
+    lines.append("rows     " + ", ".join(f"{n:,} {what}" for n, what in numbers if n))
+    if found.changed:
+        counts = sorted(found.changed_columns.items(), key=lambda item: (-item[1], item[0]))
+        lines.append("columns  " + ", ".join(f"{name} {count:,}" for name, count in counts))
+    lines += [f"{one.kind:<9}  {_example(found, one)}" for one in found.examples]
+    return "\n".join(lines)
+
+
+def _side(side: Side) -> tuple[str, str]:
+    at = f"version {side.version}" if side.epoch is None else f"epoch {side.epoch}"
+    return side.name, at
+
+
+def _column(name: str, a: object, b: object, compared: bool) -> str:
+    if a is None or b is None:
+        return f"{name} is only in {'A' if b is None else 'B'}: {a or b}"
+    return f"{name} is {a} in A, {b} in B" + ("" if compared else ": not compared")
+
+
+def _example(found: Diff, one: Example) -> str:
+    """Return `k 1, v 2` of a row that one side has, `k 1, v 2 -> 3` of a changed one."""
+    parts = []
+    for i, column in enumerate(found.columns):
+        a, b = (None if row is None else cell(row[i], str(column.type)) for row in (one.a, one.b))
+        if one.a is None or one.b is None or column.name in found.key:
+            parts.append(f"{column.name} {b if a is None else a}")
+        elif a != b:
+            parts.append(f"{column.name} {a} -> {b}")
+    return ", ".join(parts)
+
+
+def diff_json(found: Diff) -> dict[str, Any]:
+    """Return a comparison for JSON."""
+    return {
+        "same": found.same,
+        "a": _side_json(found.a, found.rows_a),
+        "b": _side_json(found.b, found.rows_b),
+        "columns": [
+            {
+                "column": d.name,
+                "a": None if d.a is None else str(d.a),
+                "b": None if d.b is None else str(d.b),
+                "compared": d.compared,
+            }
+            for d in found.schema
+        ],
+        "key": list(found.key),
+        "only_a": found.only_a,
+        "only_b": found.only_b,
+        "changed": found.changed,
+        "changed_columns": dict(found.changed_columns),
+        "examples": [
+            {"kind": e.kind, "a": _row_json(found, e.a), "b": _row_json(found, e.b)}
+            for e in found.examples
+        ],
+        "notices": list(found.notices),
+    }
+
+
+def _side_json(side: Side, rows: int) -> dict[str, Any]:
+    at = {"version": side.version} if side.epoch is None else {"epoch": side.epoch}
+    return {"name": side.name, **at, "rows": rows}
+
+
+def _row_json(found: Diff, row: tuple[Any, ...] | None) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    pairs = zip(found.columns, row, strict=True)
+    return {c.name: json_value(value, str(c.type)) for c, value in pairs}
