@@ -12,7 +12,7 @@ from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.analysis.table_of_query import is_continuous, sink_as, table_as
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
-from floodmark.catalog.renames import filed_names, rewritten
+from floodmark.catalog.renames import called, filed_names, rewritten
 from floodmark.errors import NotSupported
 from floodmark.plan.user_functions import check, functions_of
 from floodmark.runtime.altering import keeping_columns
@@ -82,7 +82,8 @@ def catalog_of_files(
             )
         named = (rewritten(written, names) if names.keys else None) or written
         said = None if named is written else written
-        for statement in definitions_of(named, catalog, deployed.pipeline):
+        for part in definitions_of(named, catalog, deployed.pipeline):
+            statement = part if said is None else called(part, written, names)
             created = catalog.create(statement, Origin.FILE)
             fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
             same = [deployed_as(made, said, names, deployed.catalog) for made in fresh]

@@ -46,6 +46,10 @@ def drift(catalog: Catalog) -> list[Drift]:
     return out
 
 
+def _alike(one: CatalogObject, other: CatalogObject) -> bool:
+    return to_sql(one.shown) == to_sql(other.shown)
+
+
 def deployed_as(
     made: CatalogObject, written: s.Definition | None, names: Names, deployed: Catalog
 ) -> CatalogObject:
@@ -61,11 +65,11 @@ def deployed_as(
         applied(made), sql=text, object=old or made.key
     ):
         return same
-    if same is not None and follows(made.statement, same, deployed):
+    if same is not None and follows(written or made.statement, same, deployed):
         # The file has caught up with a RENAME; here its readers say the old name, too.
-        return replace(same, filed=made.sql, filed_as=None)
+        return replace(same, filed=text, filed_as=None)
     if written is None:
         return made
-    if isinstance(written, s.CreateTableAs) and same is not None and same.sql == made.sql:
+    if isinstance(written, s.CreateTableAs) and same is not None and _alike(made, same):
         return same
     return replace(made, filed=text, filed_as=old)
