@@ -41,7 +41,7 @@ def each_statement(text: str, file: str | None = None) -> Iterator[Attempt]:
     be cut into words is one mistake.
 
     >>> [a.error and a.error.code for a in each_statement("SELEC 1; SELECT 2")]
-    ['E0101', None]
+    ['E0121', None]
     """
     try:
         parser = StatementParser(text, file)
