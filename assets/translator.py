@@ -11,6 +11,7 @@ import dagster as dg
 
 from floodmark.analysis.explain import explain_object
 from floodmark.analysis.lineage import column_lineage
+from floodmark.analysis.outside import DELTA
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import is_hidden
@@ -47,6 +48,8 @@ def asset_spec(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dg.Asse
 
 def _kinds(found: AnalysedObject) -> set[str]:
     named = {Kind.SOURCE: "source", Kind.TABLE: "table"}.get(found.kind, "view")
+    if found.outside is not None:
+        return {"sink", "deltalake" if found.outside.connector == DELTA else found.outside.encode}
     if found.kind is Kind.SINK:
         return {"spark", "sink"}
     return {"spark", named} | (set() if found.kind is Kind.VIEW else {"deltalake"})
@@ -70,6 +73,8 @@ def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str
         metadata["dagster/table_name"] = f"{found.object.schema}.{found.object.base_name}"
         metadata["dagster/uri"] = (root / table).as_uri()
         metadata["dagster/storage_kind"] = "deltalake"
+    if found.outside is not None:
+        metadata["dagster/uri"] = found.outside.path.as_uri()
     references = _code_references(found.object.statement.span)
     return metadata | ({} if references is None else {"dagster/code_references": references})
 

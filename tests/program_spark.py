@@ -20,6 +20,7 @@ from program_reference import compile_sql
 
 import floodmark
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.objects import SINK_PREFIX
 from floodmark.catalog.types import SqlType
 from floodmark.changelog import RowKind
 from floodmark.errors import UserError
@@ -77,7 +78,7 @@ class Case:
 
     def owns(self, key: str) -> bool:
         """Tell whether an object of the run is the program's."""
-        return key.startswith(self.prefix)
+        return key.removeprefix(SINK_PREFIX).startswith(self.prefix)
 
 
 def case_of(program: Program, written: Program, prefix: str, root: Path, *, use_dml: bool) -> Case:
@@ -204,7 +205,7 @@ def _mismatches(case: Case, epoch: Epoch, outcome: Outcome) -> Iterator[str]:
     for key, found in outcome.found.items():
         if not case.owns(key):
             continue
-        name = key.removeprefix(case.prefix)
+        name = key.removeprefix(SINK_PREFIX).removeprefix(case.prefix)
         types = [f.type for f in outcome.pipeline[key].relation.visible]
         if name in case.program.checked:
             yield from _told(name, epoch, types, found.changes)

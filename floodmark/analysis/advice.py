@@ -242,7 +242,10 @@ def _several_writers(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _clock_options(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    names = ("watermark.idle_after", "watermark.advance", "watermark.max_ahead")
+    names = (
+        "watermark.idle_after", "watermark.advance", "watermark.max_ahead",
+        "ttl", "retention_seconds",
+    )  # fmt: skip
     set_ = [name for name in names if found.object.option(name) is not None]
     text = "depends on where epochs are cut: {} goes by the clock"
     return tuple(Note("A115", text.format(name)) for name in set_)
@@ -253,6 +256,13 @@ def _judged_together(found: AnalysedObject, pipeline: Pipeline) -> Notes:
         return ()
     text = "depends on where epochs are cut: what {} brings in one is judged by one watermark"
     return tuple(Note("A118", text.format(pipeline.catalog.objects[k].name)) for k in found.feeders)
+
+
+def _fades(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if found.declared is None or found.declared.fading is None:
+        return ()
+    text = "depends on where epochs are cut: rows end below the watermark of the epoch before"
+    return (Note("A119", text),)
 
 
 def _filtered_changes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
@@ -277,7 +287,7 @@ def _is_on(found: AnalysedObject, option: str) -> bool:
 
 _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
     _late_rows, _refreshed, _refused, _upstream, _ingested, _periods, _several_writers,
-    _clock_options, _judged_together, _filtered_changes, _no_snapshot,
+    _clock_options, _judged_together, _fades, _filtered_changes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[AnalysedPlan], Notes], ...] = (
     _growing_state, _arrangements, _one_group, _cross_joins, _several_watermarks, _reads_now,

@@ -14,9 +14,11 @@ from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.describe import Place, describe, is_plain
 from floodmark.analysis.explain_text import render
 from floodmark.analysis.explain_transform import TransformParts, parts_of
+from floodmark.analysis.explain_ttl import ttl_lines
 from floodmark.analysis.functional_dependencies import NOTHING, Dependencies, Dependency
 from floodmark.analysis.key_sets import Keys
 from floodmark.analysis.labels import labels_of
+from floodmark.analysis.outside import DELTA, Outside, SinkType
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.state import StateTable, own_rows, own_table
 from floodmark.catalog.objects import Kind, Relation
@@ -243,6 +245,8 @@ def _delayed(mark: WatermarkInfo) -> str:
 
 def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str], tuple[str, ...]]:
     match found.kind:
+        case Kind.SINK if found.outside is not None:
+            return ("Sink", f"{found.name} to {found.outside.connector}"), _written(found.outside)
         case Kind.SINK:
             assert found.object.target is not None
             target = pipeline[found.object.target]
@@ -256,6 +260,13 @@ def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str],
             return ("Materialize", found.name), ("conflict behaviour: no check", *refreshed)
 
 
+def _written(outside: Outside) -> tuple[str, ...]:
+    """Return how a sink writes to the outside; where, is in its statement."""
+    key = ", ".join(shown(c) for c in outside.key)
+    how = {SinkType.UPSERT: f"writes by key [{key}]", SinkType.RETRACT: "writes all changes"}
+    return (how.get(outside.type, "appends rows"), outside.encode)
+
+
 def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...]) -> Explanation:
     declared = found.declared
     assert declared is not None
@@ -266,7 +277,7 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
     details = [str(relation.mode), f"key [{', '.join(shown(c) for c in relation.stream_key)}]"]
     if declared.transform is not None and relation.watermarks:
         details.append("watermark " + ", ".join(shown(c) for c, _ in relation.watermarks))
-    elif declared.transform is None and declared.watermarks:
+    elif declared.transform is None and relation.watermarks:
         details.append("watermark " + ", ".join(_marks(declared)))
     if found.kind is Kind.TABLE:
         details.append(f"conflict behaviour: {_conflict(declared)}")
@@ -277,7 +288,7 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
         f"{word}[{ids}] {found.name}",
         tuple(details),
         notes,
-        _column_lines(declared),
+        (*_column_lines(declared), *ttl_lines(declared)),
         parts_of(declared, relation),
     )
 
@@ -289,9 +300,13 @@ def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, .
     words = []
     if declared.connector is not None:
         form = f"{declared.connector}, FORMAT {declared.format} ENCODE {declared.encode}"
+        if declared.connector == DELTA:
+            form = f"{DELTA}, {dict(declared.options).get('mode', 'append')}"
         words.append(("Connector", form, _delivered(relation, declared)))
     if found.kind is Kind.TABLE:
-        words.append(("Dml", "INSERT" if found.append_only else "INSERT, UPDATE, DELETE", relation))
+        words.append(
+            ("Dml", "INSERT" if declared.append_only else "INSERT, UPDATE, DELETE", relation)
+        )
     feeders = [pipeline[key] for key in found.feeders if key in pipeline.objects]
     words += [("Sink", o.name, o.relation) for o in feeders]
     return tuple(

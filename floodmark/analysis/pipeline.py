@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
-from floodmark.analysis.analyse import AnalysedPlan, analyse
-from floodmark.analysis.emit_on_close import emit_on_close
-from floodmark.analysis.keep_keys import keep_keys
+from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.ndu import Resolved, Root, mode_of, resolve
+from floodmark.analysis.outside import Outside, bind_outside, check_alone, check_no_circle, folders
 from floodmark.analysis.periods import check_periods
+from floodmark.analysis.planning import known_of, plan_of, reads, relation_of
 from floodmark.analysis.refresh import (
     check_repeatable,
     recomputed,
@@ -19,6 +19,7 @@ from floodmark.analysis.refresh import (
     refuse_on_close,
 )
 from floodmark.analysis.replacement import BACKFILL
+from floodmark.analysis.rereads import check_rereads
 from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_columns
 from floodmark.analysis.stored import declaration
 from floodmark.analysis.supported import check_columns, check_options, check_supported
@@ -33,10 +34,8 @@ from floodmark.plan.available import check_available
 from floodmark.plan.build import build_query, rename_columns
 from floodmark.plan.definitions import Declared
 from floodmark.plan.lookups import check_external
-from floodmark.plan.nodes import Node, Scan, scans
-from floodmark.plan.rules import RULES
+from floodmark.plan.nodes import Node
 from floodmark.plan.rules.first_rows import unordered
-from floodmark.plan.rules.temporal_filters import plain_filters, temporal_filters
 from floodmark.plan.split import Split
 from floodmark.plan.user_functions import Functions, functions_of
 from floodmark.sql import statements as s
@@ -61,6 +60,7 @@ class AnalysedObject:
     notes: tuple[str, ...] = ()
     refused: NotSupported | None = None
     split: Split | None = None
+    outside: Outside | None = None
     writes: tuple[str, ...] = ()
 
     @property
@@ -85,7 +85,7 @@ class AnalysedObject:
         Those of a source may be seen during a period alone.
         """
         if self.declared is not None:
-            return self.declared.append_only
+            return self.declared.grows
         return self.relation.mode is ChangelogMode.APPEND_ONLY
 
     @property
@@ -117,6 +117,8 @@ class AnalysedObject:
         parts.append(repr(self.declared))
         told = (o for o in options_of(self.object) if o.name.lower() != BACKFILL)
         parts.append(repr(sorted((o.name, o.value) for o in told)))
+        if self.outside is not None:
+            parts.append(repr(getattr(self.object.statement, "format", None)))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -143,9 +145,9 @@ class Pipeline:
 
     @property
     def stored(self) -> tuple[AnalysedObject, ...]:
-        """Return the objects that have a table, in the order in which epochs advance them."""
+        """Return what has rows of its own or writes outside, in the order of an epoch."""
         kinds = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
-        return tuple(o for o in self.objects.values() if o.kind in kinds)
+        return tuple(o for o in self.objects.values() if o.kind in kinds or o.outside is not None)
 
 
 def options_of(found: CatalogObject) -> tuple[s.Option, ...]:
@@ -211,7 +213,7 @@ def analyse_object(
     """Return one object with its properties; `done` has all that its definition names."""
     known = dict(declared.sees)
     relations = {
-        o.key: _known_of(o.relation, known.get(o.key))
+        o.key: known_of(o.relation, known.get(o.key))
         for o in done.values()
         if o.kind is not Kind.SINK
     }
@@ -225,14 +227,6 @@ def analyse_object(
             return _view(declared, done, relations, views, functions)
         case _:
             raise AssertionError(declared.statement)
-
-
-def _known_of(relation: Relation, names: tuple[str, ...] | None) -> Relation:
-    """Return a relation without the columns that a definition does not know of."""
-    if names is None:
-        return relation
-    columns = (f for f in relation.columns if is_hidden(f.name) or f.name in names)
-    return replace(relation, columns=tuple(columns))
 
 
 def _refusal(*checks: Callable[[], None]) -> NotSupported | None:
@@ -318,10 +312,11 @@ def _view(
         lambda: check_repeatable(plan) if again else None,
         lambda: check_supported(plan, refreshes=again),
     )
+    check_rereads(plan, declared.name, refreshes=again)
     check_columns(declared, plan)
-    relation = _relation_of(declared, plan)
+    relation = relation_of(declared, plan)
     return AnalysedObject(
-        declared, relation, plan=plan, reads=_reads(plan), notes=notes, refused=refused
+        declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused
     )
 
 
@@ -333,11 +328,13 @@ def _sink(
     functions: Functions,
 ) -> AnalysedObject:
     statement = declared.statement
-    assert isinstance(statement, s.CreateSink) and declared.target is not None
-    check_options(declared)
-    target = done[declared.target]
+    assert isinstance(statement, s.CreateSink)
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
+    if declared.target is None:
+        return _outward(declared, source, done)
+    check_options(declared)
+    target = done[declared.target]
     fitted = fit_to_target(source, declared, target.relation, target.declared)
     assert target.declared is not None
     written = written_columns(source, declared, target.declared)
@@ -351,10 +348,35 @@ def _sink(
         lambda: check_supported(plan),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
+    check_rereads(plan, declared.name)
+    relation = relation_of(declared, plan)
     return AnalysedObject(
-        declared, _relation_of(declared, plan), plan=plan, reads=_reads(plan), notes=notes,
-        refused=refused, writes=written,
+        declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused,
+        writes=written,
     )  # fmt: skip
+
+
+def _outward(
+    declared: CatalogObject, source: AnalysedPlan, done: Mapping[str, AnalysedObject]
+) -> AnalysedObject:
+    """Return a sink to the outside; what it writes there must be told by its key."""
+    check_columns(declared, source)
+    outside = bind_outside(declared, source)
+    check_alone(outside, declared, done.values())
+    check_no_circle(outside, declared, folders(reads(source), done))
+    told = outside.key or tuple(f.name for f in outside.columns)
+    timed = _refusal(partial(check_periods, source, declared.statement))
+    resolved = _resolved(source, Root(told, stores=False), declared, timed)
+    plan = resolved.plan
+    return AnalysedObject(
+        declared,
+        relation_of(declared, plan),
+        plan=plan,
+        reads=reads(plan),
+        notes=resolved.notes,
+        refused=timed or _refusal(lambda: check_supported(plan)),
+        outside=outside,
+    )
 
 
 def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
@@ -363,36 +385,3 @@ def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
     if all(column in names for column in target.primary_key):
         return target.primary_key
     return tuple(name for name in names if not is_hidden(name))
-
-
-def plan_of(
-    node: Node, *, on_close: bool, statement: s.Statement, kept: bool = True
-) -> AnalysedPlan:
-    """Return the rewritten, keyed and analysed plan of a query's nodes.
-
-    `kept` tells that its rows are kept as time passes, not computed for a time that stands still.
-    """
-    node = plain_filters(node)
-    for rule in RULES:
-        node = rule(node)
-    node = temporal_filters(node) if kept else node
-    plan = analyse(keep_keys(node))
-    if on_close:
-        plan = analyse(keep_keys(emit_on_close(plan, statement)))
-    return plan
-
-
-def _relation_of(declared: CatalogObject, plan: AnalysedPlan) -> Relation:
-    top = plan[plan.root]
-    return Relation(
-        name=declared.key,
-        kind=declared.kind,
-        columns=plan.root.schema,
-        stream_key=top.stream_key,
-        mode=top.mode,
-        watermarks=tuple((w.column, w.group) for w in top.watermarks),
-    )
-
-
-def _reads(plan: AnalysedPlan) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(scan.object for scan in scans(plan.root) if isinstance(scan, Scan)))

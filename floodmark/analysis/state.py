@@ -223,13 +223,15 @@ def closes_from_input(node: n.CloseAggregate | n.SortBuffer, mode: ChangelogMode
     """Tell whether an operator that emits on close needs no state.
 
     It reads what the watermark has passed from its input: one that only grows and can be read
-    again, range by range, and of which no row is refused. `mode` is the input's.
+    again, range by range, and of which no row is refused or goes unheard. `mode` is the input's.
     """
     below = (expr for part in n.walk(node.input) for expr in expressions_of(part))
     if any(can_fail(expr) for expr in (*expressions_of(node), *below)):
         return False
     appends = mode is ChangelogMode.APPEND_ONLY
-    return appends and rereadable(node.input) and len(n.scans(node.input)) == 1
+    read = n.scans(node.input)
+    stays = not any(scan.forgets for scan in read)
+    return appends and stays and rereadable(node.input) and len(read) == 1
 
 
 def own_table(root: n.Node) -> n.Aggregate | None:

@@ -77,8 +77,10 @@ def _check_messages(found: CatalogObject, declared: Declared) -> None:
 def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
     """Return the relation of the rows as they come."""
     is_source = declared.kind is Kind.SOURCE
-    append_only = columns.append_only
+    append_only = columns.grows
     key, hidden = columns.primary_key, tuple[Field, ...]()
+    if columns.fading is not None and columns.fading not in key:
+        key = (*key, columns.fading)
     if not key:
         hidden = (Field(ROW_ID, BIGINT, nullable=False),)
         if not is_source:
@@ -90,12 +92,20 @@ def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
         columns=(*_fields(columns), *hidden),
         stream_key=key,
         mode=ChangelogMode.APPEND_ONLY if append_only else ChangelogMode.RETRACT,
-        watermarks=tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks),
+        watermarks=_marked(declared, columns),
         primary_key=columns.primary_key,
         metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
         static=declared.is_on("static"),
         external=columns.connector == LOOKUP,
+        forgets=columns.forgets,
     )
+
+
+def _marked(declared: CatalogObject, columns: Declared) -> tuple[tuple[str, str], ...]:
+    """Return the columns with a watermark; what a TTL deletes can be below any."""
+    if columns.ttl is not None and columns.ttl.deletes:
+        return ()
+    return tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks)
 
 
 def _transformed(raw: Relation, columns: Declared, transform: Transform) -> Relation:

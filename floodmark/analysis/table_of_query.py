@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.analysis.ndu.mode import OPTION
-from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views, plan_of
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
+from floodmark.analysis.planning import plan_of
 from floodmark.catalog.objects import Relation, qualified
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden

@@ -327,15 +327,16 @@ def _declare(
             reads = relations_of(statement.query)
             return (CatalogObject(name, statement, origin, reads, sql=statement.sql),)
         case s.CreateSink():
-            if statement.into is None:
+            named = {o.name.lower() for o in statement.options}
+            if statement.into is None and "connector" not in named:
                 raise NotSupported(
                     "E0340",
-                    "sinks to the outside are not available yet",
+                    "the sink does not say where it writes to",
                     span=statement.name.span,
-                    hint="write CREATE SINK … INTO a table; its Delta files can be read anywhere",
+                    hint="CREATE SINK … INTO a table, or WITH (connector = 'files', path = '…')",
                 )
             reads = relations_of(statement.query)
-            target = qualified(statement.into)
+            target = None if statement.into is None else qualified(statement.into)
             return (CatalogObject(name, statement, origin, reads, target, sql=statement.sql),)
         case s.CreateSource():
             return objects_of(statement, origin, sets)

@@ -188,7 +188,8 @@ class Relation:
     `columns` has the visible columns first, then hidden key columns. `watermarks` maps a column to
     the group of its origin. `primary_key` is set where the user declared one. `metadata` are
     columns that each message brings about itself; `static` promises that the rows never change.
-    Rows of an `external` one are kept elsewhere, and asked for by key.
+    Rows of an `external` one are kept elsewhere, and asked for by key. Of one that `forgets` rows
+    go without a change.
     """
 
     name: str
@@ -201,6 +202,7 @@ class Relation:
     metadata: tuple[str, ...] = field(default=(), repr=False)
     static: bool = field(default=False, repr=False)
     external: bool = field(default=False, repr=False)
+    forgets: bool = field(default=False, repr=False)
 
     @property
     def visible(self) -> Schema:

@@ -190,16 +190,40 @@ def _without_old(
     return out
 
 
+def today(deployed: Catalog) -> Names:
+    """Return the names that objects have, by those that their files give them."""
+    objects = deployed.objects.items()
+    return Names({o.filed_as: key for key, o in objects if o.filed_as is not None})
+
+
 def follows(file: s.Definition, found: CatalogObject, deployed: Catalog) -> bool:
     """Tell whether a file says of a deployed object what it said, with the names of today."""
     if found.filed is None:
         return False
-    objects = deployed.objects.items()
-    names = Names({o.filed_as: key for key, o in objects if o.filed_as is not None})
     before = parse_statement(found.filed)
     assert isinstance(before, s.Definition)
-    again = rewritten(before, names, respelled=True)
+    again = rewritten(before, today(deployed), respelled=True)
     return again is not None and to_sql(again) == to_sql(file)
+
+
+def called(part: s.Definition, written: s.Definition, names: Names) -> s.Definition:
+    """Return one of the definitions that a file's stands for under the name that it has today.
+
+    The sink of a CREATE TABLE … AS is named as its table, and may be renamed alone.
+    """
+    old = key_of(qualified(written.name), _kind(part))
+    name = names.keys.get(old, old).rpartition(":")[2].rpartition(".")[2]
+    if part.name.name == name:
+        return part
+    again = parse_statement(to_sql(replace(part, name=replace(part.name, name=name))))
+    assert isinstance(again, s.Definition)
+    return again
+
+
+def _kinds(definition: s.Definition) -> tuple[Kind, ...]:
+    """Return the kinds of the objects that a definition makes, as far as their names go."""
+    continuous = isinstance(definition, s.CreateTableAs)
+    return (_kind(definition), Kind.SINK) if continuous else (_kind(definition),)
 
 
 def _kind(definition: s.Definition) -> Kind:
@@ -293,7 +317,7 @@ def filed_names(definitions: Iterable[s.Definition], deployed: Catalog) -> Names
 
     One that its file defines under the new name is called so.
     """
-    said = {key_of(qualified(d.name), _kind(d)): d.sql for d in definitions}
+    said = {key_of(qualified(d.name), kind): d.sql for d in definitions for kind in _kinds(d)}
     out = {}
     for key, found in deployed.objects.items():
         old = found.filed_as

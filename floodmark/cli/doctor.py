@@ -229,7 +229,7 @@ def _stalled(connection: Floodmark) -> Iterator[Check]:
 
 def _dead_letters(connection: Floodmark) -> Iterator[Check]:
     from floodmark.runtime.dead_letters import left
-    from floodmark.runtime.layout import dead_letter_table
+    from floodmark.runtime.layout import dead_letter_table, read_name
 
     found = False
     for key, each in connection.deployed.pipeline.objects.items():
@@ -239,8 +239,8 @@ def _dead_letters(connection: Floodmark) -> Iterator[Check]:
         rows = left(connection.store, connection.store.open(name))
         if rows:
             found = True
-            yield Check("dead letters", WARN, f"{key} has {rows:,}",
-                        f'`floodmark sql \'SELECT * FROM "{key}__dead_letter"\'`')  # fmt: skip
+            read = f'SELECT * FROM "{read_name(each)}__dead_letter"'
+            yield Check("dead letters", WARN, f"{key} has {rows:,}", f"`floodmark sql '{read}'`")
     if not found:
         yield Check("dead letters", OK, "none")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,13 +24,14 @@ from floodmark.cli.run import object_line
 from floodmark.cli.session import connected, suspended_code
 
 if TYPE_CHECKING:
-    from floodmark.analysis.pipeline import Pipeline
     from floodmark.api import Floodmark
-    from floodmark.runtime.definition_changes import Change
     from floodmark.runtime.deployment import Plan
+    from floodmark.runtime.effects import Effect
+    from floodmark.runtime.filed import Drift
 
-_SIGNS = {"create": ("+", "green"), "alter": ("~", "green"), "rebuild": ("~", "yellow"),
-          "suspend": ("!", "yellow"), "drop": ("-", "red")}  # fmt: skip
+_SIGNS = {"create": ("+", "green"), "alter": ("~", "green"), "replace": ("~", "green"),
+          "rebuild": ("~", "yellow"), "reset": ("±", "red"), "suspend": ("!", "yellow"),
+          "drop": ("-", "red")}  # fmt: skip
 _DIFF_STYLES = {"+": "green", "-": "red"}
 HELP = """Show what the pipeline files would change in the warehouse: objects, SQL, what follows.
 
@@ -39,8 +40,9 @@ HELP = """Show what the pipeline files would change in the warehouse: objects, S
   floodmark plan --apply             change it, in one epoch
   floodmark plan --json              the same as data
 
-A rebuilt object is computed anew from what it reads; a table into which statements wrote rows is
-rebuilt with --discard-rows only. Asks before it rebuilds or drops, unless
+An altered object keeps its rows; of one that is replaced, what differs changes in one epoch. A
+rebuilt one is computed anew from what it reads; one that is reset loses what statements wrote, and
+is so with --discard-rows only. Asks before it rebuilds or drops, unless
 --yes is given or nobody is at the terminal.
 """
 
@@ -65,13 +67,16 @@ def plan(
     settings = Settings(warehouse, pipelines, wait, as_json)
     code = 0
     with connected(settings) as connection:
+        from floodmark.runtime.effects import effects
+        from floodmark.runtime.filed import drift
+
         found = connection.plan(settings.pipelines)
-        before = connection.deployed.pipeline
+        told, drifted = effects(found, connection.scheduler), drift(found.catalog)
         if settings.json:
             rebases = {key: list(names) for key, names in connection.deployed.to_rebase.items()}
-            typer.echo(json.dumps(plan_json(found, before) | {"to_rebase": rebases}))
+            typer.echo(json.dumps(plan_json(told, drifted) | {"to_rebase": rebases}))
         else:
-            show(found, before)
+            show(told, drifted)
             for key, names in connection.deployed.to_rebase.items():
                 what = f"{', '.join(names)} means something else"
                 typer.echo(f"! {key} does not go on (E0377): {what}; ALTER SOURCE {key} REBASE")
@@ -82,32 +87,42 @@ def plan(
     raise typer.Exit(code)
 
 
-def show(found: Plan, before: Pipeline) -> None:
-    """Print the changes, their SQL and the objects that follow from them."""
+def show(found: Sequence[Effect], drifted: Sequence[Drift]) -> None:
+    """Print a line per object, with its SQL where that differs and what follows from it."""
     from rich.console import Console
     from rich.text import Text
 
+    from floodmark.runtime.effects import totals
+
     console = Console(soft_wrap=True, highlight=False)
-    if not found.changes:
+    changed = [effect for effect in found if effect.action != "keep"]
+    if not changed:
         console.print("nothing would change")
-        return
-    width = max(len(c.key) for c in found.changes)
-    for change in found.changes:
-        sign, style = _SIGNS[change.action]
-        kind = _kind(change, found, before)
-        line = f"{sign} {change.action:<7}  {change.key:<{width}}  {kind:<17}  {change.reason}"
-        console.print(Text(line.rstrip(), style=style))
-        for text in sql_diff(change):
+    width = max((len(e.key) for e in changed), default=0)
+    for effect in changed:
+        sign, style = _SIGNS[effect.action]
+        head = f"{sign} {effect.action:<7}  {effect.key:<{width}}  {effect.kind:<17}"
+        console.print(Text(f"{head}  {effect.does}".rstrip(), style=style))
+        if effect.reason not in ("new", effect.does):
+            console.print(Text(f"    why: {effect.reason}", style="dim"))
+        for text in sql_diff(effect):
             console.print(Text(f"    {text}", style=_DIFF_STYLES.get(text[:1], "dim")))
-        touched = downstream(found.pipeline, change.key)
-        if change.action == "rebuild" and touched:
-            console.print(Text(f"    downstream: {', '.join(touched)}", style="dim"))
-    console.print(_totals(found))
+        if effect.downstream and effect.action != "create":
+            reached = ", ".join(f"{key} ({action})" for key, action in effect.downstream)
+            console.print(Text(f"    downstream: {reached}", style="dim"))
+    kept = [effect.key for effect in found if effect.action == "keep"]
+    if changed and kept:
+        console.print(Text(f"= keep     {', '.join(kept)}", style="dim"))
+    for drift in drifted:
+        console.print(Text(f"! {drift}", style="yellow"))
+    if changed:
+        console.print(", ".join(f"{n} to {action}" for action, n in totals(found).items()))
 
 
-def sql_diff(change: Change) -> list[str]:
+def sql_diff(effect: Effect) -> list[str]:
     """Return the lines in which an object's SQL differs, with three lines around them."""
-    if change.action not in ("alter", "rebuild") or change.before == change.after:
+    change = effect.change
+    if change is None or None in (change.before, change.after) or change.before == change.after:
         return []
     old, new = (change.before or "").splitlines(), (change.after or "").splitlines()
     return [line for line in difflib.unified_diff(old, new, lineterm="") if line[:3] not in _HEADS]
@@ -116,60 +131,41 @@ def sql_diff(change: Change) -> list[str]:
 _HEADS = ("---", "+++")
 
 
-def downstream(pipeline: Pipeline, key: str) -> list[str]:
-    """Return the keys of all objects that what flows out of an object reaches, in order."""
-    reached = {key}
-    for found in pipeline.objects.values():
-        if reached.intersection((*found.reads, *found.feeders)):
-            reached.add(found.key)
-    return [k for k in pipeline.objects if k in reached and k != key]
-
-
-def plan_json(found: Plan, before: Pipeline) -> dict[str, Any]:
+def plan_json(found: Sequence[Effect], drifted: Sequence[Drift]) -> dict[str, Any]:
     """Return a plan for JSON."""
+    from floodmark.runtime.effects import totals
+
     return {
         "changes": [
             {
-                "object": c.key,
-                "kind": _kind(c, found, before),
-                "action": c.action,
-                "reason": c.reason,
-                "before": c.before,
-                "after": c.after,
-                "diff": sql_diff(c),
-                "downstream": downstream(found.pipeline, c.key),
+                "object": e.key,
+                "kind": e.kind,
+                "action": e.action,
+                "reason": e.reason,
+                "effect": e.does,
+                "rows": e.rows,
+                "loses": e.loses,
+                "filled_from": list(e.source),
+                "before": None if e.change is None else e.change.before,
+                "after": None if e.change is None else e.change.after,
+                "diff": sql_diff(e),
+                "downstream": [key for key, _ in e.downstream],
+                "downstream_actions": dict(e.downstream),
             }
-            for c in found.changes
-        ]
+            for e in found
+            if e.action != "keep"
+        ],
+        "kept": [e.key for e in found if e.action == "keep"],
+        "totals": dict(totals(found)),
+        "drift": [
+            {"object": d.key, "what": d.what, "file": d.file, "line": d.line} for d in drifted
+        ],
     }
-
-
-def _kind(change: Change, found: Plan, before: Pipeline) -> str:
-    pipeline = before if change.action == "drop" else found.pipeline
-    return pipeline[change.key].kind.value
-
-
-def _totals(found: Plan) -> str:
-    return ", ".join(_count(found.changes))
-
-
-def _count(changes: Iterable[Change]) -> Iterator[str]:
-    words = {
-        "create": "to create",
-        "alter": "to alter",
-        "rebuild": "to rebuild",
-        "suspend": "to suspend",
-        "drop": "to drop",
-    }
-    actions = [c.action for c in changes]
-    for action, text in words.items():
-        if action in actions:
-            yield f"{actions.count(action)} {text}"
 
 
 def _agreed(found: Plan) -> bool:
     """Ask before something that exists is lost; only where somebody can answer."""
-    loses = any(c.action not in ("create", "alter") for c in found.changes)
+    loses = any(c.action not in ("create", "alter", "replace") for c in found.changes)
     return not loses or not sys.stdin.isatty() or typer.confirm("apply?")
 
 

@@ -82,6 +82,7 @@ def run(
             if applied:
                 epoch = connection.scheduler.log.head().sealed
                 _say(settings, f"epoch {epoch} created {len(applied)} objects")
+            _say_drift(connection, settings)
         if follow:
             _follow(connection, settings, epochs, moment)
         else:
@@ -113,6 +114,14 @@ def _standing(connection: Floodmark, moment: datetime | None) -> Iterator[None]:
         yield
     finally:
         connection.scheduler.clock = clock
+
+
+def _say_drift(connection: Floodmark, settings: Settings) -> None:
+    """Say of which objects the files tell what they were before an ALTER."""
+    from floodmark.runtime.filed import drift
+
+    for found in drift(connection.deployed.catalog):
+        _say(settings, f"{found}")
 
 
 def _say_nothing(connection: Floodmark, settings: Settings) -> None:
@@ -249,6 +258,7 @@ def object_line(epoch: int, record: ObjectRecord, width: int = 20) -> str:
         f"late {record.late_rows:<5,}",
         f"dead {record.dead_rows:<4,}",
         *([f"ignored {record.ignored_rows:,}"] if record.ignored_rows else []),
+        *([f"expired {record.expired_rows:,}"] if record.expired_rows else []),
         *([f"left out {record.dropped_rows:,}"] if record.dropped_rows else []),
         *([f"by time {record.timed_rows:,}"] if record.timed_rows else []),
         f"{record.duration_s:>6.2f} s",
@@ -292,6 +302,7 @@ def record_json(record: ObjectRecord) -> dict[str, Any]:
         "late_rows": record.late_rows,
         "dead_rows": record.dead_rows,
         "ignored_rows": record.ignored_rows,
+        "expired_rows": record.expired_rows,
         "before_differs": record.before_differs,
         "dropped_rows": record.dropped_rows,
         "timed_rows": record.timed_rows,

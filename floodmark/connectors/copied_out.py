@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from floodmark.catalog.casts import cast_value
 from floodmark.catalog.types import VARCHAR, Kind, Schema, SqlType
 from floodmark.connectors.copied import CopyFile, out_of_reach
+from floodmark.connectors.copied_text import joined
 from floodmark.errors import DataError
-from floodmark.spark.user_functions import from_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,28 +28,23 @@ def write_rows(file: CopyFile, schema: Schema, rows: pa.Table) -> None:
         if file.format == "parquet":
             pq.write_table(rows.rename_columns([f.name for f in schema]), part)
         else:
-            lines = _csv(file, schema, rows) if file.format == "csv" else _json(schema, rows)
             with part.open("w", encoding="utf-8", newline="") as out:
-                out.writelines(lines)
+                out.writelines(lines(file, schema, rows))
         part.replace(file.path)
     except OSError as error:
         part.unlink(missing_ok=True)
         raise out_of_reach(file.path, error, file.span) from None
 
 
-def _rows(schema: Schema, rows: pa.Table) -> Iterator[list[Any]]:
-    columns = [
-        [from_arrow(v, f.type) for v in rows.column(i).to_pylist()] for i, f in enumerate(schema)
-    ]
-    return (list(row) for row in zip(*columns, strict=True))
+def lines(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
+    """Return rows as the lines of a CSV or JSON file, their ends included."""
+    return _csv(file, schema, rows) if file.format == "csv" else _json(schema, rows)
 
 
 def _csv(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
     special = {file.delimiter, '"', "\n", "\r"}
 
     def field(value: Any, type_: SqlType) -> str:
-        if value is None:
-            return file.null
         text = _text(value, type_)
         # A text that looks like NULL is told from it by its quotes.
         if text == file.null or special & set(text):
@@ -66,8 +61,10 @@ def _csv(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
             )
     if file.header:
         yield file.delimiter.join(field(f.name, VARCHAR) for f in schema) + "\n"
-    for row in _rows(schema, rows):
-        yield file.delimiter.join(field(v, f.type) for v, f in zip(row, schema, strict=True)) + "\n"
+    heads = ["", *[file.delimiter] * (len(schema) - 1)]
+    yield from joined(
+        schema, rows, heads, "\n", lambda v, t: file.null if v is None else field(v, t)
+    )
 
 
 def _text(value: Any, type_: SqlType) -> str:
@@ -86,12 +83,9 @@ def _item(text: str) -> str:
 
 
 def _json(schema: Schema, rows: pa.Table) -> Iterator[str]:
-    for row in _rows(schema, rows):
-        members = (
-            f"{json.dumps(f.name, ensure_ascii=False)}: {_json_text(v, f.type)}"
-            for v, f in zip(row, schema, strict=True)
-        )
-        yield "{" + ", ".join(members) + "}\n"
+    names = [json.dumps(f.name, ensure_ascii=False) for f in schema]
+    heads = [f"{', ' if i else '{'}{name}: " for i, name in enumerate(names)]
+    yield from joined(schema, rows, heads, "}\n", _json_text)
 
 
 def _json_text(value: Any, type_: SqlType) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from floodmark.connectors.base import Connector, SourceSpec
 from floodmark.connectors.datagen import make_datagen
+from floodmark.connectors.delta_options import make_delta
 from floodmark.connectors.files_options import make_files
 from floodmark.connectors.lookup import make_lookup
 from floodmark.connectors.nexmark import make_nexmark
@@ -15,6 +16,7 @@ from floodmark.errors import UserError
 CONNECTORS: Mapping[str, Callable[[SourceSpec], Connector]] = {
     "files": make_files,
     "datagen": make_datagen,
+    "delta": make_delta,
     "lookup": make_lookup,
     "nexmark": make_nexmark,
 }
@@ -36,7 +38,7 @@ def make_connector(spec: SourceSpec) -> Connector:
             f"source {spec.name}: unknown connector {name!r}",
             hint=nearest(name, CONNECTORS),
         )
-    if spec.format not in ("", "PLAIN") and name != "files":
+    if spec.format not in ("", "PLAIN") and name not in ("files", "delta"):
         raise UserError(
             "E0485",
             f"source {spec.name}: the connector {name} has no messages of FORMAT {spec.format}",

@@ -13,8 +13,6 @@ from floodmark.plan.definitions import (
 )
 from floodmark.sql import statements as s
 
-_TTL = ("ttl", "retention_seconds", "ttl_mode")
-
 
 def check_available(found: CatalogObject) -> None:
     """Raise E0344 to E0356 for a source or table that is understood and does not run yet."""
@@ -61,34 +59,24 @@ def _refuse_includes(st: s.CreateSource | s.CreateTable) -> None:
 
 
 def _refuse_source(st: s.CreateSource) -> None:
-    late = [o for o in st.options if o.name.lower() in _TTL]
-    if late or any(w.with_ttl for w in st.watermarks):
-        span = late[0].span if late else st.watermarks[0].span
-        raise NotSupported("E0349", "TTL is not available yet", span=span, hint="leave it out")
     if st.watermarks and st.format is not None and st.format.format in (UPSERT, DEBEZIUM):
         raise NotSupported(
             "E0347",
             f"a watermark needs rows that are only added, and those of FORMAT {st.format.format} "
             "change: an update would take back a row that is below it",
             span=st.watermarks[0].span,
-            hint="leave the watermark out; WITH TTL, which would allow it, is not available yet",
+            hint="leave it out; a table that a sink writes can have WATERMARK … WITH TTL",
         )
 
 
 def _refuse_table(st: s.CreateTable) -> None:
-    if st.watermarks and not st.append_only:
+    lasting = [w for w in st.watermarks if not w.with_ttl]
+    if lasting and not st.append_only:
         raise NotSupported(
             "E0347",
             "Defining watermarks on table requires the table to be append only.",
-            span=st.watermarks[0].span,
-            hint="Use the key words `APPEND ONLY`",
-        )
-    if any(w.with_ttl for w in st.watermarks):
-        raise NotSupported(
-            "E0349",
-            "TTL is not available yet",
-            span=st.watermarks[0].span,
-            hint="leave it out",
+            span=lasting[0].span,
+            hint="Use the key words `APPEND ONLY`; or WITH TTL, on a table with a primary key",
         )
     if st.append_only and st.watermarks and primary_key_of(st):
         raise NotSupported(
@@ -96,9 +84,4 @@ def _refuse_table(st: s.CreateTable) -> None:
             "an APPEND ONLY table with a primary key and a watermark is not available yet",
             span=st.name.span,
             hint="leave one of them out: a source with a watermark can promise a key",
-        )
-    late = [o for o in st.options if o.name.lower() in _TTL]
-    if late:
-        raise NotSupported(
-            "E0349", "TTL is not available yet", span=late[0].span, hint="leave it out"
         )

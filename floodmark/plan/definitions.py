@@ -15,12 +15,17 @@ from floodmark.plan.bind import BindContext, bind_scalar, bind_type
 from floodmark.plan.clock_options import NO_CLOCK, ClockOptions, clock_options
 from floodmark.plan.conflicts import REPLACE, Conflict, bind_conflict, check_append_only, default_of
 from floodmark.plan.determinism import asks_again, class_of
+from floodmark.plan.expiring import expiring
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
+from floodmark.plan.table_options import without_ttl
 from floodmark.plan.transform import Transform
+from floodmark.plan.ttl import Ttl
 from floodmark.sql import statements as s
 
 PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
+FEED = ("delta", "change_feed")
+"""The connector and mode whose rows are changes by key without any FORMAT."""
 INGESTION_TIMESTAMP = "INGESTION TIMESTAMP"
 """The metadata of INCLUDE INGESTION TIMESTAMP: the time of the epoch that took the row in."""
 
@@ -54,7 +59,8 @@ class Declared:
 
     `columns` are those of the rows that come; `transform` is what is made of them and stored;
     `clock` says what of the watermarks goes by the time, `conflict` what becomes of a row whose key
-    is there already.
+    is there already. `ttl` says how long rows stay; below the watermark of the column `fading`
+    (WATERMARK … WITH TTL) they count as absent.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -68,6 +74,18 @@ class Declared:
     transform: Transform | None = None
     clock: ClockOptions = field(default=NO_CLOCK, repr=False)
     conflict: Conflict = REPLACE
+    ttl: Ttl | None = field(default=None, repr=False)
+    fading: str | None = field(default=None, repr=False)
+
+    @property
+    def grows(self) -> bool:
+        """Tell whether rows are only added: none changes, and no TTL deletes one."""
+        return self.append_only and (self.ttl is None or not self.ttl.deletes)
+
+    @property
+    def forgets(self) -> bool:
+        """Tell whether rows go that nobody who follows the object hears of."""
+        return self.fading is not None or (self.ttl is not None and not self.ttl.deletes)
 
     @property
     def is_messages(self) -> bool:
@@ -126,15 +144,18 @@ def declare_columns(
     columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)
     options = tuple((o.name.lower(), o.value) for o in st.options)
     format_ = st.format.format if st.format is not None else PLAIN
+    if (dict(options).get("connector"), dict(options).get("mode")) == FEED and format_ == PLAIN:
+        format_ = UPSERT
     watermarks = tuple(_watermark(w, scope, context) for w in st.watermarks)
     connector = dict(options).get("connector")
     conflict = getattr(st, "conflict", None)
+    ends = expiring(st, {c.name: c.type for c in columns}, key)
     declared = Declared(
         columns=columns,
         primary_key=key,
         watermarks=watermarks,
         append_only=st.append_only or (isinstance(st, s.CreateSource) and format_ == PLAIN),
-        options=options,
+        options=without_ttl(options),
         connector=connector,
         format=format_,
         encode=(st.format.encode if st.format is not None else None) or "JSON",
@@ -148,6 +169,8 @@ def declare_columns(
         conflict=default_of(st, key)
         if conflict is None
         else bind_conflict(conflict, columns, key, found.base_name, context),
+        ttl=ends.ttl,
+        fading=ends.fading,
     )
     if declared.is_messages:
         _check_key(declared, st.name.span if st.format is None else st.format.span)
@@ -184,11 +207,13 @@ def _check_repeatable(declared: Declared) -> None:
 
 def _check_key(declared: Declared, span: Span | None) -> None:
     """Refuse messages that nothing tells the row of."""
+    said = f"FORMAT {declared.format}"
+    if declared.connector == FEED[0]:
+        said = f"mode = '{FEED[1]}'"
     if not declared.primary_key:
         raise BindError(
             "E0240",
-            f"FORMAT {declared.format} needs a primary key: "
-            "a message says which row it changes by its key",
+            f"{said} needs a primary key: a message says which row it changes by its key",
             span=span,
             hint="add PRIMARY KEY (…) with the key columns of the table that the messages are of",
         )
@@ -197,7 +222,7 @@ def _check_key(declared: Declared, span: Span | None) -> None:
         if column not in delivered:
             raise BindError(
                 "E0241",
-                f'the key column "{column}" is not in the messages of FORMAT {declared.format}',
+                f'the key column "{column}" is not in the messages of {said}',
                 span=span,
                 hint="a key column is neither generated nor METADATA",
             )

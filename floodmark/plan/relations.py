@@ -77,7 +77,8 @@ def _table(builder: Builder, item: exp.Table, *, looked_up: bool = False) -> Bou
         raise only_looked_up(builder, relation.name, item)
     scan = scan_of(relation, builder.span(item))
     # What is looked up once does not change with what its key has later.
-    key = () if looked_up else relation.primary_key
+    # Nor where the row of a key ends unheard, and another one of it comes.
+    key = () if looked_up or relation.forgets else relation.primary_key
     return _named(builder, scan, item, relation.name.rpartition(".")[2], key)
 
 
@@ -92,6 +93,7 @@ def scan_of(relation: Relation, span: Span | None) -> n.Scan:
         metadata=relation.metadata,
         static=relation.static,
         external=relation.external,
+        forgets=relation.forgets,
         span=span,
     )
 

@@ -9,6 +9,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.plan.clock_options import NO_CLOCK
 from floodmark.plan.definitions import Declared
 from floodmark.plan.expressions import Expr
+from floodmark.reference.outward import Outward
 from floodmark.reference.pipeline import ObjectKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
@@ -35,7 +36,7 @@ def _object(found: AnalysedObject) -> ReferenceObject:
     relation = found.relation
     return ReferenceObject(
         name=found.key,
-        kind=_KINDS[found.kind],
+        kind=_KINDS[found.kind] if found.outside is None else ObjectKind.VIEW,
         schema=relation.columns,
         stream_key=relation.stream_key,
         plan=None if found.plan is None else found.plan.root,
@@ -51,9 +52,17 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         recomputed=refreshes(found.object),
         connected=declared is not None and declared.connector is not None,
         transform=_transform(found),
+        outward=_outward(found),
+        ttl=None if declared is None else declared.ttl,
+        fading=None if declared is None else declared.fading,
         force_append_only=found.object.is_on("force_append_only"),
         ignore_delete=found.object.is_on("ignore_delete"),
     )
+
+
+def _outward(found: AnalysedObject) -> Outward | None:
+    outside = found.outside
+    return None if outside is None else Outward(outside.type, outside.key)
 
 
 def _transform(found: AnalysedObject) -> ReferenceTransform | None:

@@ -17,6 +17,7 @@ from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.ingest import gather
 from floodmark.reference.interpreter import evaluate
 from floodmark.reference.moment import Closing, DeadLetter, Remembered
+from floodmark.reference.outward import outward
 from floodmark.reference.pipeline import (
     Aside,
     EpochInput,
@@ -64,9 +65,10 @@ def _query(
     previous = {} if fresh else {name: state.watermark for name, state in before.items()}
     closing = Closing(previous, current, old.now) if item.emits_on_close else None
     inputs = {name: state.rows for name, state in after.items()}
+    shown = {name: s.rows if s.shown is None else s.shown for name, s in after.items()}
     known = {} if item.recomputed else old.stored
     memory = Remembered(epoch.seed, item.name, epoch.number, known)
-    rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing, memory=memory)
+    rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing, memory=memory, shown=shown)
     letters = Counter((d.node, d.code, freeze(d.row)) for d in dead)
     if item.emits_on_close:
         by_key = ordered(rows, ascending(item.stream_key))
@@ -79,7 +81,8 @@ def _query(
     state = replace(
         old, rows=tuple(rows), dead=letters, watermark=watermark, stored=memory.after, now=epoch.now
     )
-    return state, ObjectResult(changes=tuple(changes), dead=_moved(letters, old.dead))
+    told = changes if item.outward is None else outward(changes, item.outward)
+    return state, ObjectResult(changes=tuple(told), dead=_moved(letters, old.dead))
 
 
 def _moved(new: Counter[Any], old: Counter[Any]) -> tuple[Aside, ...]:

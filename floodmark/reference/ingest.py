@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.types import Field
 from floodmark.changelog import ROW_ID, RowKind, is_hidden
-from floodmark.errors import IntakeCode
 from floodmark.reference import clock
 from floodmark.reference.changes import Change, changes_between
+from floodmark.reference.expiry import Ends
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.pipeline import (
     Aside,
@@ -18,8 +18,9 @@ from floodmark.reference.pipeline import (
     ObjectState,
     ReferenceObject,
 )
-from floodmark.reference.rows import Row, key_of, sort_value
-from floodmark.reference.tables import merge, of_sinks, rekey
+from floodmark.reference.rows import Row, sort_value
+from floodmark.reference.stored import after
+from floodmark.reference.tables import of_sinks, rekey
 from floodmark.reference.watermarks import Values, WatermarkState, late_column, raise_by
 
 DML = "dml"
@@ -61,6 +62,9 @@ class _Intake:
     dead: list[Aside] = field(default_factory=list)
     came: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        self.before = self.state.marks
+
     def take(self, batch: _Batch) -> None:
         """Judge the rows of a batch by the watermarks before it, then raise these by its rows."""
         judged, marks = self.state.marks, self.item.watermarks
@@ -73,7 +77,7 @@ class _Intake:
             if complete is None:
                 continue
             row = self._identified(complete, batch)
-            if late_column(marks, judged, batch.partition, row) is None:
+            if self._deletes(kind) or late_column(marks, judged, batch.partition, row) is None:
                 self._accept(kind, row)
             else:
                 self._put_late(row)
@@ -90,7 +94,14 @@ class _Intake:
             return
         self.accepted.append((kind, row))
 
+    def _deletes(self, kind: RowKind) -> bool:
+        """Tell whether a change takes a row away, where rows below the watermark end by it."""
+        return self.item.fading is not None and kind.weight < 0
+
     def _put_late(self, row: Row) -> None:
+        if self.item.fading is not None:
+            # The row of the key is the late one now, and that is not seen.
+            self.accepted.append((RowKind.DELETE, row))
         transform, refused = self.item.transform, self._refused(row)
         if refused is not None:
             self.dead.append(Aside(RowKind.INSERT, f"E{refused:04d}", row))
@@ -159,17 +170,32 @@ def gather(
     intake = _Intake(item, old, epoch)
     for batch in _batches(intake, brought):
         intake.take(batch)
-    taken, ignored = _stored(intake)
-    rows = taken
+    ends = _ends(intake)
+    stored = after(item, old, intake.accepted, intake.dead, ends)
+    taken = rows = stored.rows
     if item.transform is not None:
         rows = list(item.transform.seen(taken, epoch.now))
     marks = _sealed(intake)
     state = replace(
         intake.state, rows=tuple(rows), marks=marks, watermark=_named(item, marks.sealed),
-        taken=() if item.transform is None else tuple(taken),
+        taken=() if item.transform is None else tuple(taken), wrote=stored.wrote,
+        shown=replace(ends, wrote=stored.wrote).shown(rows, marks.sealed.get(item.fading or "")),
     )  # fmt: skip
     changes = tuple(changes_between(rows, old.rows, item.stream_key))
-    return state, ObjectResult(changes, tuple(intake.late), tuple(intake.dead), ignored)
+    asides = tuple(intake.late), tuple(intake.dead)
+    return state, ObjectResult(changes, *asides, stored.ignored, stored.expired, stored.timed)
+
+
+def _ends(intake: _Intake) -> Ends:
+    item, before = intake.item, intake.state
+    return Ends(
+        item.stream_key,
+        intake.epoch.now,
+        item.ttl,
+        item.fading,
+        intake.before.sealed.get(item.fading or ""),
+        before.wrote,
+    )
 
 
 def _sealed(intake: _Intake) -> WatermarkState:
@@ -185,47 +211,11 @@ def _sealed(intake: _Intake) -> WatermarkState:
     return clock.advanced(sealed, item.watermarks, item.clock, epoch.now)
 
 
-def _stored(intake: _Intake) -> tuple[list[Row], int]:
-    """Return the rows after the epoch, and how many incoming ones were ignored."""
-    rules, old = intake.item.merge, _taken(intake)
-    if rules is None:
-        assert all(kind is RowKind.INSERT for kind, _ in intake.accepted), intake.item.name
-        return [*old, *_promised(intake)], 0
-    keyed = {key_of(row, rules.primary_key): row for row in old}
-    rows, ignored, refused = merge(keyed, intake.accepted, rules, intake.epoch.now)
-    intake.dead += [Aside(RowKind.INSERT, f"E{r.code:04d}", r.row) for r in refused]
-    return list(rows.values()), ignored
-
-
-def _taken(intake: _Intake) -> tuple[Row, ...]:
-    """Return the rows before the epoch as they came."""
-    return intake.state.rows if intake.item.transform is None else intake.state.taken
-
-
 def _named(item: ReferenceObject, marks: Values) -> Values:
     """Return watermarks also under the names that a transformation gives to their columns."""
     passed = {} if item.transform is None else item.transform.parts.passed
     renamed = {name: marks[c] for c, name in passed.items() if c in marks and name not in marks}
     return {**marks, **renamed}
-
-
-def _promised(intake: _Intake) -> Iterator[Row]:
-    """Yield the accepted rows, of those with a promised key the first; the others are dead.
-
-    A row that is over has left its key to others.
-    """
-    key, transform, now = intake.item.promised, intake.item.transform, intake.epoch.now
-    there = [row for row in _taken(intake) if transform is None or transform.keeps(row, now)]
-    seen = {key_of(row, key) for row in there} if key else set()
-    for _, row in intake.accepted:
-        if transform is not None and not transform.keeps(row, now):
-            continue
-        if key and key_of(row, key) in seen:
-            intake.dead.append(Aside(RowKind.INSERT, IntakeCode.KEY_TWICE.text, row))
-            continue
-        if key:
-            seen.add(key_of(row, key))
-        yield row
 
 
 def _holding(intake: _Intake) -> list[str]:

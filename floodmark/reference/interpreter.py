@@ -32,6 +32,7 @@ def evaluate(
     dead: list[DeadLetter] | None = None,
     closing: Closing | None = None,
     memory: Remembered | None = None,
+    shown: Inputs | None = None,
 ) -> list[Row]:
     """Return the rows of a node over the rows of the objects that it scans.
 
@@ -42,15 +43,17 @@ def evaluate(
         dead: takes the rows that have no value, with operator and code.
         closing: the watermarks between which emit-on-close operators release; None: all windows.
         memory: what values that are evaluated once depend on; takes what they are now.
+        shown: the rows that are found by a lookup, where they are not all of the current ones.
     """
     moment = Moment(now, closing, [] if dead is None else dead, memory or Remembered())
-    return list(_Evaluation(inputs, moment).rows(node))
+    return list(_Evaluation(inputs, moment, shown or inputs).rows(node))
 
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
     inputs: Inputs
     moment: Moment
+    shown: Inputs
     known: dict[n.Node, Sequence[Row]] = field(default_factory=dict)
 
     def rows(self, node: n.Node) -> Sequence[Row]:
@@ -64,13 +67,16 @@ class _Evaluation:
         closing = self.moment.closing
         if closing is not None:
             moment = replace(self.moment, closing=Closing({}, closing.current))
-            return _Evaluation(self.inputs, moment).rows(node.input)
+            return _Evaluation(self.inputs, moment, self.shown).rows(node.input)
         return self.rows(node.input)
 
     def _fresh(self, node: n.Node) -> Sequence[Row]:
         moment = self.moment
         if isinstance(node, n.CloseAggregate | n.CloseSession | n.SortBuffer):
             children = [self._below(node)]
+        elif isinstance(node, n.LookupJoin) and not node.static:
+            found = _Evaluation(self.shown, moment, self.shown).rows(node.right)
+            children = [self.rows(node.left), found]
         else:
             children = [self.rows(child) for child in node.inputs]
         match node:

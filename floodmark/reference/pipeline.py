@@ -14,8 +14,10 @@ from floodmark.changelog import RowKind, is_hidden
 from floodmark.plan.clock_options import NO_CLOCK, ClockOptions
 from floodmark.plan.expressions import Expr
 from floodmark.plan.nodes import Node
+from floodmark.plan.ttl import Ttl
 from floodmark.reference.changes import Change
 from floodmark.reference.moment import Stored
+from floodmark.reference.outward import Outward
 from floodmark.reference.rows import Row
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
@@ -38,11 +40,13 @@ class ReferenceObject:
     Sources and tables: `merge` is set where rows replace each other by key, `promised` where no key
     comes twice; `defaults` fill columns that a row does not bring; `ingested` take the epoch's
     time; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
-    key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`.
+    key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`; one
+    to the outside is a view that emits what is written there, `outward`.
     One that is `recomputed` remembers nothing: its query is what it is at the epoch's time.
     `partitions` are those of the connector that are known before they have rows: they hold the
     watermark back; without a connector only statements and sinks bring rows. With a `transform` the
-    schema is that of what it makes of the rows.
+    schema is that of what it makes of the rows. Rows end by a `ttl`, or below the watermark of the
+    column `fading`.
     """
 
     name: str
@@ -66,6 +70,9 @@ class ReferenceObject:
     connected: bool = True
     partitions: tuple[str, ...] = ()
     transform: ReferenceTransform | None = None
+    outward: Outward | None = None
+    ttl: Ttl | None = None
+    fading: str | None = None
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -132,7 +139,9 @@ class ObjectState:
 
     `dead` are a view's live dead letters, `stored` what its operators have evaluated once, `taken`
     the rows of a source as they came, where `rows` are what it makes of them, `now` the time of the
-    epoch, for queries.
+    epoch, for queries. `wrote` has the time at which the row of a key was last written, where that
+    ends by it; `shown` are the rows that readers see where they are fewer than what follows has
+    heard of.
     """
 
     rows: tuple[Row, ...] = ()
@@ -143,6 +152,8 @@ class ObjectState:
     stored: Stored = field(default_factory=dict)
     taken: tuple[Row, ...] = ()
     now: datetime | None = None
+    wrote: Mapping[Any, datetime] = field(default_factory=dict)
+    shown: tuple[Row, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +167,18 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class ObjectResult:
-    """What an object emitted in one epoch: changes ordered by key, late rows, dead letters."""
+    """What an object emitted in one epoch: changes ordered by key, late rows, dead letters.
+
+    Of what came, `ignored` rows changed nothing, and `expired` ones were over; the time alone has
+    taken `timed` rows away.
+    """
 
     changes: tuple[Change, ...] = ()
     late: tuple[Row, ...] = ()
     dead: tuple[Aside, ...] = ()
     ignored: int = 0
+    expired: int = 0
+    timed: int = 0
 
 
 States = Mapping[str, ObjectState]

@@ -95,10 +95,18 @@ def of_sinks(brought: Sequence[Sequence[Change]], key: Sequence[str]) -> list[li
 
 
 def merge(
-    stored: Stored, changes: Iterable[Change], rules: MergeRules, now: datetime
+    stored: Stored,
+    changes: Iterable[Change],
+    rules: MergeRules,
+    now: datetime,
+    written: set[Key] | None = None,
 ) -> tuple[dict[Key, Row], int, list[Refusal]]:
-    """Return the rows by key after the changes, how many were ignored, and those refused."""
+    """Return the rows by key after the changes, how many were ignored, and those refused.
+
+    `written` takes the keys of rows that were written, though they be as they were.
+    """
     rows, ignored, refused = dict(stored), 0, list[Refusal]()
+    keys = set[Key]() if written is None else written
     for kind, row in changes:
         key = key_of(row, rules.primary_key)
         old = rows.get(key)
@@ -114,6 +122,8 @@ def merge(
                     refused.append(new)
                     continue
                 ignored += new == old
+                if new is not old:
+                    keys.add(key)
                 rows[key] = new
     return rows, ignored, refused
 

@@ -141,7 +141,7 @@ class _Audit:
         steps = self.report.steps
         if not steps:
             return 0
-        if self.found.period:
+        if self.found.period or self.found.relation.forgets:
             return None  # rows that are over leave the disk
         before = steps[0].before
         if before is not None and (before.backfilling or before.position < steps[0].epoch - 1):

@@ -17,9 +17,11 @@ from floodmark.changelog import ADDED, EPOCH, KIND
 from floodmark.errors import NotSupported
 from floodmark.runtime import layout
 from floodmark.runtime.cut import Cut
+from floodmark.runtime.cutoff import end_columns, known_cutoff
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.tables import Tables, rows_of
 from floodmark.runtime.visible import seen
+from floodmark.runtime.waning import not_below
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile, Handle, Store
@@ -34,13 +36,19 @@ _ADDS = f"{KIND} IN {ADDED}"
 class CurrentRows:
     """The rows of an object as of one version of its table and one of its layer.
 
-    Where rows have a period, those are seen whose period holds `as_of` a time.
+    Where rows have a period, those are seen whose period holds `as_of` a time; where they end
+    unheard, those that had not by the `record`.
     """
 
     found: AnalysedObject
     base: Handle
     layer: Handle | None = None
-    as_of: datetime | None = None
+    record: ObjectRecord | None = None
+
+    @property
+    def as_of(self) -> datetime | None:
+        """Return the time at which rows with a period are seen."""
+        return None if self.record is None else self.record.as_of
 
     @property
     def folded(self) -> int:
@@ -80,7 +88,25 @@ class CurrentRows:
         columns that matter.
         """
         rows = self.stored(tables, files, names)
-        return None if rows is None else seen(rows, self.found.period, self.as_of)
+        return None if rows is None else self._shown(rows, names)
+
+    def _shown(self, rows: DataFrame, names: Collection[str] | None) -> DataFrame:
+        """Return the rows that readers see: in their period, not over, not below the watermark."""
+        found = self.found
+        if found.period:
+            return seen(rows, found.period, self.as_of)
+        if not found.relation.forgets or self.record is None:
+            return rows
+        fields = tuple(f for f in layout.current_schema(found) if self._reads(f.name, names))
+        cutoff = known_cutoff(found, self.record)
+        if cutoff is not None:
+            return cutoff.lasting(rows, fields)
+        shown = not_below(rows, found, self.record, tuple(f.name for f in fields))
+        assert shown is not None
+        return shown
+
+    def _reads(self, name: str, names: Collection[str] | None) -> bool:
+        return names is None or name in names or name in end_columns(self.found)
 
     def stored(
         self,
@@ -90,7 +116,7 @@ class CurrentRows:
     ) -> DataFrame | None:
         """Return the rows as `read` does, those that are not seen, too."""
         if names is not None:
-            names = {*names, *(f.name for f in self.found.period)}
+            names = {*names, *(f.name for f in self.found.period), *end_columns(self.found)}
         schema, over = layout.current_schema(self.found), self.over
         if self.layer is None or not over:
             wanted = schema if names is None else [f for f in schema if f.name in names]
@@ -133,8 +159,7 @@ def current_rows(
     if table not in versions:
         return None
     over = store.open(layer, versions[layer]) if layer in versions else None
-    as_of = None if record is None else record.as_of
-    return CurrentRows(found, store.open(table, versions[table]), over, as_of)
+    return CurrentRows(found, store.open(table, versions[table]), over, record)
 
 
 def current_at(store: Store, found: AnalysedObject, cut: Cut) -> CurrentRows | None:

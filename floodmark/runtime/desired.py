@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from floodmark.analysis.ndu import DeterminismMode, with_default
@@ -12,11 +12,12 @@ from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.analysis.table_of_query import is_continuous, sink_as, table_as
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
-from floodmark.catalog.renames import filed_names, follows, rewritten
+from floodmark.catalog.renames import called, filed_names, rewritten
 from floodmark.errors import NotSupported
 from floodmark.plan.user_functions import check, functions_of
 from floodmark.runtime.altering import keeping_columns
-from floodmark.runtime.deployed import Deployed, applied, as_filed
+from floodmark.runtime.deployed import Deployed
+from floodmark.runtime.filed import deployed_as
 from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
 from floodmark.sql.files import read_sql
@@ -71,7 +72,6 @@ def catalog_of_files(
     """
     definitions, catalog = tuple(definitions), Catalog()
     names = filed_names(definitions, deployed.catalog)
-    former = {new: old for old, new in names.keys.items()}
     for written in definitions:
         if isinstance(written, s.CreateTableAs) and not is_continuous(written):
             raise NotSupported(
@@ -80,21 +80,14 @@ def catalog_of_files(
                 span=written.name.span,
                 hint="run it with `floodmark sql`, or leave continuous = false out",
             )
-        for defined in definitions_of(written, catalog, deployed.pipeline):
-            statement = (rewritten(defined, names) if names.keys else None) or defined
+        named = (rewritten(written, names) if names.keys else None) or written
+        said = None if named is written else written
+        for part in definitions_of(named, catalog, deployed.pipeline):
+            statement = part if said is None else called(part, written, names)
             created = catalog.create(statement, Origin.FILE)
-            for key in created.objects.keys() - catalog.objects.keys():
-                made, old = created.objects[key], former.get(key)
-                filed = replace(applied(made), sql=defined.sql, object=old or key)
-                same = deployed.catalog.objects.get(key)
-                if same is not None and as_filed(same) == filed:
-                    created = created.replace([same])
-                elif same is not None and follows(defined, same, deployed.catalog):
-                    # The file has caught up with a RENAME; its readers here say the old name, too.
-                    created = created.replace([replace(same, filed=defined.sql, filed_as=None)])
-                elif statement is not defined:
-                    created = created.replace([replace(made, filed=defined.sql, filed_as=old)])
-            catalog = checked(created, statement)
+            fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
+            same = [deployed_as(made, said, names, deployed.catalog) for made in fresh]
+            catalog = checked(created.replace(same), statement)
     for key, found in statements.objects.items():
         if key not in catalog.objects:
             catalog = Catalog({**catalog.objects, key: found})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.functions.intervals import datetime_of, micros_of
@@ -11,6 +11,8 @@ from floodmark.plan import nodes as n
 from floodmark.runtime import layout
 from floodmark.runtime.catch_up import blocked
 from floodmark.runtime.current import current_rows
+from floodmark.runtime.cutoff import cutoff_of
+from floodmark.runtime.expiry import due_times
 from floodmark.runtime.run import upstream_of
 from floodmark.runtime.state.due import first_of
 from floodmark.runtime.visible import times
@@ -44,6 +46,7 @@ def portion(scheduler: Scheduler, objects: Collection[str], until: datetime) -> 
     """Return the time of the next epoch where too much is due by a time for one; None elsewhere."""
     moments = [_portion_of_changes(scheduler, objects, until)]
     moments += [_portion_of_rows(scheduler, key, until) for key in objects]
+    moments += [_portion_of_ends(scheduler, key, until) for key in objects]
     return min((moment for moment in moments if moment is not None), default=None)
 
 
@@ -59,6 +62,22 @@ def _portion_of_rows(scheduler: Scheduler, key: str, until: datetime) -> datetim
     if moments.size <= most:
         return None
     return datetime_of(max(int(moments[most]) - 1, int(moments[0])), zoned=True)
+
+
+def _portion_of_ends(scheduler: Scheduler, key: str, until: datetime) -> datetime | None:
+    """Return the last time before which no more rows of a table end by TTL than in one epoch."""
+    found, record = scheduler.deployed().pipeline[key], scheduler.cut().records[key]
+    if found.declared is None or found.declared.ttl is None or not found.declared.ttl.deletes:
+        return None
+    time_of, epoch = scheduler.log.time_of, scheduler.cut().epoch + 1
+    cutoff = cutoff_of(found, until, record, epoch, time_of)
+    assert cutoff is not None
+    ends, rows = due_times(scheduler.store, found, record, cutoff, time_of), 0
+    for moment, count in ends:
+        rows += count
+        if rows > scheduler.max_due_rows and moment > ends[0][0]:
+            return moment - timedelta(microseconds=1)
+    return None
 
 
 def _portion_of_changes(

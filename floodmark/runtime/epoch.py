@@ -8,7 +8,7 @@ from dataclasses import replace
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind
 from floodmark.connectors.base import Connector
-from floodmark.runtime.objects import source, table, view
+from floodmark.runtime.objects import outward, source, table, view
 from floodmark.runtime.objects.task import Task, Work
 from floodmark.runtime.tables import Tables, Writer
 from floodmark.spark.session import Sessions
@@ -36,6 +36,8 @@ def advance(
             record = source.advance(task, sessions, connector)
         case Kind.SOURCE | Kind.TABLE:
             record = table.advance(task, sessions, connector)
+        case Kind.SINK:
+            record = outward.advance(task)
         case _:
             record = view.advance(task)
     return replace(record, duration_s=round(time.monotonic() - started, 3))

@@ -42,12 +42,15 @@ class Difference:
 def compares(found: AnalysedObject) -> bool:
     """Tell whether the rows follow from the inputs at the cut alone.
 
-    What waits for a watermark, was given the time once or is evaluated once does not; what is
-    recomputed in each epoch does, now included, and so does a temporal filter.
+    What waits for a watermark, was given the time once or is evaluated once does not, nor what is
+    kept of rows that are forgotten; what is recomputed in each epoch does, now included, and so
+    does a temporal filter.
     """
     if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.emits_on_close:
         return False
     nodes = found.plan.nodes
+    if any(isinstance(node, n.Scan) and node.forgets for node in nodes):
+        return False
     again = found.refreshes or all(
         is_deterministic(e)
         for node in nodes

@@ -35,6 +35,15 @@ OF_CHANGES: Final = ("change_planned", "change_logged", "table_emptied", "table_
 OF_BACKFILLS: Final = ("backfill_step_logged", "backfill_step_done", "backfill_ready")
 """In the order in which the backfill of a view passes them, besides those of its tables."""
 
+OF_SINKS: Final = (
+    "outgoing_stored",
+    "outside_written",
+    "outside_part_in_place",
+    "outside_in_place",
+    "sent_committed",
+)
+"""In the order in which a sink to the outside passes them, besides those of its tables."""
+
 _reached: Counter[str] = Counter()
 
 

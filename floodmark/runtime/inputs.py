@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from floodmark.runtime import bounds, layout
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
+from floodmark.runtime.cutoff import end_columns
 from floodmark.runtime.operators.keyed import FEW
 from floodmark.runtime.operators.materialize import cancelled
 from floodmark.runtime.operators.rows import Rows, weighted
@@ -27,6 +28,7 @@ from floodmark.runtime.state.fetched import lookup_of
 from floodmark.runtime.tables import Tables
 from floodmark.runtime.visible import moved, moving, seen
 from floodmark.spark.types import quoted
+from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
@@ -114,7 +116,7 @@ class EpochInputs:
         Of merged epochs, what they changed together: what came and went within them is nothing.
         """
         if self.fills:
-            rows = self.after(scan)
+            rows = self._beginning(scan)
             return None if rows is None else Rows(weighted(rows), consolidated=True, inserts=True)
         if not self.changed(scan.object):
             return None
@@ -141,6 +143,22 @@ class EpochInputs:
             consolidated=found.append_only,
             inserts=found.append_only and stays,
         )
+
+    def _beginning(self, scan: n.Scan) -> DataFrame | None:
+        """Return the rows that a view begins with.
+
+        What came in this epoch and ends with it, below the watermark, was there for those who
+        follow.
+        """
+        rows = current_at(self.tables.store, self.objects[scan.object], self._after)
+        if rows is None:
+            return None
+        if end_columns(rows.found):
+            before = self._before.records.get(scan.object) or ObjectRecord(scan.object, {})
+            record = replace(rows.record or before, watermarks=before.watermarks)
+            rows = replace(rows, record=record)
+        frame = rows.read(self.tables, None, scan.names)
+        return None if frame is None else frame.selectExpr(*(quoted(c) for c in scan.names))
 
     def _written(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
         """Return what the epoch wrote of an object's changes, with their weight."""

@@ -158,7 +158,7 @@ def can_be_replaced(old: AnalysedObject, new: AnalysedObject) -> bool:
     if old.plan is None or new.plan is None or old.kind is not new.kind:
         return False
     if new.kind is Kind.SINK:
-        return old.object.target == new.object.target
+        return new.object.target is not None and old.object.target == new.object.target
     plain = new.kind is Kind.MATERIALIZED_VIEW and not (new.refreshes or old.refreshes)
     closes = old.emits_on_close or new.emits_on_close
     one_by_one = old.append_only or new.append_only

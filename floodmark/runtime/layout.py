@@ -32,17 +32,17 @@ CORRECTED: Schema = (
 
 def current_table(found: AnalysedObject) -> str:
     """Return the table of the object's rows."""
-    return warehouse.current(found.object.schema, found.object.stored_base)
+    return warehouse.current(found.object.schema, _base(found))
 
 
 def changes_table(found: AnalysedObject) -> str:
     """Return the table of the object's changes; append-only objects have none."""
-    return warehouse.changes(found.object.schema, found.object.stored_base)
+    return warehouse.changes(found.object.schema, _base(found))
 
 
 def layer_table(found: AnalysedObject) -> str:
     """Return the table of changes that the object's own table does not hold yet."""
-    return warehouse.layer(found.object.schema, found.object.stored_base)
+    return warehouse.layer(found.object.schema, _base(found))
 
 
 def fold_of(found: AnalysedObject) -> str:
@@ -52,24 +52,38 @@ def fold_of(found: AnalysedObject) -> str:
 
 def late_table(found: AnalysedObject) -> str:
     """Return the table of the object's late rows."""
-    return warehouse.late(found.object.schema, found.object.stored_base)
+    return warehouse.late(found.object.schema, _base(found))
 
 
 def dead_letter_table(found: AnalysedObject) -> str:
     """Return the table of the object's dead letters."""
-    return warehouse.dead_letter(found.object.schema, found.object.stored_base)
+    return warehouse.dead_letter(found.object.schema, _base(found))
 
 
 def corrections_table(found: AnalysedObject) -> str:
     """Return the table of the corrections of a view that emits on window close."""
-    return warehouse.corrections(found.object.schema, found.object.stored_base)
+    return warehouse.corrections(found.object.schema, _base(found))
 
 
 def state_table(found: AnalysedObject, name: str) -> str:
     """Return the table of one operator's state; a sink's is kept apart from its namesake's."""
+    return warehouse.state(found.object.schema, _base(found), name)
+
+
+def _base(found: AnalysedObject) -> str:
+    """Return the name of an object's folders; a sink may have the name of a relation."""
     base = found.object.stored_base
-    owner = f"{base}__sink" if found.kind is Kind.SINK else base
-    return warehouse.state(found.object.schema, owner, name)
+    return f"{base}__sink" if found.kind is Kind.SINK else base
+
+
+def read_name(found: AnalysedObject) -> str:
+    """Return the name to which the suffix of a companion is added; a sink's has `__sink`."""
+    return f"{found.name}__sink" if found.kind is Kind.SINK else found.key
+
+
+def sent_table(found: AnalysedObject) -> str:
+    """Return the table without rows whose transaction says how far a sink has written outside."""
+    return state_table(found, "sent")
 
 
 def own_aggregate(found: AnalysedObject) -> n.Aggregate | None:
@@ -93,6 +107,16 @@ def own_state(found: AnalysedObject) -> Schema:
         return ()
     parts = parts_of(node, found.plan[node.input].mode, now=0)
     return state_schema((), parts)
+
+
+def merge_key(found: AnalysedObject) -> tuple[str, ...]:
+    """Return the columns by which rows of a table replace each other.
+
+    Where rows end below a watermark, changes tell several rows of such a key by their time.
+    """
+    declared = found.declared
+    fades = declared is not None and declared.fading is not None
+    return found.relation.primary_key if fades else found.relation.stream_key
 
 
 def row_schema(found: AnalysedObject) -> Schema:
@@ -150,7 +174,9 @@ def tables_of(found: AnalysedObject, store: Store) -> list[str]:
 def names_of(found: AnalysedObject) -> list[str]:
     """Return the tables that an object may have at rest, or be about to begin."""
     names = state_tables(found)
-    if found.kind not in (Kind.SINK, Kind.VIEW):
+    if found.outside is not None:
+        names += [changes_table(found), dead_letter_table(found)]
+    elif found.kind not in (Kind.SINK, Kind.VIEW):
         names += [
             current_table(found),
             changes_table(found),
@@ -163,10 +189,11 @@ def names_of(found: AnalysedObject) -> list[str]:
 
 
 def state_tables(found: AnalysedObject) -> list[str]:
-    """Return the tables of the operators of an object's plan."""
+    """Return the tables of the operators of an object's plan, and of what a sink has sent."""
     plan = found.plan
     states = [] if plan is None else [s.name for node in plan.nodes for s in plan[node].state]
-    return [state_table(found, name) for name in states]
+    sent = [] if found.outside is None else [sent_table(found)]
+    return [*(state_table(found, name) for name in states), *sent]
 
 
 def fetched_tables(found: AnalysedObject) -> list[str]:

@@ -22,7 +22,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.runtime import folding, layout
 from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.compacting import compact, groups_of, merged, written
-from floodmark.runtime.reclaiming import ending, reclaim
+from floodmark.runtime.reclaiming import End, ending, reclaim
 from floodmark.storage.backfill_log import forget
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
@@ -73,7 +73,7 @@ class _Horizon:
 
     `histories` are the tables whose rows expire by epoch, `letters` those of dead letters that live
     as long as their rows; `anew` are the tables that began after `oldest`. Rows of the tables in
-    `ending` are over before a time.
+    `ending` are over, as that says.
     """
 
     oldest: int
@@ -82,7 +82,7 @@ class _Horizon:
     histories: frozenset[str]
     letters: frozenset[str]
     anew: frozenset[str]
-    ending: Mapping[str, datetime]
+    ending: Mapping[str, End]
 
 
 def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> MaintenanceReport:

@@ -152,6 +152,9 @@ class Reader:
         self._readable[name] = Readable(relation, frame)
 
     def _add_object(self, found: AnalysedObject) -> None:
+        if found.outside is not None:
+            name = f"{layout.read_name(found)}__dead_letter"
+            self._add(name, _DEAD_LETTER, self._dead_letters(found))
         if found.kind is Kind.SINK:
             return
         if found.kind is Kind.VIEW:

@@ -42,7 +42,8 @@ class Step:
 class ObjectReport:
     """What is to say about an object; `steps` are the epochs that touched it, oldest first.
 
-    `suspended` is set where it is suspended now. Sinks and plain views have no steps of their own.
+    `suspended` is set where it is suspended now. Sinks into tables and plain views have no steps of
+    their own.
     """
 
     found: AnalysedObject
@@ -98,13 +99,18 @@ def reports(scheduler: Scheduler, book: Mapping[str, Reported]) -> list[ObjectRe
         )
         if last.suspended and key not in suspended:
             changed = head  # what it caught up belongs to epochs that are past
-        if found.kind not in STORED:
+        if not _has_steps(found):
             changed = max(_changed(k, out, book) for k in (key, *found.reads))
         epoch = max((s.epoch for s in mine), default=head)
         report = ObjectReport(found, max(epoch, head), changed, mine, suspended.get(key))
         if _is_news(report, last):
             out[key] = report
     return list(out.values())
+
+
+def _has_steps(found: AnalysedObject) -> bool:
+    """Tell whether epochs do something to an object of its own: store rows, or write outside."""
+    return found.kind in STORED or found.outside is not None
 
 
 def _joins(step: Step) -> bool:
@@ -211,11 +217,14 @@ def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float
     Rows are summed over the epochs, seconds too; the epoch and the lag are the last's.
     """
     out: dict[str, int | float] = {"epoch": report.epoch}
-    if report.found.kind not in STORED:
+    if not _has_steps(report.found):
         return out
     done = [step.after for step in report.steps]
     by_key = report.found.kind is Kind.SOURCE and not report.found.append_only
-    ignored = ("ignored_rows",) if by_key else ()
+    ignored: tuple[str, ...] = ("ignored_rows",) if by_key else ()
+    declared = report.found.declared
+    if declared is not None and (declared.ttl is not None or declared.fading is not None):
+        ignored = ("ignored_rows", "expired_rows", "timed_rows")
     for name in ("rows_in", "rows_out", "late_rows", "dead_rows", *ignored):
         out[name] = sum(getattr(record, name) for record in done)
     if report.found.transforms:

@@ -92,9 +92,8 @@ def _write(folder: Path, paths: Sequence[str], gone: pa.Table, added: pa.Table) 
     writer = None
     for rows in _gathered(_kept(paths, gone, added)):
         if writer is None:
-            bounded = _bounded(added)
             writer = pq.ParquetWriter(
-                file, added.schema, compression="zstd", write_statistics=bounded
+                file, added.schema, compression="zstd", write_statistics=bounded(added)
             )
         writer.write_table(rows)
     if writer is not None:
@@ -162,7 +161,7 @@ def read(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
     return pa.concat_tables(parts)
 
 
-def _bounded(rows: pa.Table) -> list[str]:
+def bounded(rows: pa.Table) -> list[str]:
     """Return the columns whose bounds hold: Arrow leaves NaN out, and Spark then skips its rows."""
     from pyarrow import types
 

@@ -16,6 +16,7 @@ from floodmark.connectors.base import Connector, Split
 from floodmark.errors import FloodmarkError, TransientError, UserError
 from floodmark.runtime import failpoints
 from floodmark.runtime.cut import Progress
+from floodmark.runtime.cutoff import cutoff_of
 from floodmark.runtime.epoch import Work, advance
 from floodmark.runtime.inputs import EpochInputs
 from floodmark.runtime.watermarks import Marks
@@ -259,6 +260,7 @@ class Run:
             )
             fresh = inputs.watermarks(found.plan.root)
             marks = {c: fresh[c] for c, _ in found.relation.watermarks if c in fresh}
+        timed |= _cutoff(found, work, before)
         return replace(
             before,
             rows_in=0,
@@ -269,12 +271,19 @@ class Run:
             before_differs=0,
             timed_rows=0,
             dropped_rows=0,
+            expired_rows=0,
             asked={},
             duration_s=0.0,
             touched=False,
             watermarks=marks,
             **timed,
         )
+
+
+def _cutoff(found: AnalysedObject, work: Work, before: ObjectRecord) -> dict[str, Any]:
+    """Return up to where rows are over; those that are discarded go though nothing else happens."""
+    cutoff = cutoff_of(found, work.now, before, work.epoch, work.time_of)
+    return {} if cutoff is None else {"cutoff": cutoff.time, "cutoff_epoch": cutoff.epoch}
 
 
 def suspend(scheduler: Scheduler, key: str, error: Exception) -> None:

@@ -34,6 +34,7 @@ from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.deployed import EMPTY, Deployed, load
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
+from floodmark.runtime.outward.places import lift, reachable
 from floodmark.runtime.passing_time import closes
 from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
@@ -182,7 +183,7 @@ class Scheduler:
         deployed = self.deployed()
         chosen = None if select is None else self._stored(select)
         in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
-        if deployed.version > in_force or (select is None and can_go_on(self)):
+        if deployed.version > in_force or (select is None and (can_go_on(self) or reachable(self))):
             return True
         if self.leaving.read() is not None:
             return True
@@ -235,8 +236,8 @@ class Scheduler:
         return frozenset(o.key for o in pipeline.stored if o.key in chosen)
 
     def _next(self, now: datetime | None, until: datetime, select: Select) -> EpochSummary | None:
-        deployed = self.deployed()
-        head = self.log.head()
+        deployed, head = self.deployed(), self.log.head()
+        again = select is None and lift(self)
         changing = due(self, until, select)
         moment = portion(self, changing, until)
         if moment is not None:
@@ -244,7 +245,7 @@ class Scheduler:
         offers = self._offered(select)
         if not offers:
             joins = select is None and backfills(self, head.sealed + 1, deployed.version, ())
-            if not joins and not changing and not closes(self, until, select):
+            if not (again or joins or changing or closes(self, until, select)):
                 return None
         elif select is not None and not offers.keys() & select:
             epoch, moment = head.sealed + 1, now or self.clock.now()

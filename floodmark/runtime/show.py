@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from floodmark.analysis.explain import Explanation, as_html, explain_object, explain_plan
-from floodmark.analysis.pipeline import Pipeline, plain_views, plan_of
+from floodmark.analysis.pipeline import Pipeline, plain_views
+from floodmark.analysis.planning import plan_of
 from floodmark.catalog.functions.pattern import like_regex
 from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span

@@ -16,6 +16,7 @@ from floodmark.runtime.deployment import Plan
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
+from floodmark.runtime.outward.places import check_places
 from floodmark.runtime.query import Reader
 from floodmark.runtime.renaming import check_at_rest
 from floodmark.runtime.results import Result
@@ -83,6 +84,7 @@ def apply_plan(
     deployed = scheduler.deployed()
     _ask_again(plan)
     refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
+    check_places(plan, scheduler)
     if not discard_rows:
         _refuse_loss(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1

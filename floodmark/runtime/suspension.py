@@ -11,6 +11,7 @@ from floodmark.catalog.splitting import STORED
 from floodmark.errors import UserError
 from floodmark.runtime.backfill.progress import under_way, words
 from floodmark.runtime.deployed import Deployed, statements_of
+from floodmark.runtime.outward.identity import UNREACHABLE
 from floodmark.runtime.results import Result
 from floodmark.runtime.run import CHANGED_FUNCTIONS, upstream_of
 from floodmark.runtime.scheduler import Scheduler
@@ -29,6 +30,8 @@ def remedy(found: AnalysedObject, event: Event, quoted: Callable[[str], str] = s
     """Return what to do about a suspension; `quoted` writes a statement as it is to be given."""
     if event.code == CHANGED_FUNCTIONS:
         return f"{quoted(resume_command(found, 'REBASE'))} goes on with the present meaning"
+    if event.code == UNREACHABLE:
+        return "make its path writable; the next run then goes on by itself"
     return f"mend it, then {quoted(resume_command(found))}"
 
 

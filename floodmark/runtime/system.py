@@ -26,7 +26,8 @@ EPOCHS: Schema = (
     Field("now", TIMESTAMPTZ), Field("opened_at", TIMESTAMPTZ), Field("sealed_at", TIMESTAMPTZ),
     Field("catalog_version", BIGINT), Field("object", VARCHAR), Field("version", BIGINT),
     Field("rows_in", BIGINT), Field("rows_out", BIGINT), Field("late_rows", BIGINT),
-    Field("dead_rows", BIGINT), Field("ignored_rows", BIGINT), Field("watermark", VARCHAR),
+    Field("dead_rows", BIGINT), Field("ignored_rows", BIGINT), Field("expired_rows", BIGINT),
+    Field("dropped_rows", BIGINT), Field("timed_rows", BIGINT), Field("watermark", VARCHAR),
     Field("duration_s", DOUBLE),
 )  # fmt: skip
 OBJECTS: Schema = (
@@ -64,7 +65,8 @@ def _epochs(scheduler: Scheduler) -> list[tuple[Any, ...]]:
             out.append((
                 epoch, opened.kind, "sealed", opened.now, opened.opened_at, sealed.sealed_at,
                 opened.catalog_version, record.object, version, record.rows_in, record.rows_out,
-                record.late_rows, record.dead_rows, record.ignored_rows,
+                record.late_rows, record.dead_rows, record.ignored_rows, record.expired_rows,
+                record.dropped_rows, record.timed_rows,
                 watermark_text(record.watermarks), float(record.duration_s),
             ))  # fmt: skip
     return out

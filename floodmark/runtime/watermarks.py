@@ -14,6 +14,8 @@ from floodmark.storage.epoch_log import ObjectRecord
 CONNECTOR = "0"
 """The partition of a connector: each has one."""
 DML = "dml"
+SINK = "sink:"
+"""What the partition of a sink begins with; its key follows."""
 Reached = Mapping[str, Mapping[str, Any]]
 """By partition and column, the highest time of the rows that came."""
 

@@ -138,7 +138,7 @@ def _from_checkpoint(folder: Path, version: int | None) -> Snapshot:
         return Snapshot()
     snapshot = Snapshot()
     for path in sorted((folder / LOG).glob(f"{at:020d}.checkpoint*.parquet")):
-        snapshot = apply(snapshot, _checkpoint_actions(path), folder)
+        snapshot = apply(snapshot, checkpoint_actions(path), folder)
     if not snapshot.schema:
         return Snapshot()
     return replace(snapshot, version=at, identity=identity_of(commit_path(folder, at)))
@@ -151,7 +151,8 @@ def _last_checkpoint(folder: Path) -> int | None:
         return None
 
 
-def _checkpoint_actions(path: Path) -> Iterator[Action]:
+def checkpoint_actions(path: Path) -> Iterator[Action]:
+    """Yield the actions of one file of a checkpoint; maps in them are lists of pairs."""
     from pyarrow import parquet as pq
 
     known = set(pq.read_schema(path).names)

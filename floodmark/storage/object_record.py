@@ -21,9 +21,10 @@ class ObjectRecord:
     the cut; its position is the epoch that created it. At `due` rows change without any input. Rows
     that are seen during a period alone are those of the time `as_of`; of the changes, `timed_rows`
     have come or gone because of the time alone. Of what a source took in, it left `dropped_rows`
-    out by its transformation. Where several partitions write, or time alone raises a watermark,
-    `reached` has the highest time of each partition, by column, and `heard` the time of the epoch
-    in which it had its last rows.
+    out by its transformation. Of what a table took in, `expired_rows` were over; with a TTL rows up
+    to `cutoff`, or written up to `cutoff_epoch`, are over. Where several partitions write, or time
+    alone raises a watermark, `reached` has the highest time of each partition, by column, and
+    `heard` the time of the epoch in which it had its last rows.
     """
 
     object: str
@@ -46,6 +47,9 @@ class ObjectRecord:
     dropped_rows: int = 0
     reached: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     heard: Mapping[str, datetime] = field(default_factory=dict)
+    expired_rows: int = 0
+    cutoff: datetime | None = None
+    cutoff_epoch: int = 0
 
     @property
     def stored_rows(self) -> int:

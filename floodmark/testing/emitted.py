@@ -9,9 +9,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from floodmark.analysis.outside import Outside
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ADDED, EPOCH, KIND, RowKind
+from floodmark.connectors.copied import CopyFile
+from floodmark.connectors.copied_rows import read_rows
 from floodmark.reference.rows import canonical
 from floodmark.runtime import layout
 from floodmark.runtime.results import python_rows
@@ -36,7 +39,9 @@ class Emitted:
 
 
 def emitted(store: Store, item: AnalysedObject) -> Emitted:
-    """Return what a source, table or materialized view has emitted up to its last commit."""
+    """Return what a source, table, materialized view or sink has emitted up to its last commit."""
+    if item.outside is not None:
+        return Emitted(_sent(item.outside), {}, _dead(store, item), ())
     shown = item.relation.visible
     current = _current(store, item)
     late = _read(store, layout.late_table(item), (*shown, Field(EPOCH, BIGINT)))
@@ -47,6 +52,19 @@ def emitted(store: Store, item: AnalysedObject) -> Emitted:
         rows = _read(store, layout.changes_table(item), (*head, *shown))
         changes = _by_epoch((epoch, RowKind(kind), tuple(row)) for epoch, kind, *row in rows)
     return Emitted(changes, _inserts(late), _dead(store, item), tuple(row[:-1] for row in current))
+
+
+def _sent(outside: Outside) -> ByEpoch:
+    """Return what a sink has written into its files; of rows alone, as inserts."""
+    types = {f.name: f.type for f in outside.written}
+    out: list[tuple[int, RowKind, tuple[Any, ...]]] = []
+    for path in sorted(outside.path.glob(f"[!_.]*.{outside.encode}")):
+        epoch = int(path.stem.split("-")[-2])
+        file = CopyFile(path, outside.encode, outside.header, outside.delimiter)
+        for row in python_rows(read_rows(file, types, []), outside.written):
+            kind, values = (row[0], row[1:]) if outside.op else ("+I", row)
+            out.append((epoch, RowKind(kind), tuple(values)))
+    return _by_epoch(out)
 
 
 def _current(store: Store, item: AnalysedObject) -> list[tuple[Any, ...]]:

@@ -39,13 +39,15 @@ from floodmark.storage.warehouse import engine_folder
 
 pytestmark = pytest.mark.spark
 AT_ONCE = 2
+REKEYED = ("CREATE MATERIALIZED VIEW r AS SELECT k, max(v) AS m FROM s GROUP BY k;",
+           "CREATE MATERIALIZED VIEW r AS SELECT v, count(*) AS m FROM s GROUP BY v;")  # fmt: skip
 REGROUPED = GROUPED.replace("avg(v) AS mean", "sum(v) AS mean")
 BELOW = "CREATE MATERIALIZED VIEW b AS SELECT max(n) AS n FROM st;"
 GONE = "CREATE MATERIALIZED VIEW p AS SELECT n, count(*) AS c FROM st GROUP BY n;"
 MERGED = SUNK.replace("'counted')", "'counted') ON CONFLICT DO UPDATE IF NOT NULL")
 NEW_SINK = "CREATE SINK e INTO t (k, n) AS SELECT k || '2', max(v) FROM s WHERE k = 'e' GROUP BY k;"
-OLD = (READINGS, NAMES, JOINED, GROUPED, BELOW, GONE, SUNK)
-NEW = (READINGS, NAMES, JOINED, REGROUPED, BELOW, MERGED, NEW_SINK)
+OLD = (READINGS, NAMES, JOINED, GROUPED, BELOW, REKEYED[0], GONE, SUNK)
+NEW = (READINGS, NAMES, JOINED, REGROUPED, BELOW, REKEYED[1], MERGED, NEW_SINK)
 UNLOGGED = ("lease_taken", "change_planned")
 NOT_PASSED = ("offsets_chosen", "dead_letter_committed")
 SOME = (

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 from warehouses import (
@@ -34,6 +35,17 @@ WITHIN = (
     "dead_letter_committed",
 )  # fmt: skip
 """Points that an epoch passes once per object: here not the first of them."""
+ENDING = """
+CREATE TABLE e (k VARCHAR PRIMARY KEY, n BIGINT) WITH (ttl = '1 hour');
+CREATE SINK into_e INTO e AS SELECT k, count(*) FROM s GROUP BY k;
+CREATE MATERIALIZED VIEW ended AS SELECT count(*) AS c, max(n) AS m FROM e;
+CREATE TABLE f (k VARCHAR PRIMARY KEY, ts TIMESTAMP NOT NULL, v INT,
+                WATERMARK FOR ts AS ts - INTERVAL '20 minutes' WITH TTL);
+CREATE SINK into_f INTO f AS SELECT k, ts, v FROM s;
+CREATE MATERIALIZED VIEW faded AS SELECT k, ts, v FROM f;
+"""
+"""Tables whose rows end: by the time of their last write, and below a watermark."""
+ENDS = ("files_written", "state_committed", "first_table_committed", "sink_committed:2")
 pytestmark = pytest.mark.spark
 
 
@@ -120,6 +132,34 @@ def small(
     with site.connect("undisturbed") as fm:
         assert len(fm.advance(now=NOW)) == 1
     return _case(site, pool, _chosen(request, "test_a_small_pipeline_survives"))
+
+
+@pytest.fixture(scope="module")
+def ending(
+    tmp_path_factory: pytest.TempPathFactory,
+    sessions: Sessions,
+    pool: ThreadPoolExecutor,
+    request: pytest.FixtureRequest,
+) -> Case:
+    """Return tables of which rows end in the epoch that is killed."""
+    site = Site(tmp_path_factory.mktemp("ending"), sessions)
+    put(site.landing, "1", readings(0, 30))
+    site.define(READINGS, ENDING)
+    with site.connect() as fm:
+        fm.clock.set(NOW - timedelta(hours=2))  # type: ignore[attr-defined]
+        fm.execute("INSERT INTO e VALUES ('q', 1)")
+        fm.advance()
+    put(site.landing, "2", readings(30, 30))
+    site.copy("warehouse", "undisturbed")
+    with site.connect("undisturbed") as fm:
+        (epoch,) = fm.advance(now=NOW)
+        assert epoch.objects["e"].timed_rows == 1 and epoch.objects["f"].late_rows > 0
+    return _case(site, pool, _chosen(request, "test_rows_that_end_do_so_once"))
+
+
+@pytest.mark.parametrize("failpoint", ENDS)
+def test_rows_that_end_do_so_once(ending: Case, failpoint: str) -> None:
+    ending.check(failpoint)
 
 
 @pytest.fixture(scope="module")

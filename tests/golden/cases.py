@@ -16,7 +16,8 @@ import yaml
 from floodmark.analysis.analyse import analyse
 from floodmark.analysis.explain import explain_object, explain_plan
 from floodmark.analysis.keep_keys import keep_keys
-from floodmark.analysis.pipeline import Pipeline, analyse_catalog, plan_of
+from floodmark.analysis.pipeline import Pipeline, analyse_catalog
+from floodmark.analysis.planning import plan_of
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.errors import FloodmarkError

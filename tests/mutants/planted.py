@@ -348,8 +348,8 @@ TABLES = (
     Planted(
         "of two sinks the first one has the last word",
         f"{_OPERATORS}/merge.py",
-        'f"{_STAGE} AS writer"',
-        'f"-{_STAGE} AS writer"',
+        'f"{STAGE} AS writer"',
+        'f"-{STAGE} AS writer"',
         on_spark("sink_two_into_one_table"),
     ),
     Planted(

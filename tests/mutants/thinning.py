@@ -38,7 +38,7 @@ THINNING = (
     Planted(
         "rows that wait are seen at once",
         "runtime/current.py",
-        "return None if rows is None else seen(rows, self.found.period, self.as_of)",
+        "return seen(rows, found.period, self.as_of)",
         "return rows",
         (f"{_RESTART}::test_what_is_stored_is_not_asked_for_again[after_seal]",),
     ),

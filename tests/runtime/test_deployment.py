@@ -82,3 +82,12 @@ def test_a_plan_refuses_what_deploying_would(tmp_path: Path, text: str, code: st
 def test_a_source_is_planned_before_its_folder_is_there(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text(SOURCE.format("", "", "PLAIN", "JSON"))
     assert [c.key for c in plan_files(read_files(tmp_path), EMPTY).changes] == ["s"]
+
+
+def test_a_view_over_one_whose_key_has_another_name_is_planned(tmp_path: Path) -> None:
+    view = "CREATE MATERIALIZED VIEW {} AS SELECT k % 2 AS {}, count(*) AS n FROM t GROUP BY k % 2;"
+    top = "CREATE MATERIALIZED VIEW top AS SELECT max(n) AS n FROM v;"
+    before = deployed(tmp_path, TABLE + view.format("v", "odd") + top)
+    (tmp_path / "a.sql").write_text(TABLE + view.format("v", "part") + top)
+    plan = plan_files(read_files(tmp_path), before)
+    assert [(c.action, c.key) for c in plan.changes] == [("rebuild", "v"), ("rebuild", "top")]

@@ -59,7 +59,7 @@ def test_renamed_objects_keep_rows_state_and_readers(site: Site) -> None:
     with site.connect("renamed") as fm:
         folders = tables(site.root / "renamed")
         started = fm.scheduler.log.head().sealed
-        before = fm.status()
+        before, book = fm.status(), {r.key: r.reported for r in reports(fm.scheduler, {})}
         for statement in RENAMES:
             assert fm.execute(statement).notices == ()
         assert fm.scheduler.log.head().sealed == started + len(RENAMES)
@@ -68,6 +68,8 @@ def test_renamed_objects_keep_rows_state_and_readers(site: Site) -> None:
         assert after["s"].versions == before["st"].versions
         assert all(not r.touched and r.position == started + 6 for r in after.values())
         assert not fm.plan(site.pipelines).changes
+        # What was told by the former names is not told once more.
+        assert all(r.steps == () for r in reports(fm.scheduler, book))
         fm.execute("CREATE TABLE d (x INT)")
         fm.execute("INSERT INTO d VALUES (7)")
     put(site.landing, "2", readings(30, 30))

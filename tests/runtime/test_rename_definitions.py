@@ -11,6 +11,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.runtime.deployed import EMPTY, Deployed, load, statements_of
 from floodmark.runtime.deployment import Plan, defines_else, plan_files, plan_statement
 from floodmark.runtime.desired import read_files
+from floodmark.runtime.filed import drift
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogLog
 
@@ -161,6 +162,28 @@ def test_a_file_that_changes_what_was_renamed(warehouse: Warehouse) -> None:
         ("drop", "w"),
         ("create", "w2"),
     ]
+
+
+def test_a_table_of_a_query_follows(warehouse: Warehouse) -> None:
+    text = "CREATE TABLE t (k INT PRIMARY KEY, n INT); CREATE TABLE c AS SELECT t.k, n FROM t;"
+    warehouse.apply(warehouse.write(text))
+    for rename in ("TABLE t RENAME TO r", "TABLE c RENAME TO d", "SINK c RENAME TO e"):
+        warehouse.execute(f"ALTER {rename}")
+        assert warehouse.planned().changes == (), rename
+        assert not defines_else(warehouse.planned(), warehouse.deployed), rename
+    assert warehouse.sql("sink:e").endswith("FROM r AS t")
+
+
+def test_what_files_do_not_know_yet_is_told(warehouse: Warehouse) -> None:
+    assert drift(warehouse.deployed.catalog) == []
+    warehouse.execute("ALTER TABLE t RENAME TO r; ALTER SINK k RENAME TO l")
+    told = [(d.key, d.what, d.line) for d in drift(warehouse.planned().catalog)]
+    assert told == [
+        ("r", "t has been renamed to r", 2),
+        ("sink:l", "k has been renamed to l", 14),
+    ]
+    warehouse.execute("ALTER TABLE g ON CONFLICT DO NOTHING")
+    assert [d.what for d in drift(warehouse.planned().catalog)][1] == "g has been altered"
 
 
 @pytest.mark.parametrize(

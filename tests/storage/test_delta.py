@@ -20,6 +20,7 @@ from floodmark.errors import DataError, NotSupported
 from floodmark.storage import delta_log, statistics
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.table import DataFile
+from floodmark.storage.warehouse import GONE, engine_folder
 from tests.storage.conftest import SCHEMA, write_rows
 
 T = "public/t"
@@ -227,3 +228,23 @@ def test_tables_that_cannot_be_read_are_refused(tmp_path: Path, properties: dict
 def test_object_stores_are_refused() -> None:
     with pytest.raises(NotSupported, match="E0380"):
         DeltaStore("s3://bucket/warehouse")
+
+
+def test_half_of_a_table_is_none(tmp_path: Path) -> None:
+    store = DeltaStore(tmp_path)
+    log = tmp_path / T / delta_log.LOG
+    log.mkdir(parents=True)
+    (log / "_commit.tmp").write_text("{}")
+    assert not store.exists(T)
+    store.create(T, SCHEMA)
+    assert store.exists(T)
+
+
+def test_what_a_killed_drop_has_left_goes_with_the_next(tmp_path: Path) -> None:
+    store = DeltaStore(tmp_path)
+    store.create(T, SCHEMA)
+    left = engine_folder(tmp_path) / GONE / "left" / "part"
+    left.mkdir(parents=True)
+    store.drop(T)
+    assert not store.exists(T) and not left.exists() and not (tmp_path / T).exists()
+    store.drop(T)

@@ -24,7 +24,8 @@ class Scan(Node):
 
     `metadata` are columns that a message brings about itself (`METADATA FROM`): two messages about
     one row can differ in them. `static` promises that the object does not change. Rows of
-    one that is `external` are kept elsewhere, and asked for by key.
+    one that is `external` are kept elsewhere, and asked for by key; of one that `forgets` rows go
+    without a change.
     """
 
     object: str
@@ -35,6 +36,7 @@ class Scan(Node):
     metadata: tuple[str, ...] = field(default=(), repr=False)
     static: bool = field(default=False, repr=False)
     external: bool = field(default=False, repr=False)
+    forgets: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         check_unique(self.columns)

@@ -72,6 +72,8 @@ class Recomputation:
         for key in found.reads:
             if self.reader.pipeline[key].period:
                 raise _refusal(found, f"rows of {key} come and go as time passes")
+            if self.reader.pipeline[key].relation.forgets:
+                raise _refusal(found, f"{key} forgets rows by its TTL")
 
     def sources(self, found: AnalysedObject) -> frozenset[str]:
         """Return the objects with late rows that reach a view, by key."""

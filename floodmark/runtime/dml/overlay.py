@@ -43,7 +43,7 @@ def _merged(
             return stored.unionAll(rows.selectExpr(*names))
         few = sum(int(entry["rows"]) for entry in entries) <= keyed.FEW
         pairs = merged(reader, target, stored, rows, few=few)
-        kept = keyed.without(stored, rows, target.relation.stream_key, few=few)
+        kept = keyed.without(stored, rows, layout.merge_key(target), few=few)
         alive = pairs.where(f"{NEW_ROW} IS NOT NULL")
         return kept.unionAll(alive.selectExpr(*(f"{NEW_ROW}.{name}" for name in names)))
 
@@ -54,13 +54,14 @@ def merged(
     reader: Reader, target: AnalysedObject, stored: DataFrame, rows: DataFrame, *, few: bool
 ) -> DataFrame:
     """Return, per key of logged rows, the stored row and the one that takes its place."""
-    columns, key = layout.row_schema(target), target.relation.stream_key
+    columns, key = layout.row_schema(target), layout.merge_key(target)
     operations = merge.gathered([merge.dml_operations(rows, columns)])
     if replaces(target):
-        chosen, passed = merge.last_per_key(operations, columns, key), NEW_ROW
+        chosen, passed = merge.last_per_key(operations, columns, key), tuple[str, ...]((NEW_ROW,))
     else:
-        chosen, passed = conflicts.listed(operations, columns, key), conflicts.OPERATIONS
-    pairs = merge.pairs(chosen, stored, columns, key, small=False, few=few, passed=(passed,))
+        chosen = conflicts.listed(operations, columns, key)
+        passed = (conflicts.OPERATIONS, *merge.CAME)
+    pairs = merge.pairs(chosen, stored, columns, key, small=False, few=few, passed=passed)
     if replaces(target):
         return pairs
     assert target.declared is not None

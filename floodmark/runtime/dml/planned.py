@@ -103,7 +103,8 @@ def check_target(statement: Dml | s.CopyFrom, target: AnalysedObject) -> None:
         )
     external = target.relation.external
     check_written(target.name, external=external, span=statement.table.span)
-    if target.append_only and isinstance(statement, s.Update | s.Delete):
+    declared = target.declared
+    if declared is not None and declared.append_only and isinstance(statement, s.Update | s.Delete):
         raise BindError(
             "E0232",
             "append-only table does not support update or delete",

@@ -6,7 +6,7 @@ A source whose rows change (FORMAT UPSERT, DEBEZIUM) is a table that only its co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,35 +14,29 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.analysis.replacement import NONE, goes_on
 from floodmark.analysis.sinks import keeps_rows
 from floodmark.analysis.stored import ORIGIN
-from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
 from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
-from floodmark.runtime.bounds import Bounds, hull, of_files
+from floodmark.runtime.bounds import Bounds, of_files
+from floodmark.runtime.cutoff import cutoff_of
 from floodmark.runtime.evaluation import Evaluation
+from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.former import difference, rows_of_former
+from floodmark.runtime.objects.merging import Counts, Merging, Operations
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
 from floodmark.runtime.objects.watermarked import Watermarked
-from floodmark.runtime.operators import (
-    conflicts,
-    keyed,
-    materialize,
-    merge,
-    messages,
-    needed,
-    source,
-)
+from floodmark.runtime.operators import materialize, merge, messages, needed, source
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.source import PLACE, LateFilter
 from floodmark.runtime.operators.transform import of_messages
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import rows_of
-from floodmark.runtime.watermarks import CONNECTOR, DML
+from floodmark.runtime.watermarks import DML, SINK, Marks
 from floodmark.spark.literals import literal
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted, spark_type
@@ -54,19 +48,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 _ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
-
-
-@dataclass(frozen=True)
-class _Operations:
-    """What one writer does to the table: a frame, where its keys lie, which partition it is.
-
-    `tie` is the number of a sink whose rows of one key have an order.
-    """
-
-    frame: DataFrame
-    within: Bounds = field(default_factory=dict)
-    partition: str = CONNECTOR
-    tie: int | None = None
 
 
 def advance(task: Task, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
@@ -90,7 +71,13 @@ class _Gathering:
     stages: ObjectStages
     watermarked: Watermarked | None = None
     rows_in: int = 0
-    counted: Observation | None = None
+    inserted: Observation | None = None
+
+    def __post_init__(self) -> None:
+        work, before = self.task.work, self.task.work.before.records.get(self.found.key)
+        cutoff = cutoff_of(self.found, work.now, before, work.epoch, work.time_of)
+        self.merging = Merging(self.task, cutoff)
+        self._late_keys: list[Operations] = []
 
     @property
     def found(self) -> AnalysedObject:
@@ -116,35 +103,73 @@ class _Gathering:
         else:
             done = None if connector is None else self._merged_before(connector)
         if done is not None:
-            return done
+            return self._ended(done)
         operations = list(self._operations(sessions, connector))
+        if self.found.append_only:
+            return self._ended(self._added(operations))
+        marks = None
         if watermarked is not None:
+            operations = [*watermarked.accepted(operations, self.columns), *self._late_keys]
+            marks = watermarked.marks_after()
+        ended = self.merging.ended()
+        operations += [] if ended is None else [ended]
+        changes, outcome = None, self.merging.outcome
+        if operations:
+            changes = self.merging.changes(operations, self._rows_about())
+        aside = dict if watermarked is None else watermarked.put_late_aside
+        out, written = self.task.apply(
+            changes, self.stages, routed=outcome.routed and changes is not None, aside=aside
+        )
+        return self._ended(self._record(out, written, marks))
+
+    def _added(self, operations: Sequence[Operations]) -> ObjectRecord:
+        """Write and commit the rows of a table to which rows are only added."""
+        if self.watermarked is not None:
             frames = [(o.partition, o.frame) for o in operations]
-            return watermarked.added(frames, self._rows_in(), self.task.asked())
+            cutoff = self.merging.cutoff
+            return self.watermarked.added(frames, self.rows_in, self.task.asked(), cutoff)
         if not operations:
             out, written = self.task.apply(None, self.stages)
-        elif self.found.append_only:
+        else:
             added = self._first if self.found.relation.primary_key else self._inserted
             out, written = self.task.append(added(operations), self.stages)
-        else:
-            refuses = conflicts.can_refuse(self.declared)
-            out, written = self.task.apply(self._changes(operations), self.stages, routed=refuses)
-        dead = self.stages.dead_rows
-        counts = {} if self.counted is None else self.counted.get
-        taken_in = self._rows_in()
-        by_connector_alone = self.found.kind is Kind.SOURCE
-        record = ObjectRecord(
+        return self._record(out, written, None)
+
+    def _record(self, out: int, written: Mapping[str, int], marks: Marks | None) -> ObjectRecord:
+        """Return what the epoch has done; P5: each row that came is accounted for."""
+        counts, dead, late = self.merging.counts, self.stages.dead_rows, 0
+        taken_in = self.rows_in + self._brought(counts)
+        if self.watermarked is not None:
+            late = self.watermarked.late_rows
+            taken_in += self.watermarked.aside_of_sinks
+        applied, expired = counts.applied, counts.expired
+        if self.found.append_only and not self.found.relation.primary_key:
+            applied, expired = out, taken_in - out - dead
+        return ObjectRecord(
             self.found.key,
             {**self.task.kept_versions(), **self.stages.versions, **written},
             rows_in=taken_in,
             rows_out=out,
+            late_rows=late,
             dead_rows=dead,
             asked=self.task.asked(),
-            ignored_rows=taken_in - counts.get("applied", 0) - dead if by_connector_alone else 0,
-            before_differs=counts.get("differs", 0),
+            ignored_rows=taken_in - applied - expired - dead - late,
+            before_differs=counts.differs,
             due=self.stages.due,
+            expired_rows=expired,
+            timed_rows=counts.timed,
+            watermarks={} if marks is None else marks.seen,
+            **({} if marks is None else marks.logged),
         )
-        return timed(self.task, record)
+
+    def _ended(self, record: ObjectRecord) -> ObjectRecord:
+        """Return the record with what time alone does to the rows from here on."""
+        time_of = self.task.work.time_of
+        record = timed(self.task, record)
+        if self.merging.cutoff is None or time_of is None:
+            return record
+        store = self.task.tables.store
+        return recorded(self.found, record, self.merging.cutoff, store, time_of)
 
     def _merged_before(self, connector: Connector) -> ObjectRecord | None:
         """Go on with the changes that an earlier attempt has stored of splits that are gone."""
@@ -165,16 +190,22 @@ class _Gathering:
             versions.update(at_rest.follow(table, files))
         out, letters = rows_of(files), 0 if dead is None else rows_of(dead[1])
         # How many rows were delivered, and change nothing, nobody knows any more.
-        record = ObjectRecord(
+        return ObjectRecord(
             found.key, versions, rows_in=out + letters, rows_out=out, dead_rows=letters
         )
-        return timed(task, record)
 
-    def _rows_in(self) -> int:
+    def _brought(self, counts: Counts) -> int:
+        """Return how many rows sinks brought that nothing has put aside before."""
+        if self.inserted is None:
+            return counts.brought
+        return int(self.inserted.get.get("brought") or 0)
+
+    def _rows_about(self) -> int:
+        """Return about how many rows come, before those of sinks are computed."""
         upstream = {r for key in self.found.feeders for r in self.task.work.pipeline[key].reads}
         return self.rows_in + self.task.rows_of_inputs(upstream)
 
-    def _operations(self, sessions: Sessions, connector: Connector | None) -> Iterator[_Operations]:
+    def _operations(self, sessions: Sessions, connector: Connector | None) -> Iterator[Operations]:
         parts = []
         if connector is not None and self.task.work.splits.get(self.found.key):
             parts.append(self._connected(sessions, connector))
@@ -187,19 +218,19 @@ class _Gathering:
     def _is_mine(self, item: Mapping[str, Any]) -> bool:
         return bool(item["table"] == self.found.key)
 
-    def _changed_by_hand(self, items: Sequence[Mapping[str, Any]]) -> _Operations:
+    def _changed_by_hand(self, items: Sequence[Mapping[str, Any]]) -> Operations:
         """Return the operations of a DML statement, or of those of a transaction."""
         self.rows_in += sum(int(item["rows"]) for item in items)
         paths = [path for item in items for path in item["paths"]]
         frame = self.task.tables.read_paths(paths, (*self.columns, WEIGHT_FIELD, _ORDINAL_FIELD))
         files = [read_footer(Path(path), path) for path in paths]
         operations = merge.dml_operations(frame, self.columns)
-        return _Operations(self._completed(operations), self._within(files), DML)
+        return Operations(self._completed(operations), self._within(files), DML)
 
     def _within(self, files: Sequence[DataFile]) -> Bounds:
-        return of_files(files, self.found.relation.stream_key) or {}
+        return of_files(files, layout.merge_key(self.found)) or {}
 
-    def _connected(self, sessions: Sessions, connector: Connector) -> _Operations | None:
+    def _connected(self, sessions: Sessions, connector: Connector) -> Operations | None:
         """Return the operations of the object's own connector."""
         task, declared = self.task, self.declared
         splits = task.work.splits[self.found.key]
@@ -221,6 +252,7 @@ class _Gathering:
         self.stages.put_aside(scratch, files.get(source.DEAD, ()))
         if marked is not None:
             marked.put_late(scratch, files)
+            self._take_late(scratch, files.get(source.LATE, ()), columns)
         accepted = files.get(source.GOOD, ())
         good = self.stages.read_scratch(scratch, accepted, columns)
         self.rows_in += sum(rows_of(f) for f in files.values())
@@ -228,13 +260,20 @@ class _Gathering:
             return None
         if declared.is_messages:
             weight = f"CASE WHEN {OPERATION} = '{DELETES}' THEN -1 ELSE 1 END"
-            operations = merge.connector_operations(good, self.columns, weight, self._firsts)
+            operations = merge.connector_operations(good, self.columns, weight, self.merging.firsts)
         else:
             hidden = (
                 [] if self.found.relation.primary_key else [f"CAST(NULL AS STRING) AS {ORIGIN}"]
             )
             operations = merge.connector_operations(good.selectExpr("*", *hidden), self.columns)
-        return _Operations(operations, self._within(accepted))
+        return Operations(operations, self._within(accepted))
+
+    def _take_late(self, scratch: str, files: tuple[DataFile, ...], columns: Schema) -> None:
+        """Remember that late rows have taken the place of their keys' rows, and are not seen."""
+        rows = self.stages.read_scratch(scratch, files, columns)
+        if rows is not None and self.declared.fading is not None:
+            deletes = merge.connector_operations(rows, self.columns, str(merge.OUTDATED))
+            self._late_keys.append(Operations(deletes, self._within(files)))
 
     def _delivered_fields(self) -> Schema:
         fields = tuple(Field(c.name, c.type) for c in self.declared.columns)
@@ -247,25 +286,14 @@ class _Gathering:
         operation = messages.message_fields(self.declared)[0]
         return (*self.columns, Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), operation)
 
-    @property
-    def _firsts(self) -> tuple[str, ...]:
-        """Return the column with the old row that messages deliver, where it can be compared.
-
-        What is stored of a row that is transformed is another one.
-        """
-        declared = self.declared
-        compares = declared.is_messages and declared.transform is None
-        compares = compares and declared.conflict.replaces
-        return (BEFORE,) if compares else ()
-
     def _completed(self, operations: DataFrame) -> DataFrame:
         """Add the old row that messages deliver, and others do not, where one is looked at."""
-        if not self._firsts:
+        if not self.merging.firsts:
             return operations
         type_ = spark_type(messages.before_field(self.declared).type)
         return operations.selectExpr("*", f"CAST(NULL AS {type_}) AS {BEFORE}")
 
-    def _fed(self, name: str, ordinal: int) -> _Operations | None:
+    def _fed(self, name: str, ordinal: int) -> Operations | None:
         """Return the operations of one sink."""
         sink = self.task.work.pipeline[name]
         assert sink.plan is not None
@@ -281,7 +309,9 @@ class _Gathering:
         if rows is not None:
             rows = needed.checked(rows, root.schema, self.declared)
             columns = (*root.schema, WEIGHT_FIELD)
+            dead = self.stages.dead_rows
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
+            self.rows_in += self.stages.dead_rows - dead
             settled = rows.inserts or rows.consolidated
         if former is not None:
             frame = difference(frame, rows_of_former(self.task, former), root.schema)
@@ -299,8 +329,8 @@ class _Gathering:
         # Where the rows of the former query lie, nobody knows.
         bounds = {} if former is not None else evaluation.bounds(root)
         within = {c: ends for c, ends in bounds.items() if c in key}
-        partition = f"sink:{sink.object.stored_key}"
-        return _Operations(operations, within, partition, ordinal if tie else None)
+        partition = f"{SINK}{sink.object.stored_key}"
+        return Operations(operations, within, partition, ordinal if tie else None)
 
     def _gone(self) -> list[AnalysedObject]:
         """Return the sinks into the table that go with the rows that they have written."""
@@ -308,13 +338,13 @@ class _Gathering:
         mine = (sink for sink in former.values() if sink.object.target == self.found.key)
         return [sink for sink in mine if sink.key not in self.found.feeders]
 
-    def _withdrawn(self, sink: AnalysedObject) -> _Operations | None:
+    def _withdrawn(self, sink: AnalysedObject) -> Operations | None:
         """Return the operations that take back what a sink has written."""
         frame = rows_of_former(self.task, sink)
         if frame is None:
             return None
         frame = self._with_origin(frame, sink)
-        return _Operations(self._completed(merge.sink_operations(frame, self.columns, (), -1)))
+        return Operations(self._completed(merge.sink_operations(frame, self.columns, (), -1)))
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
         """Return what orders the sink's rows of one key: the upstream stream key."""
@@ -334,52 +364,23 @@ class _Gathering:
         shown = [quoted(f.name) for f in self.found.relation.visible]
         return frame.selectExpr(*shown, f"0L AS {ROW_ID}", f"{origin} AS {ORIGIN}", WEIGHT)
 
-    def _inserted(self, operations: Sequence[_Operations]) -> Rows:
+    def _inserted(self, operations: Sequence[Operations]) -> Rows:
         names = [quoted(f.name) for f in self.columns]
         frame = merge.gathered([o.frame for o in operations])
+        if self.found.feeders:
+            from pyspark.sql import Observation
+            from pyspark.sql import functions as F
+
+            self.inserted = Observation()
+            of_sinks = F.expr(f"count_if({merge.OF_SINK})").alias("brought")
+            frame = frame.observe(self.inserted, of_sinks)
+        cutoff = self.merging.cutoff
+        if cutoff is not None and cutoff.ttl.column is not None:
+            frame = cutoff.lasting(frame, (*self.columns, WEIGHT_FIELD))
         return Rows(frame.selectExpr(*names, WEIGHT))
 
-    def _first(self, operations: Sequence[_Operations]) -> Rows:
+    def _first(self, operations: Sequence[Operations]) -> Rows:
         """Return the rows with a key that no row has yet, of several the first."""
         names = [quoted(f.name) for f in self.columns]
-        return Rows(self._changes(operations).selectExpr(*names, f"1 AS {WEIGHT}"))
-
-    def _changes(self, operations: Sequence[_Operations]) -> DataFrame:
-        """Return the changes of the stored rows."""
-        declared, epoch = self.declared, self.task.work.epoch
-        key = self.found.relation.stream_key
-        ties = [o.tie for o in operations if o.tie is not None]
-        gathered = merge.gathered([o.frame for o in operations], ties)
-        within = hull([o.within for o in operations])
-        if not declared.conflict.replaces:
-            listed = conflicts.listed(gathered, self.columns, key)
-            beside = self._beside_stored(listed, within, (conflicts.OPERATIONS,))
-            pairs = conflicts.folded(beside, declared, self.columns, self.task.now)
-            if conflicts.can_refuse(declared):
-                return conflicts.as_changes(pairs, self.columns, epoch)
-            return materialize.as_changes(pairs, self.columns, epoch)
-        firsts = self._firsts
-        chosen = merge.last_per_key(gathered, self.columns, key, firsts)
-        pairs = self._beside_stored(chosen, within, (materialize.NEW_ROW, *firsts))
-        if declared.is_messages:
-            pairs = self._counting(pairs)
-        return materialize.as_changes(pairs, self.columns, epoch)
-
-    def _beside_stored(self, chosen: DataFrame, within: Bounds, passed: Sequence[str]) -> DataFrame:
-        key = self.found.relation.stream_key
-        stored, small = self.task.stored_rows(within)
-        few = self._rows_in() <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
-        return merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
-
-    def _counting(self, pairs: DataFrame) -> DataFrame:
-        """Count on the way which rows change, and where messages had another old row in mind."""
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F
-
-        self.counted = Observation()
-        applied = f"count_if({materialize.differ(self.columns)})"
-        counts = [F.expr(applied).alias("applied")]
-        for before in self._firsts:
-            differs = f"count_if({messages.differs(before, self.declared)})"
-            counts.append(F.expr(differs).alias("differs"))
-        return pairs.observe(self.counted, *counts)
+        changes = self.merging.changes(operations, self._rows_about())
+        return Rows(changes.selectExpr(*names, f"1 AS {WEIGHT}"))

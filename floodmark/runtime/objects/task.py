@@ -26,6 +26,7 @@ from floodmark.runtime.inputs import EpochInputs, Origin
 from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.beginning import begins
 from floodmark.runtime.operators import keyed, materialize, merge, source
+from floodmark.runtime.operators.outcome import SILENT
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.state.fetched import Pin
@@ -58,7 +59,7 @@ class Work:
     on are taken at once. Of `exhausted` sources the epoch takes all that they had. `corrected` has
     the numbers up to which corrections of views that begin belong to their rows. `former` has the
     definitions of before of views and sinks that go on with another query, and of sinks that go
-    with their rows, by key.
+    with their rows, by key. Without `outside`, as in a replay, nothing leaves the warehouse.
     """
 
     epoch: int
@@ -77,6 +78,7 @@ class Work:
     exhausted: frozenset[str] = frozenset()
     time_of: Callable[[int], datetime] | None = None
     former: Mapping[str, AnalysedObject] = field(default_factory=dict)
+    outside: bool = True
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
@@ -234,22 +236,28 @@ class Task:
         return rows.stored(self.tables, files), rows.bytes_of(files) < keyed.BROADCAST_BYTES
 
     def apply(
-        self, changes: DataFrame | None, stages: ObjectStages, *, routed: bool = False
+        self,
+        changes: DataFrame | None,
+        stages: ObjectStages,
+        *,
+        routed: bool = False,
+        aside: Callable[[], Mapping[str, int]] = dict,
     ) -> tuple[int, dict[str, int]]:
         """Commit changes to the changes table, then the current rows that follow from them.
 
-        Among `routed` changes there are dead letters, told by their route.
+        Among `routed` changes there are dead letters and renewed rows, told by their route. What is
+        put `aside` otherwise is committed with the dead letters.
         """
         table = layout.changes_table(self.found)
         written = _Written()
         if changes is not None and routed:
             files = self.writer.write_routed(table, changes)
             stages.put_aside(table, files.get(source.DEAD, ()))
-            written = _Written(files.get(source.GOOD, ()))
+            written = _Written(files.get(source.GOOD, ()), files.get(SILENT, ()))
         elif changes is not None:
             written = self._write_changes(table, changes)
         failpoints.reach("files_written")
-        versions = self.dead_letters([*stages.dead, *stages.withdrawn])
+        versions = {**aside(), **self.dead_letters([*stages.dead, *stages.withdrawn])}
         failpoints.reach("state_committed")
         if self.found.append_only:
             handle = self.writer.commit(

@@ -10,15 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.types import Schema
-from floodmark.changelog import ERROR, HIDDEN_PREFIX, KIND, WEIGHT
+from floodmark.changelog import HIDDEN_PREFIX, WEIGHT
 from floodmark.errors import IntakeCode
 from floodmark.plan.conflicts import EXCLUDED, Conflict
 from floodmark.plan.definitions import Declared
-from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW, PAIR, differ
-from floodmark.runtime.operators.merge import ORDER, SINKS, row_type
-from floodmark.runtime.operators.rows import ERROR_TYPE, stamped
-from floodmark.runtime.operators.source import DEAD, GOOD
-from floodmark.runtime.tables import ROUTE
+from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
+from floodmark.runtime.operators.merge import CAME, ORDER, SINKS, row_type
+from floodmark.runtime.operators.rows import ERROR_TYPE
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import smallest
 from floodmark.spark.types import quoted
@@ -27,7 +25,7 @@ from floodmark.sql.statements import ConflictAction
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-OPERATIONS, REFUSED = "__operations", "__refused"
+OPERATIONS, REFUSED, WRITTEN = "__operations", "__refused", "__written"
 LABEL = "ON CONFLICT"
 _IN_ORDER = "(x, y) -> CASE WHEN x.o < y.o THEN -1 WHEN x.o > y.o THEN 1 ELSE 0 END"
 
@@ -42,9 +40,10 @@ def listed(operations: DataFrame, columns: Schema, key: tuple[str, ...]) -> Data
     grouped = operations.groupBy(*map(quoted, key)).agg(
         F.expr(f"array_sort(collect_list({one}), {_IN_ORDER})").alias(OPERATIONS),
         F.expr(again).alias("__again"),
+        *(F.expr(text).alias(name) for name, text in CAME.items()),
     )
     kept = f"filter({OPERATIONS}, x -> NOT (__again AND x.w < 0 AND x.o.stage = {SINKS}))"
-    return grouped.selectExpr(*map(quoted, key), f"{kept} AS {OPERATIONS}")
+    return grouped.selectExpr(*map(quoted, key), f"{kept} AS {OPERATIONS}", *CAME)
 
 
 def can_refuse(declared: Declared) -> bool:
@@ -62,14 +61,15 @@ def _fails(declared: Declared) -> bool:
 
 
 def folded(found: DataFrame, declared: Declared, columns: Schema, now: int) -> DataFrame:
-    """Return pairs of a stored row and the one that takes its place, and what is refused.
+    """Return pairs of a stored row and the one that takes its place, what is refused, what came.
 
-    What is refused is an ARRAY of dead letters: STRUCT of error and row.
+    What is refused is an ARRAY of dead letters: STRUCT of error and row. It is told whether the row
+    was `written`, though it be as it was.
     """
     names = [f.name for f in columns]
     type_ = row_type(columns)
     letters = f"ARRAY<STRUCT<error:{ERROR_TYPE},r:{type_}>>"
-    start = f"named_struct('r', {OLD_ROW}, 'refused', CAST(array() AS {letters}))"
+    start = f"named_struct('r', {OLD_ROW}, 'refused', CAST(array() AS {letters}), 'w', FALSE)"
     met = _met(declared, names, type_, now)
     shown = ", ".join(f"__o.r.{quoted(c)}" for c in names if not c.startswith(HIDDEN_PREFIX))
     letter = (
@@ -81,40 +81,30 @@ def folded(found: DataFrame, declared: Declared, columns: Schema, now: int) -> D
     more = f"array_append(__a.refused, {said})"
     stands = "CASE WHEN __m.code IS NULL THEN __m.r ELSE __a.r END"
     refused = f"CASE WHEN __m.code IS NULL THEN __a.refused ELSE {more} END"
-    result = f"named_struct('r', {stands}, 'refused', CAST({refused} AS {letters}))"
-    gone = f"named_struct('r', CAST(NULL AS {type_}), 'refused', __a.refused)"
+    written = "__a.w OR (__m.code IS NULL AND __m.w)"
+    result = f"named_struct('r', {stands}, 'refused', CAST({refused} AS {letters}), 'w', {written})"
+    gone = f"named_struct('r', CAST(NULL AS {type_}), 'refused', __a.refused, 'w', FALSE)"
     step = f"CASE WHEN __o.w < 0 THEN {gone} ELSE transform(array({met}), __m -> {result})[0] END"
     fold = f"aggregate({OPERATIONS}, {start}, (__a, __o) -> {step})"
     # A generator keeps the fold from being evaluated once per place that reads its result.
-    return found.selectExpr(OLD_ROW, f"inline(array({fold})) AS ({NEW_ROW}, {REFUSED})")
-
-
-def as_changes(pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
-    """Return the changelog rows of pairs, and what is refused, told apart by their route."""
-    no_error = f"CAST(NULL AS {ERROR_TYPE})"
-    good = f"transform({PAIR}, x -> struct(x.{KIND} AS {KIND}, {no_error} AS e, x.r AS r))"
-    good = f"CASE WHEN {differ(columns)} THEN {good} ELSE filter({good}, x -> FALSE) END"
-    bad = f"transform({REFUSED}, x -> struct('+I' AS {KIND}, x.error AS e, x.r AS r))"
-    both = pairs.selectExpr(f"explode(concat({good}, {bad})) AS e")
-    names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
-    route = f"CASE WHEN e.e IS NULL THEN {GOOD} ELSE {DEAD} END AS {ROUTE}"
-    marks = (f"e.{KIND} AS {KIND}", f"e.e AS {ERROR}", f"1 AS {WEIGHT}", route)
-    return both.selectExpr(stamped(epoch), *names, *marks)
+    made = f"inline(array({fold})) AS ({NEW_ROW}, {REFUSED}, {WRITTEN})"
+    return found.selectExpr(OLD_ROW, made, *CAME)
 
 
 def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
     """Return the text of what stays where the row `o.r` meets `a.r`: `(code, r)`."""
     conflict = declared.conflict
     whens = [f"WHEN __a.r IS NULL THEN {_stays('__o.r', type_)}"]
+    left = _stays("__a.r", type_, writes="FALSE")
     if conflict.versions:
         incoming, stored = (
             f"struct({', '.join(f'{side}.{quoted(c)}' for c in conflict.versions)})"
             for side in ("__o.r", "__a.r")
         )
-        whens.append(f"WHEN {incoming} < {stored} THEN {_stays('__a.r', type_)}")
+        whens.append(f"WHEN {incoming} < {stored} THEN {left}")
     match conflict.action:
         case ConflictAction.DO_NOTHING:
-            otherwise = _stays("__a.r", type_)
+            otherwise = left
         case ConflictAction.UPDATE_FULL:
             otherwise = _stays("__o.r", type_)
         case ConflictAction.UPDATE_IF_NOT_NULL:
@@ -144,7 +134,7 @@ def _where(conflict: Conflict, around: Mapping[str, str], new: str, type_: str, 
     if where.error is not None:
         failed = _stays("__a.r", type_, where.error)
         whens.insert(0, f"WHEN ({where.error}) IS NOT NULL THEN {failed}")
-    return f"CASE {' '.join(whens)} ELSE {_stays('__a.r', type_)} END"
+    return f"CASE {' '.join(whens)} ELSE {_stays('__a.r', type_, writes='FALSE')} END"
 
 
 def _checked(row: str, declared: Declared, names: list[str], type_: str, now: int) -> str:
@@ -172,9 +162,10 @@ def _first(code: str, others: Iterable[str | None]) -> str:
     return f"coalesce({', '.join([code, *(e for e in others if e is not None)])})"
 
 
-def _stays(row: str, type_: str, code: str | None = None) -> str:
-    """Return the text of a result: a row, and the code of why it is none."""
-    return f"named_struct('code', CAST({code or 'NULL'} AS INT), 'r', CAST({row} AS {type_}))"
+def _stays(row: str, type_: str, code: str | None = None, *, writes: str = "TRUE") -> str:
+    """Return the text of a result: a row, the code of why it is none, whether it is written."""
+    value = f"CAST({row} AS {type_})"
+    return f"named_struct('code', CAST({code or 'NULL'} AS INT), 'r', {value}, 'w', {writes})"
 
 
 def _row(values: Mapping[str, str]) -> str:

@@ -14,9 +14,10 @@ from floodmark.changelog import ERROR, WEIGHT
 from floodmark.errors import IntakeCode
 from floodmark.plan.clock_options import MAX_AHEAD
 from floodmark.plan.definitions import Declared
+from floodmark.runtime.cutoff import Cutoff
 from floodmark.runtime.layout import WATERMARK
 from floodmark.runtime.operators.rows import ERROR_TYPE, constants, error_struct, stamped
-from floodmark.runtime.operators.source import DEAD, GOOD, LATE, latest
+from floodmark.runtime.operators.source import DEAD, GOOD, LATE, NOTHING, latest
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
@@ -35,10 +36,12 @@ def judged(
     bounds: Mapping[str, Any],
     at: tuple[int, int],
     writer: int,
+    passed: Sequence[str] = (),
 ) -> DataFrame:
     """Return the columns, the epoch, weight, error, route and watermark of rows that are inserted.
 
-    A time below that of its column in `bounds` is late; `at` are the epoch's number and time.
+    A time below that of its column in `bounds` is late; `at` are the epoch's number and time. What
+    takes a row away is neither late nor dead. The columns `passed` go along.
     """
     epoch, now = at
     limits = latest(declared, now)
@@ -51,7 +54,8 @@ def judged(
     is_late = " OR ".join(f"coalesce({test}, FALSE)" for test in late)
     tests = _tests(declared, limits)
     is_dead = " OR ".join(f"coalesce({test}, FALSE)" for test, _, _ in tests)
-    route = f"CASE WHEN {is_dead} THEN {DEAD} WHEN {is_late} THEN {LATE} ELSE {GOOD} END"
+    whens = f"WHEN {WEIGHT} < 0 THEN {GOOD} WHEN {is_dead} THEN {DEAD} WHEN {is_late} THEN {LATE}"
+    route = f"CASE {whens} ELSE {GOOD} END"
     below = [f"WHEN {test} THEN CAST(__bound_{i} AS STRING)" for i, test in enumerate(late)]
     wide = frame.selectExpr("*", constants(known))
     return wide.selectExpr(
@@ -61,7 +65,20 @@ def judged(
         f"CAST({_dead(columns, tests)} AS {ERROR_TYPE}) AS {ERROR}",
         f"{route} + {WRITERS * writer} AS {ROUTE}",
         f"CASE {' '.join(below)} END AS {WATERMARK}",
+        *passed,
     )
+
+
+def without_over(frame: DataFrame, cutoff: Cutoff) -> DataFrame:
+    """Return judged rows with those routed to nothing whose TTL is over as they come."""
+    from pyspark.sql import functions as F
+
+    if cutoff.ttl.column is None:
+        return frame
+    over = f"{quoted(cutoff.ttl.column)} <= {literal(cutoff.value, cutoff.type)}"
+    good = f"{ROUTE} % {WRITERS} = {GOOD} AND coalesce({over}, FALSE)"
+    route = f"CASE WHEN {good} THEN {ROUTE} + {NOTHING} ELSE {ROUTE} END"
+    return frame.withColumn(ROUTE, F.expr(route))
 
 
 def taken(frame: DataFrame, columns: Schema, epoch: int) -> DataFrame:

@@ -15,13 +15,21 @@ if TYPE_CHECKING:
 
 OLD_ROW, NEW_ROW = "__old_row", "__new_row"
 """STRUCT: the two sides of a pair, NULL where there is none; named apart from every user column."""
-PAIR = (
-    "filter(array("
-    f"struct(CASE WHEN {NEW_ROW} IS NULL THEN '-D' ELSE '-U' END AS {KIND}, {OLD_ROW} AS r), "
-    f"struct(CASE WHEN {OLD_ROW} IS NULL THEN '+I' ELSE '+U' END AS {KIND}, {NEW_ROW} AS r)), "
-    "x -> x.r IS NOT NULL)"
-)
-"""ARRAY of `(__kind, r)`: what a pair that differs changes."""
+
+
+def pair(apart: str = "") -> str:
+    """Return the text of what a pair that differs changes: an ARRAY of `(__kind, r)`.
+
+    Rows that differ in the column `apart` are two rows, not one that is updated.
+    """
+    moved = f" OR NOT ({OLD_ROW}.{quoted(apart)} <=> {NEW_ROW}.{quoted(apart)})" if apart else ""
+    gone, come = f"{NEW_ROW} IS NULL{moved}", f"{OLD_ROW} IS NULL{moved}"
+    return (
+        "filter(array("
+        f"struct(CASE WHEN {gone} THEN '-D' ELSE '-U' END AS {KIND}, {OLD_ROW} AS r), "
+        f"struct(CASE WHEN {come} THEN '+I' ELSE '+U' END AS {KIND}, {NEW_ROW} AS r)), "
+        "x -> x.r IS NOT NULL)"
+    )
 
 
 def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> DataFrame:
@@ -88,10 +96,10 @@ def has_map(type_: SqlType) -> bool:
     return type_.kind is Kind.MAP or any(map(has_map, inner))
 
 
-def as_changes(pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
+def as_changes(pairs: DataFrame, columns: Schema, epoch: int, apart: str = "") -> DataFrame:
     """Return the changelog rows of pairs; equal sides are no change."""
     names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
-    exploded = pairs.where(differ(columns)).selectExpr(f"explode({PAIR}) AS e")
+    exploded = pairs.where(differ(columns)).selectExpr(f"explode({pair(apart)}) AS e")
     return exploded.selectExpr(stamped(epoch), f"e.{KIND} AS {KIND}", *names)
 
 

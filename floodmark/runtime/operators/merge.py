@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.types import Schema
+from floodmark.catalog.types import BIGINT, INT, Field, Schema
 from floodmark.changelog import ROW_ID, WEIGHT
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
@@ -22,9 +22,18 @@ if TYPE_CHECKING:
 
 ORDER = "__order"
 DML_ORDINAL = "__ordinal"
-SINKS, DML_STAGE = 0, 1_000_000
-"""Of operations that statements write; those of connectors have -1, those of sinks their number."""
-_STAGE, _NUMBER, _TIE = "__stage", "__number", "__tie_"
+ENDED, SINKS, DML_STAGE = -2, 0, 1_000_000
+"""Of operations that statements write; those of connectors have -1, those of sinks their number.
+
+Before all of them stored rows go whose time is over.
+"""
+STAGE, NUMBER, TIE = "__stage", "__number", "__tie_"
+OUTDATED = -2
+"""The weight of a late row that takes the row of its key away: it is counted as late."""
+PLACE = (STAGE, NUMBER)
+PLACE_FIELDS: Schema = (Field(STAGE, INT), Field(NUMBER, BIGINT))
+GIVEN, BROUGHT = "__given", "__brought"
+"""BOOLEAN: something came for the key. BIGINT: so many rows of sinks, an update counted once."""
 
 
 def connector_operations(
@@ -34,11 +43,16 @@ def connector_operations(
     return _operations(frame, columns, f"CAST({weight} AS INT) AS {WEIGHT}", -1, ROW_ID, *passed)
 
 
+def ended_operations(frame: DataFrame, columns: Schema) -> DataFrame:
+    """Return stored rows that are over as deletes, before everything else."""
+    return _operations(frame, columns, f"-1 AS {WEIGHT}", ENDED, "0L")
+
+
 def sink_operations(
     frame: DataFrame, columns: Schema, stream_key: tuple[str, ...], ordinal: int
 ) -> DataFrame:
     """Return a sink's changes as operations of the target: row, weight and place in the order."""
-    tie = f"struct({', '.join(quoted(c) for c in stream_key)}) AS {_TIE}{ordinal}"
+    tie = f"struct({', '.join(quoted(c) for c in stream_key)}) AS {TIE}{ordinal}"
     ties = [tie] if stream_key else []
     return _operations(frame, columns, WEIGHT, ordinal, "0L", *ties)
 
@@ -52,8 +66,19 @@ def _operations(
     frame: DataFrame, columns: Schema, weight: str, stage: int, ordinal: str, *passed: str
 ) -> DataFrame:
     names = (quoted(f.name) for f in columns)
-    place = (f"{stage} AS {_STAGE}", f"CAST({ordinal} AS BIGINT) AS {_NUMBER}")
+    place = (f"{stage} AS {STAGE}", f"CAST({ordinal} AS BIGINT) AS {NUMBER}")
     return frame.selectExpr(*names, weight, *place, *passed)
+
+
+def numbered(frame: DataFrame, columns: Schema, key: tuple[str, ...], tie: int | None) -> DataFrame:
+    """Return operations in a form that can be written: their place in the order is two numbers.
+
+    Those of one key are counted in the order of the `tie` of their sink.
+    """
+    keys = ", ".join(quoted(c) for c in key)
+    order = f"row_number() OVER (PARTITION BY {keys} ORDER BY {TIE}{tie})"
+    number = NUMBER if tie is None else f"CAST({order} AS BIGINT) AS {NUMBER}"
+    return frame.selectExpr(*(quoted(f.name) for f in columns), WEIGHT, STAGE, number)
 
 
 def gathered(parts: Sequence[DataFrame], ties: Sequence[int] = ()) -> DataFrame:
@@ -62,13 +87,13 @@ def gathered(parts: Sequence[DataFrame], ties: Sequence[int] = ()) -> DataFrame:
     `ties` are the ordinals of the sinks among them that have a stream key.
     """
     one = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
-    of_sink = f"{_STAGE} BETWEEN 0 AND {DML_STAGE - 1}"
+    of_sink = f"{STAGE} BETWEEN 0 AND {DML_STAGE - 1}"
     place = [
-        f"CASE WHEN {of_sink} THEN {SINKS} ELSE {_STAGE} END AS stage",
+        f"CASE WHEN {of_sink} THEN {SINKS} ELSE {STAGE} END AS stage",
         f"CASE WHEN {of_sink} THEN {WEIGHT} ELSE 0 END AS weight",
-        f"{_STAGE} AS writer",
-        f"{_NUMBER} AS ordinal",
-        *(f"{_TIE}{i} AS tie{i}" for i in ties),
+        f"{STAGE} AS writer",
+        f"{NUMBER} AS ordinal",
+        *(f"{TIE}{i} AS tie{i}" for i in ties),
     ]
     return one.selectExpr("*", f"struct({', '.join(place)}) AS {ORDER}")
 
@@ -78,16 +103,27 @@ def last_per_key(
 ) -> DataFrame:
     """Return, per key, the row that the last operation leaves (NULL after a delete).
 
-    Of the columns `firsts` it keeps what the first operation has.
+    Of the columns `firsts` it keeps what the first operation has; beside them it tells what came.
     """
     from pyspark.sql import functions as F
 
     row = f"struct({', '.join(quoted(f.name) for f in columns)})"
     last = f"max_by(struct({WEIGHT} AS w, {row} AS r), {ORDER})"
     kept = [F.expr(f"min_by({name}, {ORDER})").alias(name) for name in firsts]
-    chosen = operations.groupBy(*map(quoted, key)).agg(F.expr(last).alias("last"), *kept)
+    came = [F.expr(text).alias(name) for name, text in CAME.items()]
+    chosen = operations.groupBy(*map(quoted, key)).agg(F.expr(last).alias("last"), *kept, *came)
     keys = [quoted(c) for c in key]
-    return chosen.selectExpr(*keys, f"CASE WHEN last.w > 0 THEN last.r END AS {NEW_ROW}", *firsts)
+    new = f"CASE WHEN last.w > 0 THEN last.r END AS {NEW_ROW}"
+    return chosen.selectExpr(*keys, new, *firsts, *CAME)
+
+
+OF_SINK = f"{ORDER}.stage = {SINKS}"
+CAME = {
+    GIVEN: f"bool_or({ORDER}.stage > {ENDED} AND {WEIGHT} > {OUTDATED})",
+    BROUGHT: f"greatest(count_if({OF_SINK} AND {WEIGHT} > 0), "
+    f"count_if({OF_SINK} AND {WEIGHT} = -1))",
+}
+"""What is told of the operations of a key, by name: aggregates over them."""
 
 
 def new_row_per_key(changes: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:

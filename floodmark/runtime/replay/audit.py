@@ -221,7 +221,7 @@ class _Again:
                 progress.add(record)
         work = Run(self.scheduler, self.opened, self.pipeline, progress, self.created).work()
         asked = self.records[found.key].asked
-        return replace(work, pin=lambda table, version: asked.get(table, version))
+        return replace(work, pin=lambda table, version: asked.get(table, version), outside=False)
 
     def _hindrance(self, found: AnalysedObject, work: Work) -> str | None:
         """Return why the object cannot be replayed, as far as the logs and the source say."""
@@ -296,6 +296,9 @@ class _Again:
 
 def published(found: AnalysedObject) -> list[tuple[str, str, Schema]]:
     """Return the tables in which an epoch publishes an object: what a row is, table, columns."""
+    if found.outside is not None:
+        dead = ("dead letter", layout.dead_letter_table(found), layout.DEAD_LETTER)
+        return [("change", layout.changes_table(found), layout.changes_schema(found)), dead]
     late = ("late row", layout.late_table(found), layout.late_schema(found))
     dead = ("dead letter", layout.dead_letter_table(found), layout.DEAD_LETTER)
     if found.append_only:

@@ -1,0 +1,174 @@
+"""A Delta table that any program writes, commit by commit: appended rows, or its change feed.
+
+A commit is taken in whole. Offsets count rows, those of the feed twice: first come all that went,
+then all that came, so that a row that moves to another key is not taken for the one that left it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.types import VARCHAR, Field
+from floodmark.connectors.base import (
+    BEFORE,
+    DELETES,
+    FAULT,
+    OPERATION,
+    UPSERTS,
+    Discovery,
+    SourceSpec,
+    Split,
+)
+from floodmark.connectors.delta_commits import APPEND, PARTITION, TableFeed
+from floodmark.connectors.files import FilesConnector
+from floodmark.connectors.files_discovery import changed_since, stat_file
+from floodmark.errors import DataError
+from floodmark.spark.types import quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CHANGE_TYPE = "_change_type"
+_GONE, _CAME = ("delete", "update_preimage"), ("insert", "update_postimage")
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaConnector:
+    """The `delta` connector; made by `delta_options.make_delta`."""
+
+    spec: SourceSpec
+    feed: TableFeed
+
+    @property
+    def reads_text(self) -> bool:
+        """Return False: the files are Parquet."""
+        return False
+
+    def offer(
+        self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
+    ) -> tuple[Split, ...]:
+        """List the files of the commits that come next, of about `limit` rows in all."""
+        last = None if discovery is None else discovery.unfinished(PARTITION)
+        return self.feed.splits(last, taken.get(PARTITION, 0), limit)
+
+    def check(self, splits: Sequence[Split]) -> None:
+        """Raise E0489 for a file that is gone or is not the one that was logged."""
+        what = self.changed(splits)
+        if what is not None:
+            raise DataError(
+                "E0489",
+                f"{what}, but epochs refer to it as it was",
+                hint="VACUUM has removed it: keep more history (delta.deletedFileRetentionDuration)"
+                ", and create the source anew",
+            )
+
+    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
+        """Say which file is gone or is not the one that was logged: by size and time."""
+        for split in splits:
+            path = self._path(split)
+            if not gone and stat_file(path) is None:
+                continue
+            what = changed_since(path.parent, _pinned(split, path))
+            if what is not None:
+                return what
+        return None
+
+    def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:
+        """Return the column's range from Parquet footers, of appended rows."""
+        alone = self._alone(splits)
+        return None if alone is None else alone[0].bounds(alone[1], column)
+
+    def pieces(self, splits: Sequence[Split], column: str) -> Sequence[tuple[Any, Any]] | None:
+        """Return the column's ranges in the files, of appended rows."""
+        alone = self._alone(splits)
+        return None if alone is None else alone[0].pieces(alone[1], column)
+
+    def storable(self, splits: Sequence[Split]) -> Sequence[tuple[str, int]] | None:
+        """Return files of appended rows that hold the declared columns alone."""
+        alone = self._alone(splits)
+        return None if alone is None else alone[0].storable(alone[1])
+
+    def intact(self, splits: Sequence[Split], columns: Sequence[str]) -> bool:
+        """Tell whether the footers of files of appended rows count no NULLs."""
+        alone = self._alone(splits)
+        return alone is not None and alone[0].intact(alone[1], columns)
+
+    def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
+        """Return the splits: rows of a table are not put aside by the file."""
+        return splits
+
+    def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
+        """Read splits: one scan per folder, kind of file, and values of partition columns."""
+        self.check(splits)
+        ordered = sorted(splits, key=self._read_alike)
+        parts = [
+            self._scan(spark, list(group)) for _, group in groupby(ordered, key=self._read_alike)
+        ]
+        return reduce(lambda left, right: left.unionAll(right), parts)
+
+    def _read_alike(self, split: Split) -> tuple[str, str, str]:
+        """Return what files must share to be read by one scan."""
+        values = split.payload.get("values") or {}
+        return split.payload["kind"], repr(sorted(values.items())), str(self._path(split).parent)
+
+    def _scan(self, spark: SparkSession, splits: list[Split]) -> DataFrame:
+        kind, values = splits[0].payload["kind"], splits[0].payload.get("values") or {}
+        folder = self._path(splits[0]).parent
+        fed = kind.startswith("cdc")
+        inner = [_pinned(split, self._path(split)) for split in splits]
+        frame = self._files(folder, feed=fed).read(spark, inner)
+        if fed:
+            kinds = _GONE if kind == "cdc-" else _CAME
+            frame = frame.where(f"{CHANGE_TYPE} IN {kinds}")
+        names = [_with_partition(f, values) for f in self.spec.schema]
+        hidden = ["__partition", "__offset", "__corrupt", "__file", "__line"]
+        if self.feed.mode != APPEND:
+            says = DELETES if kind in ("cdc-", "remove") else UPSERTS
+            whole = ", ".join(f"{quoted(f.name)}: {spark_type(f.type)}" for f in self.spec.schema)
+            hidden += [
+                f"CAST(NULL AS INT) AS {FAULT}",
+                f"'{says}' AS {OPERATION}",
+                f"CAST(NULL AS struct<{whole}>) AS {BEFORE}",
+            ]
+        return frame.selectExpr(*names, *hidden)
+
+    def _files(self, folder: Path, *, feed: bool = False) -> FilesConnector:
+        extra = (Field(CHANGE_TYPE, VARCHAR),) if feed else ()
+        spec = replace(self.spec, schema=(*self.spec.schema, *extra), metadata=())
+        return FilesConnector(spec, folder, "*", "parquet", None, dead_letters=False)
+
+    def _alone(self, splits: Sequence[Split]) -> tuple[FilesConnector, list[Split]] | None:
+        """Return files of appended rows of one folder as that of a connector of files."""
+        keys = {self._read_alike(split) for split in splits}
+        plain = all(not s.payload.get("values") and s.payload["kind"] == "add" for s in splits)
+        if len(keys) != 1 or not plain or self.feed.mode != APPEND:
+            return None
+        found = [_pinned(split, self._path(split)) for split in splits]
+        return self._files(self._path(splits[0]).parent), found
+
+    def _path(self, split: Split) -> Path:
+        return self.feed.folder / str(split.payload["path"])
+
+
+def _pinned(split: Split, path: Path) -> Split:
+    """Return a split as one of a connector of files."""
+    known = {k: v for k, v in split.payload.items() if k in ("size", "mtime", "types", "digest")}
+    payload = {**known, "file": path.name, "row": 0, "rows": split.end - split.start}
+    return replace(split, payload=payload)
+
+
+def _with_partition(column: Field, values: Mapping[str, str | None]) -> str:
+    """Return the Spark text of a column: that of the file, or the value of its partition."""
+    near = {name.lower(): name for name in values}
+    name = near.get(column.name.lower())
+    if name is None:
+        return quoted(column.name)
+    value, type_ = values[name], spark_type(column.type)
+    text = "NULL" if value is None or value == "" else quote(value)
+    return f"CAST({text} AS {type_}) AS {quoted(column.name)}"

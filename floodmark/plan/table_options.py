@@ -1,0 +1,46 @@
+"""WITH options of a table: those that it has itself, and the names that nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from floodmark.errors import BindError, Span
+from floodmark.plan import clock_options
+from floodmark.sql.statements import Option
+
+TTL, RETENTION, COLUMN, MODE = "ttl", "retention_seconds", "ttl_column", "ttl_mode"
+OPTIONS = (TTL, COLUMN, MODE, RETENTION)
+"""What says how long rows stay."""
+_ALONE = ("connector", "on_error", "static", *clock_options.OPTIONS, *OPTIONS)
+"""All options of a table without a connector; a connector knows its own."""
+
+
+def check_names(options: Sequence[Option], span: Span | None) -> None:
+    """Refuse an option that a table without a connector does not know: E0750.
+
+    With a connector the names are asked of that.
+    """
+    names = [o.name.lower() for o in options]
+    if "connector" in names:
+        return
+    for name, option in zip(names, options, strict=True):
+        if name in _ALONE or name.startswith(clock_options.PREFIX):
+            continue
+        close = get_close_matches(name, _ALONE, n=2, cutoff=0.5)
+        meant = f"did you mean {' or '.join(close)}? " if close else ""
+        raise BindError(
+            "E0750",
+            f"a table has no option {name}",
+            span=option.span or span,
+            hint=f"{meant}known: {', '.join(sorted(_ALONE))}; others are those of a connector",
+        )
+
+
+def without_ttl(options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Return the options, by lower-case name, that are not about the TTL of a table.
+
+    >>> without_ttl((("path", "p"), ("ttl", "1 day")))
+    (('path', 'p'),)
+    """
+    return tuple((name, value) for name, value in options if name not in OPTIONS)

@@ -1,0 +1,82 @@
+"""The end of rows of a table: by a TTL, or below a watermark WITH TTL.
+
+A row that is over at the epoch's time is absent when rows of the epoch come: these meet nothing.
+What comes and is over itself leaves its key without a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from floodmark.plan.ttl import Ttl
+from floodmark.reference.rows import Row, key_of, sort_value
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Which rows of a table have ended at `now`; `bound` is the watermark before the epoch.
+
+    `wrote` has the time at which the row of a stream key was last written.
+    """
+
+    key: tuple[str, ...]
+    now: datetime
+    ttl: Ttl | None = None
+    fading: str | None = None
+    bound: Any = None
+    wrote: Mapping[Key, datetime] = field(default_factory=dict)
+
+    def after(self, written: Iterable[Key]) -> Ends:
+        """Return the ends once the rows of some keys are written, in this epoch."""
+        if self.ttl is None or self.ttl.column is not None:
+            return self
+        return replace(self, wrote={**self.wrote, **dict.fromkeys(written, self.now)})
+
+    def is_over(self, row: Row) -> bool:
+        """Tell whether the TTL of a row has passed; one without a time stays."""
+        if self.ttl is None:
+            return False
+        column = self.ttl.column
+        counts = self.wrote.get(key_of(row, self.key)) if column is None else row[column]
+        written = moment_of(counts)
+        return written is not None and written <= self.now - self.ttl.length
+
+    def is_below(self, row: Row, bound: Any) -> bool:
+        """Tell whether a row is below a value of the watermark."""
+        if self.fading is None or bound is None:
+            return False
+        return bool(sort_value(row[self.fading]) < sort_value(bound))
+
+    def is_absent(self, row: Row) -> bool:
+        """Tell whether a stored row does not count when rows of the epoch come."""
+        deleted = self.ttl is not None and self.ttl.deletes and self.is_over(row)
+        return deleted or self.is_below(row, self.bound)
+
+    def shown(self, rows: Iterable[Row], bound: Any) -> tuple[Row, ...] | None:
+        """Return the rows that readers see after the epoch; None where that is all of them."""
+        forgets = self.ttl is not None and not self.ttl.deletes
+        if not forgets and self.fading is None:
+            return None
+        return tuple(r for r in rows if not (self.is_over(r) or self.is_below(r, bound)))
+
+
+def moment_of(value: Any) -> datetime | None:
+    """Return a time as a moment: without a zone in UTC, a date at its beginning.
+
+    >>> moment_of(date(2024, 1, 1))
+    datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    match value:
+        case None:
+            return None
+        case datetime():
+            return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        case date():
+            return datetime.combine(value, time(), UTC)
+        case _:
+            raise AssertionError(value)

@@ -1,0 +1,103 @@
+"""The rows of a source or table after an epoch: stored ones, those that came, those that end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from floodmark.changelog import RowKind
+from floodmark.errors import IntakeCode
+from floodmark.reference.changes import Change
+from floodmark.reference.expiry import Ends
+from floodmark.reference.pipeline import Aside, ObjectState, ReferenceObject
+from floodmark.reference.rows import Row, key_of
+from floodmark.reference.tables import Key, merge
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is there after an epoch, when it was written, and how many rows are not."""
+
+    rows: list[Row]
+    ignored: int = 0
+    expired: int = 0
+    timed: int = 0
+    wrote: Mapping[Key, datetime] = field(default_factory=dict)
+
+
+def after(
+    item: ReferenceObject,
+    before: ObjectState,
+    accepted: Sequence[Change],
+    dead: list[Aside],
+    ends: Ends,
+) -> Stored:
+    """Return the rows after the epoch; `dead` takes those that are refused.
+
+    Stored rows that have ended are absent when others come, and what comes can have ended.
+    """
+    old, key = taken(item, before), item.taken_key
+    gone = [row for row in old if ends.is_absent(row)]
+    present = [row for row in old if not ends.is_absent(row)]
+    rows, ignored, written = _merged(item, present, accepted, dead, ends.now)
+    fresh = ends.after(written)
+    over = {key_of(row, key) for row in rows if key_of(row, key) in written and fresh.is_over(row)}
+    kept = [row for row in rows if key_of(row, key) not in over]
+    # What has ended below a watermark is there for what follows, which has not heard of it.
+    unheard = gone if item.fading is not None else []
+    came = {key_of(row, key) for _, row in accepted}
+    timed = [row for row in gone if not unheard and key_of(row, key) not in came]
+    there = {key_of(row, key) for row in kept}
+    wrote = {k: time for k, time in fresh.wrote.items() if k in there}
+    return Stored([*unheard, *kept], ignored, len(over), len(timed), wrote)
+
+
+def taken(item: ReferenceObject, state: ObjectState) -> tuple[Row, ...]:
+    """Return the rows before the epoch as they came."""
+    return state.rows if item.transform is None else state.taken
+
+
+def _merged(
+    item: ReferenceObject,
+    present: Sequence[Row],
+    accepted: Sequence[Change],
+    dead: list[Aside],
+    now: datetime,
+) -> tuple[list[Row], int, set[Key]]:
+    """Return the rows after what came, how many of these were ignored, and the keys written."""
+    rules, key = item.merge, item.taken_key
+    if rules is None:
+        assert all(kind is RowKind.INSERT for kind, _ in accepted), item.name
+        come = list(_promised(item, present, accepted, dead, now))
+        return [*present, *come], 0, {key_of(row, key) for row in come}
+    keyed = {key_of(row, rules.primary_key): row for row in present}
+    written = set[Key]()
+    rows, ignored, refused = merge(keyed, accepted, rules, now, written)
+    dead += [Aside(RowKind.INSERT, f"E{r.code:04d}", r.row) for r in refused]
+    return list(rows.values()), ignored, {key_of(rows[k], key) for k in written if k in rows}
+
+
+def _promised(
+    item: ReferenceObject,
+    present: Sequence[Row],
+    accepted: Sequence[Change],
+    dead: list[Aside],
+    now: datetime,
+) -> Iterator[Row]:
+    """Yield the accepted rows, of those with a promised key the first; the others are dead.
+
+    A row that is over has left its key to others.
+    """
+    key, transform = item.promised, item.transform
+    there = [row for row in present if transform is None or transform.keeps(row, now)]
+    seen = {key_of(row, key) for row in there} if key else set()
+    for _, row in accepted:
+        if transform is not None and not transform.keeps(row, now):
+            continue
+        if key and key_of(row, key) in seen:
+            dead.append(Aside(RowKind.INSERT, IntakeCode.KEY_TWICE.text, row))
+            continue
+        if key:
+            seen.add(key_of(row, key))
+        yield row

@@ -1,0 +1,193 @@
+"""What comes to a table in an epoch, merged with its stored rows: changes, and what counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.types import Schema
+from floodmark.connectors.base import BEFORE
+from floodmark.plan.definitions import Declared
+from floodmark.runtime import layout
+from floodmark.runtime.bounds import Bounds, hull, of_files
+from floodmark.runtime.current import current_at
+from floodmark.runtime.cutoff import Cutoff
+from floodmark.runtime.objects.task import Task
+from floodmark.runtime.operators import conflicts, keyed, materialize, merge, messages
+from floodmark.runtime.operators.outcome import Outcome
+from floodmark.runtime.waning import not_below
+from floodmark.runtime.watermarks import CONNECTOR
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+_OVER = "__over"
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What one writer does to the table: a frame, where its keys lie, which partition it is.
+
+    `tie` is the number of a sink whose rows of one key have an order, `ended` how many stored rows
+    can be over, of which it takes those that are.
+    """
+
+    frame: DataFrame
+    within: Bounds = field(default_factory=dict)
+    partition: str = CONNECTOR
+    tie: int | None = None
+    ended: int = 0
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of keys: `applied` changed by what came, `expired` are over as they come.
+
+    The time alone took `timed` rows away, sinks `brought` so many rows; of keys to which messages
+    came the old row `differs` from the stored one.
+    """
+
+    applied: int = 0
+    expired: int = 0
+    timed: int = 0
+    brought: int = 0
+    differs: int = 0
+
+
+@dataclass
+class Merging:
+    """The one merge of a table in one epoch; rows up to the `cutoff` are over."""
+
+    task: Task
+    cutoff: Cutoff | None = None
+    counted: Observation | None = None
+
+    @property
+    def found(self) -> AnalysedObject:
+        """Return the table."""
+        return self.task.found
+
+    @property
+    def columns(self) -> Schema:
+        """Return the table's columns, hidden ones included."""
+        return layout.row_schema(self.found)
+
+    @property
+    def declared(self) -> Declared:
+        """Return what CREATE says."""
+        assert self.found.declared is not None
+        return self.found.declared
+
+    @property
+    def firsts(self) -> tuple[str, ...]:
+        """Return the column with the old row that messages deliver, where it can be compared.
+
+        What is stored of a row that is transformed is another one.
+        """
+        declared = self.declared
+        compares = declared.is_messages and declared.transform is None
+        compares = compares and declared.conflict.replaces
+        return (BEFORE,) if compares else ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what the merge can come to."""
+        ttl, replaces = self.declared.ttl, self.declared.conflict.replaces
+        renews = ""
+        if ttl is not None and ttl.column is None:
+            renews = merge.GIVEN if replaces else conflicts.WRITTEN
+        refuses = not replaces and conflicts.can_refuse(self.declared)
+        return Outcome(self.declared.fading or "", refuses, renews)
+
+    @property
+    def counts(self) -> Counts:
+        """Return what was counted as the changes were written."""
+        found = {} if self.counted is None else self.counted.get
+        return Counts(**{name: int(value or 0) for name, value in found.items()})
+
+    def ended(self) -> Operations | None:
+        """Return the stored rows that are over, as deletes; None where no file can have any."""
+        cutoff = self.cutoff
+        current = current_at(self.task.tables.store, self.found, self.task.work.before)
+        if cutoff is None or current is None or not cutoff.ttl.deletes:
+            return None
+        parts = [file for _, files in current.parts for file in files if cutoff.ends(file)]
+        if not parts:
+            return None
+        chosen = tuple(file for file in current.base.files if file in parts)
+        stored = current.stored(self.task.tables, chosen)
+        if stored is None:
+            return None
+        over = cutoff.over(stored, self.columns)
+        within = of_files(parts, layout.merge_key(self.found)) or {}
+        rows = sum(file.rows for file in parts)
+        return Operations(merge.ended_operations(over, self.columns), within, ended=rows)
+
+    def changes(self, operations: Sequence[Operations], rows_in: int) -> DataFrame:
+        """Return the changes of the stored rows; of about so many rows that come."""
+        declared, key = self.declared, layout.merge_key(self.found)
+        ties = [o.tie for o in operations if o.tie is not None]
+        gathered = merge.gathered([o.frame for o in operations], ties)
+        within = hull([o.within for o in operations])
+        rows = rows_in + sum(o.ended for o in operations)
+        few = rows <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
+        if declared.conflict.replaces:
+            firsts = self.firsts
+            chosen = merge.last_per_key(gathered, self.columns, key, firsts)
+            passed = (materialize.NEW_ROW, *firsts, *merge.CAME)
+            pairs = self._beside_stored(chosen, within, passed, few=few)
+        else:
+            listed = conflicts.listed(gathered, self.columns, key)
+            passed = (conflicts.OPERATIONS, *merge.CAME)
+            beside = self._beside_stored(listed, within, passed, few=few)
+            pairs = conflicts.folded(beside, declared, self.columns, self.task.now)
+        counted = self._counting(self._without_over(pairs))
+        return self.outcome.changes(counted, self.columns, self.task.work.epoch)
+
+    def _beside_stored(
+        self, chosen: DataFrame, within: Bounds, passed: Sequence[str], *, few: bool
+    ) -> DataFrame:
+        stored, small = self.task.stored_rows(within)
+        stored = not_below(stored, self.found, self.task.work.before.records.get(self.found.key))
+        key = layout.merge_key(self.found)
+        return merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
+
+    def _without_over(self, pairs: DataFrame) -> DataFrame:
+        """Return the pairs without new rows that are over, and whether there was one."""
+        new = materialize.NEW_ROW
+        if self.cutoff is None or self.cutoff.ttl.column is None:
+            return pairs.selectExpr("*", f"FALSE AS {_OVER}")
+        over = self.cutoff.is_over(new)
+        marked = pairs.selectExpr("*", f"{over} AS {_OVER}")
+        others = [quoted(c) for c in self._beside() if c != new]
+        return marked.selectExpr(*others, f"CASE WHEN NOT {_OVER} THEN {new} END AS {new}", _OVER)
+
+    def _beside(self) -> tuple[str, ...]:
+        """Return the columns of pairs after the merge."""
+        old, new = materialize.OLD_ROW, materialize.NEW_ROW
+        if self.declared.conflict.replaces:
+            return (old, new, *self.firsts, *merge.CAME)
+        return (old, new, conflicts.REFUSED, conflicts.WRITTEN, *merge.CAME)
+
+    def _counting(self, pairs: DataFrame) -> DataFrame:
+        """Count on the way what becomes of keys, and where messages had another old row in mind."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        self.counted = Observation()
+        differs = materialize.differ(self.columns)
+        # Where rows end below a watermark, nothing but late rows comes to such a key.
+        timed = "FALSE" if self.declared.fading else f"NOT {merge.GIVEN}"
+        counts = {
+            "applied": f"count_if({merge.GIVEN} AND NOT {_OVER} AND {differs})",
+            "expired": f"count_if({merge.GIVEN} AND {_OVER})",
+            "timed": f"count_if({timed})",
+            "brought": f"sum({merge.BROUGHT})",
+        }
+        for before in self.firsts:
+            counts["differs"] = f"count_if({messages.differs(before, self.declared)})"
+        columns = [F.expr(text).alias(name) for name, text in counts.items()]
+        return pairs.observe(self.counted, *columns)

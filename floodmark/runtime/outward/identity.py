@@ -1,0 +1,68 @@
+"""Who writes: a sink of one warehouse, and what an operating system says when it cannot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from floodmark.errors import OutOfReach
+from floodmark.storage.warehouse import escape
+
+UNREACHABLE = "E0741"
+"""The code of a suspension that ends by itself once the path can be written to."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A sink's name and the seed of its warehouse, which tells it from others of that name."""
+
+    name: str
+    seed: str
+
+    @property
+    def file_name(self) -> str:
+        """Return the name as files begin with it."""
+        return escape(self.name)
+
+    @property
+    def app(self) -> str:
+        """Return the application whose transactions in a Delta table are the sink's epochs."""
+        return f"floodmark/{self.warehouse}/{self.name}"
+
+    @property
+    def warehouse(self) -> str:
+        """Return what tells the warehouse from others, and does not give its seed away."""
+        return sha256(f"sink:{self.seed}".encode()).hexdigest()[:16]
+
+
+@contextmanager
+def reaching(sink: str, path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses into E0741."""
+    try:
+        yield
+    except OSError as error:
+        raise out_of_reach(sink, path, error.strerror or str(error)) from error
+
+
+def check_writable(sink: str, path: Path) -> None:
+    """Raise E0741 where a folder is not there and cannot be made, or takes no files."""
+    place = path
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise out_of_reach(sink, path, f"{place} is no folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise out_of_reach(sink, path, f"no permission to write into {place}")
+
+
+def out_of_reach(sink: str, path: Path, why: str) -> OutOfReach:
+    """Return E0741: nothing can be written to the path now."""
+    return OutOfReach(
+        UNREACHABLE,
+        f"the sink {sink} cannot write to {path}: {why}",
+        hint="make the folder writable; the next run then goes on by itself",
+    )

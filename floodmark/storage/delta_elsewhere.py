@@ -1,0 +1,66 @@
+"""One Delta table outside of a warehouse, at a path of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from floodmark.storage.delta import DeltaStore
+
+_WRITABLE = frozenset({"appendOnly", "timestampNtz"})
+"""Features of tables that change nothing of how rows are added and removed here."""
+_OLD_WRITER = 2
+"""The version of the protocol up to which a table needs no more than these."""
+_FEED = "delta.enableChangeDataFeed"
+
+
+class DeltaElsewhere(DeltaStore):
+    """A store of one table, whatever it is called: its folder is the root."""
+
+    def folder(self, table: str) -> Path:
+        """Return the folder of the table."""
+        return self.root
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What of a table says whether rows can be written into it."""
+
+    features: tuple[str, ...]
+    properties: Mapping[str, str]
+
+    @property
+    def strange(self) -> tuple[str, ...]:
+        """Return the features that a writer has to know and this one does not."""
+        return tuple(sorted(set(self.features) - _WRITABLE))
+
+    @property
+    def has_feed(self) -> bool:
+        """Tell whether writers have to write a change data feed."""
+        return self.properties.get(_FEED, "").lower() == "true"
+
+    @property
+    def only_adds(self) -> bool:
+        """Tell whether rows may be added alone."""
+        return self.properties.get("delta.appendOnly", "").lower() == "true"
+
+
+def traits_of(folder: Path) -> Traits:
+    """Return what a table asks of those who write."""
+    try:
+        table = DeltaTable(str(folder))
+        protocol, metadata = table.protocol(), table.metadata()
+    except DeltaError as error:
+        return Traits((str(error).split("\n")[0],), {})
+    features = [str(f) for f in protocol.writer_features or ()]
+    properties = dict(metadata.configuration)
+    if not features and protocol.min_writer_version > _OLD_WRITER:
+        # Older protocols name no features; what a table uses is in its properties.
+        features = [key for key in properties if key.startswith("delta.constraints.")]
+    if _FEED in properties:
+        features = [f for f in features if f != "changeDataFeed"]
+    return Traits(tuple(features), properties)
