@@ -21,10 +21,8 @@ from floodmark.errors import FloodmarkError
 
 pytestmark = pytest.mark.spark
 
-TTL = pytest.param(
-    "WITH ('ttl' = '7d')", marks=pytest.mark.xfail(strict=True, reason="TTL is not merged yet")
-)
-WITH_AND_WITHOUT_TTL = pytest.mark.parametrize("ttl", ["", TTL])
+TTL = "WITH ('ttl' = '7d')"
+WITH_AND_WITHOUT_TTL = pytest.mark.parametrize("ttl", ["", TTL], ids=["kept", "ttl"])
 ORDERS = """
 CREATE TABLE dwd_orders (
     user VARCHAR,
