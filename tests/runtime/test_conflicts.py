@@ -55,12 +55,12 @@ def test_a_table_that_begins_anew_is_filled_by_its_sinks(
     path.write_text(FILES.format(table=TABLE.format(extra="")))
     with floodmark.connect(tmp_path / "w", pipelines=files, sessions=lambda: sessions) as fm:
         fm.execute("INSERT INTO s VALUES (1, 1), (2, 1), (3, 2)")
-        path.write_text(FILES.format(table=TABLE.format(extra=", z INT DEFAULT 5")))
+        path.write_text(FILES.format(table=TABLE.format(extra=", z BIGINT AS (n * 2)")))
         plan = fm.apply(files)
         assert {c.key: c.action for c in plan.changes} == dict.fromkeys(
             ("sink:z", "t", "v"), "rebuild"
         )
-        assert _rows(fm) == [(1, 2, 5), (2, 1, 5)]
+        assert _rows(fm) == [(1, 2, 4), (2, 1, 2)]
         assert _rows(fm, "SELECT * FROM v") == [(3,)]
 
 
