@@ -21,6 +21,7 @@ from floodmark.analysis.refresh import (
 from floodmark.analysis.replacement import BACKFILL
 from floodmark.analysis.rereads import check_rereads
 from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_columns
+from floodmark.analysis.snapshot import SNAPSHOT, check_snapshot
 from floodmark.analysis.stored import declaration
 from floodmark.analysis.supported import check_columns, check_options, check_supported
 from floodmark.catalog.catalog import Catalog
@@ -115,7 +116,8 @@ class AnalysedObject:
         parts = [self.name, self.kind.value, repr(self.relation)]
         parts.append(self.plan.fingerprint if self.plan is not None else "")
         parts.append(repr(self.declared))
-        told = (o for o in options_of(self.object) if o.name.lower() != BACKFILL)
+        beginning = (BACKFILL, SNAPSHOT)
+        told = (o for o in options_of(self.object) if o.name.lower() not in beginning)
         parts.append(repr(sorted((o.name, o.value) for o in told)))
         if self.outside is not None:
             parts.append(repr(getattr(self.object.statement, "format", None)))
@@ -310,6 +312,7 @@ def _view(
         plan, notes = resolved.plan, resolved.notes
     refused = timed or _refusal(
         lambda: check_repeatable(plan) if again else None,
+        lambda: check_snapshot(plan, declared, stores=True),
         lambda: check_supported(plan, refreshes=again),
     )
     check_rereads(plan, declared.name, refreshes=again)
@@ -346,6 +349,7 @@ def _sink(
     shared = len(target.feeders) > 1 or (target.declared and target.declared.connector)
     refused = timed or _refusal(
         lambda: check_supported(plan),
+        lambda: check_snapshot(plan, declared, stores=False),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
     check_rereads(plan, declared.name)

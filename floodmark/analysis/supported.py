@@ -9,6 +9,7 @@ from floodmark.analysis.refresh import OPTION as REFRESH
 from floodmark.analysis.refresh import parse_refresh
 from floodmark.analysis.replacement import BACKFILL, parse_backfill
 from floodmark.analysis.sinks import FORCED, KEEPING
+from floodmark.analysis.snapshot import SNAPSHOT, parse_snapshot
 from floodmark.analysis.state import persisted
 from floodmark.catalog.functions import WINDOWS, aggregate_for
 from floodmark.catalog.objects import CatalogObject, Kind
@@ -43,6 +44,9 @@ def check_options(found: CatalogObject) -> None:
         if option.name.lower() == OPTION:
             parse_mode(option)
             continue
+        if option.name.lower() == SNAPSHOT and found.kind is not Kind.VIEW:
+            parse_snapshot(option)
+            continue
         if option.name.lower() == BACKFILL and found.kind is Kind.SINK:
             parse_backfill(option)
             continue
@@ -63,8 +67,8 @@ def _available(kind: Kind) -> str:
     if kind is Kind.SINK:
         types = " | ".join(map(repr, _SINK_TYPES))
         kept = f"{FORCED} = 'true', {KEEPING} = 'true', {BACKFILL} = 'diff' | 'none'"
-        return f"type = {types}, {kept}, {modes}"
-    return f"{modes}, refresh = 'full'"
+        return f"type = {types}, {kept}, {SNAPSHOT} = 'false', {modes}"
+    return f"{modes}, refresh = 'full', snapshot = 'false'"
 
 
 def check_supported(plan: AnalysedPlan, *, refreshes: bool = False) -> None:

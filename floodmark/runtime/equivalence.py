@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.analysis.snapshot import takes_snapshot
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.objects import Kind
@@ -49,6 +50,8 @@ def compares(found: AnalysedObject) -> bool:
     if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.emits_on_close:
         return False
     nodes = found.plan.nodes
+    if not takes_snapshot(found.object):
+        return False
     if any(isinstance(node, n.Scan) and node.forgets for node in nodes):
         return False
     again = found.refreshes or all(

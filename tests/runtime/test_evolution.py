@@ -252,3 +252,25 @@ def test_what_is_behind_is_brought_up_first(fm: floodmark.Floodmark) -> None:
     assert _refused(fm, "ALTER TABLE src ADD COLUMN c INT") == "E0838"
     fm.execute("ALTER w RESUME")
     fm.execute("ALTER TABLE src ADD COLUMN c INT")
+
+
+def test_without_a_snapshot_only_what_comes_counts(fm: floodmark.Floodmark) -> None:
+    fm.execute_script("""
+        CREATE TABLE log (v INT) APPEND ONLY;
+        CREATE TABLE t (k INT PRIMARY KEY, n INT);
+        INSERT INTO log VALUES (1), (2);
+        CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n, sum(v) AS s FROM log
+            WITH (snapshot = 'false');
+        CREATE SINK s INTO t AS SELECT k, v FROM src WITH (snapshot = 'false');
+    """)
+    assert _rows(fm, "t") == []
+    fm.execute("INSERT INTO log VALUES (5)")
+    fm.execute("UPDATE src SET v = 11 WHERE k = 1")
+    fm.execute("DELETE FROM src WHERE k = 2")
+    assert _rows(fm, "n") == [(1, 5)]
+    assert _rows(fm, "t") == [(1, 11)]
+    refused = "CREATE MATERIALIZED VIEW x AS SELECT k FROM src WITH (snapshot = 'false')"
+    assert _refused(fm, refused) == "E0851"
+    assert _refused(fm, refused.replace("'false'", "'no'")) == "E0850"
+    grouped = "CREATE SINK y INTO t AS SELECT k, count(*)::int FROM src GROUP BY k"
+    assert _refused(fm, grouped + " WITH (snapshot = 'false')") == "E0851"

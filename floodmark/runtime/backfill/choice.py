@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.analysis.snapshot import takes_snapshot
 from floodmark.catalog.objects import Kind
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
@@ -33,6 +34,8 @@ def backfills(
     """
     pipeline = scheduler.at_version(version).pipeline
     before = scheduler.cut(epoch - 1)
+    # What goes on from the rows of a former definition does so at once.
+    created = {*created} - {*scheduler.former_at(epoch, version)}
     under = [
         k
         for k, r in before.records.items()
@@ -64,7 +67,8 @@ def backfills(
 
 def backfillable(pipeline: Pipeline) -> set[str]:
     """Return the materialized views that nothing but such views is filled from."""
-    out = {o.key for o in pipeline.stored if o.kind is Kind.MATERIALIZED_VIEW}
+    views = (o for o in pipeline.stored if o.kind is Kind.MATERIALIZED_VIEW)
+    out = {o.key for o in views if takes_snapshot(o.object)}
     for found in reversed(list(pipeline.stored)):
         if found.key not in out:
             out -= _upstream(found, pipeline)

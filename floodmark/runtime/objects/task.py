@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.analysis.snapshot import takes_snapshot
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import INT, Field
@@ -82,7 +83,8 @@ class Work:
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
-        fills = found.key in self.created or found.refreshes
+        begun = found.key in self.created and takes_snapshot(found.object)
+        fills = begun or found.refreshes
         return EpochInputs(
             tables,
             self.pipeline.objects,
