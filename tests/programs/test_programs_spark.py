@@ -27,6 +27,7 @@ from program_spark import (
     whole,
 )
 
+from floodmark.catalog.objects import SINK_PREFIX
 from floodmark.errors import NotSupported
 from floodmark.runtime import run as epoch_run
 from floodmark.spark.confs import SparkConfig
@@ -224,7 +225,9 @@ def _final(results: Results, path: Path) -> dict[str, Counter[Any]]:
     """Return the rows of each object, numbers by value and doubles to 9 digits."""
     case, outcome = _case(results, path)
     return {
-        key.removeprefix(case.prefix): Counter(tuple(map(_plain, row)) for row in found.rows)
+        key.removeprefix(SINK_PREFIX).removeprefix(case.prefix): Counter(
+            tuple(map(_plain, row)) for row in found.rows
+        )
         for key, found in outcome.found.items()
         if case.owns(key)
     }
