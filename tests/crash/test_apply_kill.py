@@ -206,7 +206,7 @@ def renamed(
     """Return a source with its readers under another name."""
     site = _site(tmp_path_factory.mktemp("renamed"), sessions)
     points = _chosen(request, "test_a_rename_is_whole_or_not_at_all")
-    case = _case(site, pool, ("sql", "ALTER SOURCE s RENAME TO r"), points)
+    case = _case(site, pool, ("sql", "ALTER SOURCE s RENAME TO readings"), points)
     assert case.before.digests == case.expected.digests
     return case
 
