@@ -24,9 +24,11 @@ from warehouses import (
     readings,
 )
 
+from floodmark.api import connect
 from floodmark.runtime.failpoints import NAMES as FAILPOINTS
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import EpochLog
+from floodmark.testing import FixedClock
 
 AT_ONCE = 2
 """How many killed runs, each on a warehouse of its own, share the machine."""
@@ -145,8 +147,10 @@ def ending(
     site = Site(tmp_path_factory.mktemp("ending"), sessions)
     put(site.landing, "1", readings(0, 30))
     site.define(READINGS, ENDING)
-    with site.connect() as fm:
-        fm.clock.set(NOW - timedelta(hours=2))  # type: ignore[attr-defined]
+    before = FixedClock(NOW - timedelta(hours=2))
+    with connect(
+        site.root / "warehouse", site.pipelines, clock=before, sessions=lambda: sessions
+    ) as fm:
         fm.execute("INSERT INTO e VALUES ('q', 1)")
         fm.advance()
     put(site.landing, "2", readings(30, 30))

@@ -27,8 +27,9 @@ def test_rows_among_and_without_the_keys_of_others(spark: SparkSession, few: boo
 def test_a_large_table_is_paired_as_a_small_one(spark: SparkSession, few: bool) -> None:
     columns = (Field("k", INT), Field("s", VARCHAR))
     stored = spark.createDataFrame([(1, "a"), (2, "b"), (3, "c")], "k INT, s STRING")
-    operations = spark.createDataFrame([(2, "B", 1, 1), (3, "c", -1, 2), (4, "d", 1, 3)],
-                                       "k INT, s STRING, __weight INT, __order INT")  # fmt: skip
+    rows = [(2, "B", 1, (0, 1)), (3, "c", -1, (0, 2)), (4, "d", 1, (0, 3))]
+    order = "__order STRUCT<stage: INT, ordinal: INT>"
+    operations = spark.createDataFrame(rows, f"k INT, s STRING, __weight INT, {order}")
     chosen = merge.last_per_key(operations, columns, ("k",))
     found = merge.pairs(chosen, stored, columns, ("k",), small=False, few=few).collect()
     pairs = {tuple(None if side is None else side.s for side in row) for row in found}
