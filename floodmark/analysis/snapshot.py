@@ -37,17 +37,20 @@ def check_snapshot(plan: AnalysedPlan, found: CatalogObject, *, stores: bool) ->
     """
     if takes_snapshot(found):
         return
+    keeps = stores or any(plan[node].state for node in plan.nodes)
     for node in plan.nodes:
-        keeps = plan[node].state or (stores and node is plan.root)
-        inputs = node.inputs or (node,)
-        updated = keeps and any(plan[i].mode is not ChangelogMode.APPEND_ONLY for i in inputs)
+        updated = isinstance(node, n.Scan) and plan[node].mode is not ChangelogMode.APPEND_ONLY
         padded = isinstance(node, n.Join) and node.kind not in _ALONE
-        if updated or padded:
-            why = "pads or drops rows without a match" if padded else "reads rows that are updated"
+        if (updated and keeps) or padded:
+            why = (
+                "pads or drops rows without a match, and would not know those"
+                if padded
+                else "reads rows that are updated, and would not know those"
+            )
             raise NotSupported(
                 "E0851",
-                f"{found.kind.value} {found.name} cannot begin without a snapshot: "
-                f"its {type(node).__name__} {why}, of which it would not know those of before",
+                f"{found.kind.value} {found.name} cannot begin without a snapshot: it {why} of "
+                "before",
                 span=node.span or found.statement.name.span,
                 hint="leave snapshot = false out, or read rows that are only added",
             )

@@ -16,6 +16,7 @@ from floodmark.changelog import is_hidden
 from floodmark.plan.conflicts import REPLACE
 from floodmark.plan.definitions import ColumnInfo, Declared
 from floodmark.plan.expressions import Expr
+from floodmark.plan.ttl import needs_rebuild
 from floodmark.runtime import layout
 
 
@@ -107,13 +108,16 @@ def _same_but_columns(old: AnalysedObject, new: AnalysedObject, names: Mapping[s
     assert before is not None and after is not None
 
     def bare(declared: Declared) -> Declared:
-        return replace(declared, columns=(), conflict=REPLACE, watermarks=(), primary_key=())
+        plain = replace(declared, columns=(), conflict=REPLACE, watermarks=(), primary_key=())
+        return replace(plain, ttl=None)
 
     key = tuple(names.get(c, c) for c in before.primary_key)
     stream_key = tuple(names.get(c, c) for c in old.relation.stream_key)
     marks = tuple(names.get(w.column, w.column) for w in before.watermarks)
+    ends = needs_rebuild(before.ttl, after.ttl, append_only=after.append_only)
     return (
-        bare(before) == bare(after)
+        ends is None
+        and bare(before) == bare(after)
         and key == after.primary_key
         and stream_key == new.relation.stream_key
         and marks == tuple(w.column for w in after.watermarks)
@@ -135,6 +139,8 @@ def _reason(
         parts.append("its conflict behaviour changed")
     if before.watermarks != after.watermarks and not names:
         parts.append("its watermark changed")
+    if before.ttl != after.ttl:
+        parts.append("its TTL changed")
     return f"{', '.join(parts) or 'its definition changed'}: its rows stay"
 
 

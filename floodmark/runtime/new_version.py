@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.functions.intervals import micros_of
+from floodmark.plan.ttl import Ttl
 from floodmark.runtime.definition_changes import reshapings
 from floodmark.runtime.reshape import reshape
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
@@ -29,4 +32,12 @@ def reshaped(
         pair = (before[key], after[key])
         tables = lambda: scheduler.tables  # noqa: E731
         out[key] = reshape(scheduler.store, tables, pair, how, kept[key], record.epoch, now)
+    for key in out.keys() & before.objects.keys() & after.objects.keys():
+        # Under another TTL some rows may be over by now, and others end at another time.
+        if _ttl_of(before[key]) != _ttl_of(after[key]):
+            out[key] = replace(out[key], due=record.now)
     return out
+
+
+def _ttl_of(found: AnalysedObject) -> Ttl | None:
+    return None if found.declared is None else found.declared.ttl

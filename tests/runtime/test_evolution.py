@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.spark.session import Sessions
+from floodmark.testing import FixedClock
 
 pytestmark = pytest.mark.spark
 ROWS = "SELECT * FROM {} ORDER BY 1"
@@ -274,3 +276,20 @@ def test_without_a_snapshot_only_what_comes_counts(fm: floodmark.Floodmark) -> N
     assert _refused(fm, refused.replace("'false'", "'no'")) == "E0850"
     grouped = "CREATE SINK y INTO t AS SELECT k, count(*)::int FROM src GROUP BY k"
     assert _refused(fm, grouped + " WITH (snapshot = 'false')") == "E0851"
+
+
+def test_another_ttl_ends_rows_at_once(sessions: Sessions, tmp_path: Path) -> None:
+    clock = FixedClock(datetime(2024, 1, 10, tzinfo=UTC))
+    with floodmark.connect(tmp_path, sessions=lambda: sessions, clock=clock) as fm:
+        fm.execute_script("""
+            CREATE TABLE t (k INT PRIMARY KEY, at TIMESTAMP);
+            CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t;
+            INSERT INTO t VALUES (1, '2024-01-01'), (2, '2024-01-08'), (3, '2024-01-09 12:00');
+            ALTER TABLE t SET (ttl = '7 days', ttl_column = 'at');
+        """)
+        assert _rows(fm, "n") == [(2,)]
+        fm.execute("ALTER TABLE t SET (ttl = '1 day')")
+        assert _rows(fm, "n") == [(1,)]
+        clock.set(datetime(2024, 1, 11, tzinfo=UTC))
+        fm.advance()
+        assert _rows(fm, "t") == []
