@@ -67,6 +67,7 @@ def without_column(statement: s.AlterDropColumn, found: CatalogObject) -> s.Defi
             if c.generated is not None and _names(c.generated, statement.column)
         ),
         *(["ON CONFLICT"] if _resolves_by(definition, statement.column) else []),
+        *(["its TTL"] if _ends_by(definition, statement.column) else []),
     ]
     if needs:
         raise BindError(
@@ -120,6 +121,10 @@ def with_renamed(statement: s.AlterRenameColumn, found: CatalogObject) -> s.Defi
             for w in definition.watermarks
         ),
         conflict=_conflict(definition.conflict, old, new),
+        options=tuple(
+            replace(o, value=new) if _is_ttl_column(o) and o.value == old else o
+            for o in definition.options
+        ),
     )
 
 
@@ -165,6 +170,14 @@ def _resolves_by(definition: Defined, column: str) -> bool:
     set_ = {c for a in clause.assignments for c in a.columns}
     named = column in clause.version_columns or column in set_
     return named or any(_names(tree, column) for tree in trees)
+
+
+def _is_ttl_column(option: s.Option) -> bool:
+    return option.name.lower() == "ttl_column"
+
+
+def _ends_by(definition: Defined, column: str) -> bool:
+    return any(_is_ttl_column(o) and o.value == column for o in definition.options)
 
 
 def _defined(found: CatalogObject, statement: s.Alter) -> Defined:

@@ -288,6 +288,8 @@ def test_another_ttl_ends_rows_at_once(sessions: Sessions, tmp_path: Path) -> No
             ALTER TABLE t SET (ttl = '7 days', ttl_column = 'at');
         """)
         assert _rows(fm, "n") == [(2,)]
+        assert _refused(fm, "ALTER TABLE t DROP COLUMN at") == "E0833"
+        fm.execute("ALTER TABLE t RENAME COLUMN at TO since")
         fm.execute("ALTER TABLE t SET (ttl = '1 day')")
         assert _rows(fm, "n") == [(1,)]
         clock.set(datetime(2024, 1, 11, tzinfo=UTC))
