@@ -58,18 +58,21 @@ class Cutoff:
         return self._where(frame, columns, test)
 
     def _where(self, frame: DataFrame, columns: Schema, test: str) -> DataFrame:
-        known = frame.selectExpr("*", constants({_BOUND: literal(self.value, self.type)}))
-        return known.where(test).selectExpr(*(quoted(f.name) for f in columns))
+        return self.beside(frame).where(test).selectExpr(*(quoted(f.name) for f in columns))
 
-    def is_over(self, row: str) -> str:
-        """Return the text of: a new row, the text of a struct, is over as it is written.
+    def beside(self, frame: DataFrame) -> DataFrame:
+        """Return the rows with a column for the cutoff, which changes with each epoch."""
+        return frame.selectExpr("*", constants({_BOUND: literal(self.value, self.type)}))
 
-        One whose time is that of its write never is.
+    def is_over(self, row: str = "") -> str:
+        """Return the text of: a new row is over as it is written, `beside` the cutoff.
+
+        `row` is the text of a struct and a dot, if it is in one. A row whose time is that of its
+        write never is over.
         """
         if self.ttl.column is None:
             return "FALSE"
-        bound = literal(self.value, self.type)
-        return f"coalesce({row}.{quoted(self.ttl.column)} <= {bound}, FALSE)"
+        return f"coalesce({row}{quoted(self.ttl.column)} <= {_BOUND}, FALSE)"
 
     def ends(self, file: DataFile) -> bool:
         """Tell whether a file can have rows that are over."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from closing import CLOSING
+from ending import ENDING
 from imported import SAYS
 from planted import PLANTED as OTHERS
 from planted import Planted
@@ -21,7 +22,7 @@ from watermarks import WATERMARKS
 
 from floodmark.spark.session import Sessions
 
-PLANTED = (*OTHERS, *CLOSING, *TEMPORAL, *THINNING, *WATERMARKS)
+PLANTED = (*OTHERS, *CLOSING, *ENDING, *TEMPORAL, *THINNING, *WATERMARKS)
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FAILED, PASSED = 1, 0

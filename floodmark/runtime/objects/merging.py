@@ -160,8 +160,8 @@ class Merging:
         new = materialize.NEW_ROW
         if self.cutoff is None or self.cutoff.ttl.column is None:
             return pairs.selectExpr("*", f"FALSE AS {_OVER}")
-        over = self.cutoff.is_over(new)
-        marked = pairs.selectExpr("*", f"{over} AS {_OVER}")
+        over = self.cutoff.is_over(f"{new}.")
+        marked = self.cutoff.beside(pairs).selectExpr("*", f"{over} AS {_OVER}")
         others = [quoted(c) for c in self._beside() if c != new]
         return marked.selectExpr(*others, f"CASE WHEN NOT {_OVER} THEN {new} END AS {new}", _OVER)
 

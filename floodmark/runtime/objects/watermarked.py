@@ -197,7 +197,7 @@ class Watermarked:
         ]
         frame = reduce(lambda a, b: a.unionAll(b), frames)
         if cutoff is not None:
-            frame = without_over(frame, cutoff)
+            frame = without_over(frame, columns, cutoff)
         files = self.task.writer.write_routed(table, frame)
         for i, (partition, _) in enumerate(operations):
             if partition != CONNECTOR:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import Schema
-from floodmark.changelog import ERROR, WEIGHT
+from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.errors import IntakeCode
 from floodmark.plan.clock_options import MAX_AHEAD
 from floodmark.plan.definitions import Declared
@@ -69,16 +69,14 @@ def judged(
     )
 
 
-def without_over(frame: DataFrame, cutoff: Cutoff) -> DataFrame:
+def without_over(frame: DataFrame, columns: Schema, cutoff: Cutoff) -> DataFrame:
     """Return judged rows with those routed to nothing whose TTL is over as they come."""
-    from pyspark.sql import functions as F
-
     if cutoff.ttl.column is None:
         return frame
-    over = f"{quoted(cutoff.ttl.column)} <= {literal(cutoff.value, cutoff.type)}"
-    good = f"{ROUTE} % {WRITERS} = {GOOD} AND coalesce({over}, FALSE)"
-    route = f"CASE WHEN {good} THEN {ROUTE} + {NOTHING} ELSE {ROUTE} END"
-    return frame.withColumn(ROUTE, F.expr(route))
+    good = f"{ROUTE} % {WRITERS} = {GOOD} AND {cutoff.is_over()}"
+    route = f"CASE WHEN {good} THEN {ROUTE} + {NOTHING} ELSE {ROUTE} END AS {ROUTE}"
+    names = (*(quoted(f.name) for f in columns), EPOCH, WEIGHT, ERROR)
+    return cutoff.beside(frame).selectExpr(*names, route, WATERMARK)
 
 
 def taken(frame: DataFrame, columns: Schema, epoch: int) -> DataFrame:
