@@ -274,7 +274,7 @@ class Floodmark:
             case s.AlterResume() | s.AlterRebase():
                 return suspension.go_on(statement, self.scheduler)
             case s.Definition() | s.Drop() | s.Alter():
-                return statements.run_ddl(statement, self.scheduler)
+                return statements.run_definition(statement, self.scheduler, self.reader)
             case s.Explain():
                 return explain_result(statement, self.deployed, self.sizes)
             case s.Show() | s.Describe():

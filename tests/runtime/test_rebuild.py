@@ -32,7 +32,7 @@ def test_a_changed_file_needs_an_apply_and_rebuilds_what_depends_on_it(site: Sit
     put(site.landing, "0", readings(0, 15))
     with site.connect() as fm:
         fm.advance(now=NOW)
-    site.define(READINGS, GROUPED.replace("count(*)", "count(v)"))
+    site.define(READINGS, GROUPED.replace("count(*)", "count(v)::int"))
     with pytest.raises(UserError, match="E0361"):
         site.connect()
     with connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
@@ -51,7 +51,7 @@ def test_a_source_is_not_rebuilt_over_files_that_are_gone(site: Site) -> None:
         fm.advance(now=NOW)
     stored = visible(site.root / "warehouse", "s")
     (site.landing / "0.parquet").unlink()
-    site.define(READINGS.replace("v INT,", "v INT, w INT,"), GROUPED)
+    site.define(READINGS.replace("v INT,", "v INT, w INT AS (v + 1),"), GROUPED)
     with connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
         with pytest.raises(UserError, match=r"0\.parquet is gone") as raised:
             fm.apply(site.pipelines)

@@ -109,10 +109,16 @@ def test_a_sink_of_another_definition_begins_anew(site: Site) -> None:
         epoch(site, fm, 1)
         old = of_epochs(out / "every")
         define(site, READINGS, COUNTED.replace("max(v)", "min(v)"), SINKS)
+        assert [c.action for c in fm.apply(site.pipelines).changes] == ["replace"]
+        epoch(site, fm, 2)
+        followed = of_epochs(out / "every")
+        assert {row[0] for e, rows in followed.items() if e not in old for row in rows} > {"-U"}
+        old = followed
+        define(site, READINGS.replace("v INT,", "v INT, w INT AS (v + 1),"), COUNTED, SINKS)
         plan = fm.apply(site.pipelines)
         rebuilt = {c.key for c in plan.changes}
-        assert rebuilt == {"st", "sink:every", "sink:keyed", "sink:sizes"}
-        epoch(site, fm, 2)
+        assert rebuilt == {"s", "st", "sink:every", "sink:keyed", "sink:sizes"}
+        epoch(site, fm, 3)
     new = {e: rows for e, rows in of_epochs(out / "every").items() if e not in old}
     assert json.loads((out / "every/_sink.json").read_text())["begins"] == min(new)
     assert all({row[0] for row in rows} == {"+I"} for rows in list(new.values())[:1])
