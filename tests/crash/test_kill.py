@@ -153,6 +153,7 @@ def ending(
     ) as fm:
         fm.execute("INSERT INTO e VALUES ('q', 1)")
         fm.advance()
+        fm.execute("INSERT INTO f VALUES ('z', '2013-01-01 07:00', 0)")
     put(site.landing, "2", readings(30, 30))
     site.copy("warehouse", "undisturbed")
     with site.connect("undisturbed") as fm:
