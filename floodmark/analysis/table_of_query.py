@@ -97,7 +97,7 @@ def table_of_view(found: AnalysedObject) -> tuple[s.CreateTable, s.CreateSink]:
 
 
 def _key_of(relation: Relation, name: s.ObjectName) -> tuple[str, ...] | None:
-    if all(not is_hidden(c) for c in relation.stream_key):
+    if relation.stream_key and not any(map(is_hidden, relation.stream_key)):
         return relation.stream_key
     if relation.mode is ChangelogMode.APPEND_ONLY:
         return None

@@ -82,8 +82,8 @@ def _altered(statement: s.Alter, found: CatalogObject) -> s.Definition:
             return replace(definition, conflict=statement.conflict)
         case s.AlterWatermark() if isinstance(definition, s.CreateTable | s.CreateSource):
             mark = statement.watermark
-            others = tuple(w for w in definition.watermarks if w.column != mark.column)
-            return replace(definition, watermarks=(*others, mark))
+            marks = {w.column: w for w in definition.watermarks} | {mark.column: mark}
+            return replace(definition, watermarks=tuple(marks.values()))
         case s.AlterSet() if isinstance(definition, _WITH_OPTIONS):
             return replace(definition, options=_options(definition.options, statement.options))
         case s.AlterQuery() if queried and found.part is None:

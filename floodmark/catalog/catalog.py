@@ -268,7 +268,9 @@ class Catalog:
                 "E0204",
                 "the objects would feed each other in a circle: " + " -> ".join(cycle.args[1]),
                 span=statement.name.span,
-                hint="write the sink into a table that none of its inputs reads",
+                hint="write the sink into a table that none of its inputs reads"
+                if isinstance(statement, s.CreateSink)
+                else "read what does not follow from it",
             ) from None
         return self
 

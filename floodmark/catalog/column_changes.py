@@ -100,6 +100,14 @@ def with_renamed(statement: s.AlterRenameColumn, found: CatalogObject) -> s.Defi
             hint="a view can give a column another name: SELECT … AS …",
         )
 
+    if any(w.column == old or _names(w.expression, old) for w in definition.watermarks):
+        raise NotSupported(
+            "E0833",
+            f'the column "{old}" of "{found.name}" keeps its name: its watermark goes by it',
+            span=statement.span,
+            hint="a view can give a column another name: SELECT … AS …",
+        )
+
     def name(text: str) -> str:
         return new if text == old else text
 
@@ -116,10 +124,6 @@ def with_renamed(statement: s.AlterRenameColumn, found: CatalogObject) -> s.Defi
             for c in definition.columns
         ),
         primary_key=None if key is None else replace(key, columns=tuple(map(name, key.columns))),
-        watermarks=tuple(
-            replace(w, column=name(w.column), expression=renamed_in(w.expression, old, new))
-            for w in definition.watermarks
-        ),
         conflict=_conflict(definition.conflict, old, new),
         options=tuple(
             replace(o, value=new) if _is_ttl_column(o) and o.value == old else o

@@ -40,13 +40,14 @@ def name_columns(table: exp.Table, known: Sequence[str], present: Sequence[str])
     given = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
     names = [*given, *known[len(given) :]]
     if isinstance(table.parent, WindowTable):
-        # Its relation has no list of columns; a subquery has.
+        # Its relation has no list of columns; a subquery has. The alias stands behind it.
         pairs = zip(present, names, strict=True)
         columns = [exp.alias_(exp.column(p, quoted=True), n, quoted=True) for p, n in pairs]
-        name = table.name if alias is None else alias.name
-        bare = table.copy()
+        around, bare = table.parent, table.copy()
+        if around.args.get("alias") is None:
+            around.set("alias", exp.TableAlias(this=exp.to_identifier(table.alias_or_name)))
         bare.set("alias", None)
-        table.replace(exp.select(*columns).from_(bare).subquery(exp.to_identifier(name)))
+        table.replace(exp.Subquery(this=exp.select(*columns).from_(bare)))
         return
     if alias is None:
         alias = exp.TableAlias(this=exp.to_identifier(table.name))

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from floodmark.analysis.pipeline import Pipeline, analyse_catalog
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.analysis.table_of_query import table_of_view
 from floodmark.catalog.alterations import altered, catalog_with, found_by
 from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.objects import CatalogObject, Kind, Origin
 from floodmark.errors import BindError, FloodmarkError, NotSupported
+from floodmark.reference.expressions import evaluate
 from floodmark.runtime.definition_changes import Change
+from floodmark.runtime.kept_rows import reshaping
 from floodmark.sql import statements as s
 
 
@@ -52,7 +56,7 @@ def _without_users(
     statement: s.AlterDropColumn, found: CatalogObject, catalog: Catalog, pipeline: Pipeline
 ) -> Catalog:
     """Return the catalog if nothing uses a column that goes, without what does under CASCADE."""
-    users = _users(found.key, catalog, pipeline)
+    users = _users(found.key, statement.column, catalog, pipeline)
     if not users:
         return catalog
     if not statement.cascade:
@@ -67,10 +71,15 @@ def _without_users(
     return Catalog({k: o for k, o in catalog.objects.items() if k not in gone})
 
 
-def _users(key: str, catalog: Catalog, pipeline: Pipeline) -> list[str]:
+def _users(key: str, column: str, catalog: Catalog, pipeline: Pipeline) -> list[str]:
     """Return what reads or writes a relation and does not hold, or shows less, without a column."""
     near = (o for o in catalog.objects.values() if key in o.reads or o.target == key)
-    return [o.key for o in near if o.kind is not Kind.INDEX and _uses(o, catalog, pipeline)]
+    return [
+        o.key
+        for o in near
+        if o.kind is not Kind.INDEX
+        and ((o.target == key and column in pipeline[o.key].writes) or _uses(o, catalog, pipeline))
+    ]
 
 
 def _uses(found: CatalogObject, catalog: Catalog, pipeline: Pipeline) -> bool:
@@ -108,6 +117,26 @@ def refuse_loss(statement: s.Alter, changes: Iterable[Change], pipeline: Pipelin
                 hint="create another table, and a sink into it; or change its file, and "
                 "`floodmark plan --apply --discard-rows`",
             )
+
+
+def check_filled(before: AnalysedObject | None, after: AnalysedObject) -> None:
+    """Raise E0839 where the DEFAULT of a new column has no value that stored rows could take."""
+    how = None if before is None else reshaping(before, after)
+    if how is None or after.declared is None:
+        return
+    needed = {c.name for c in after.declared.columns if c.not_null}
+    for name, expr in how.filled.items():
+        value, error = evaluate(expr, {}, datetime(2000, 1, 1, tzinfo=UTC))
+        if error is None and (value is not None or name not in needed):
+            continue
+        said = "" if error is None else RowErrorCode(error).name.lower().replace("_", " ")
+        why = f"fails: {said}" if said else "is NULL"
+        raise BindError(
+            "E0839",
+            f'the DEFAULT of the new column "{name}" {why}',
+            span=after.object.statement.name.span,
+            hint="stored rows take it: give it a value",
+        )
 
 
 def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline: Pipeline) -> None:

@@ -11,8 +11,8 @@ from floodmark.analysis.replacement import check_difference
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.renames import free_names, renamed
-from floodmark.errors import UserError
-from floodmark.runtime.altering import catalog_after, refuse_loss
+from floodmark.errors import FloodmarkError, UserError
+from floodmark.runtime.altering import catalog_after, check_filled, refuse_loss
 from floodmark.runtime.definition_changes import (
     Change,
     begun_anew,
@@ -94,10 +94,11 @@ def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan
         found = pipeline.objects.get(key, former)
         if found is not former and found.object.target is not None:
             check_difference(found, pipeline[found.object.target])
-    created = plan.created
+    changed = {c.key for c in plan.changes if c.action != "suspend"}
     for found in pipeline.stored:
-        if found.key in created:
+        if found.key in changed:
             check_outside(found)
+            check_filled(deployed.pipeline.objects.get(found.key), found)
     return plan
 
 
@@ -151,13 +152,25 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
         case s.AlterRename():
             return _renaming(statement, deployed)
         case s.Alter():
-            catalog = catalog_after(statement, deployed.pipeline)
-            if catalog is deployed.catalog:
-                return None
+            return _altering(statement, deployed, runs=runs)
         case _:
             raise AssertionError(statement)
-    plan = _planned(catalog, deployed, runs=runs)
-    if isinstance(statement, s.Alter) and not isinstance(statement, s.AlterToTable):
+    return _planned(catalog, deployed, runs=runs)
+
+
+def _altering(statement: s.Alter, deployed: Deployed, *, runs: bool) -> Plan | None:
+    """Return what an ALTER changes; what is wrong with the definitions after it is told of it."""
+    try:
+        catalog = catalog_after(statement, deployed.pipeline)
+        if catalog is deployed.catalog:
+            return None
+        plan = _planned(catalog, deployed, runs=runs)
+    except FloodmarkError as problem:
+        place = problem.span
+        if place is not None and place.file is None and place.source != statement.span.source:
+            problem.span = statement.span
+        raise
+    if not isinstance(statement, s.AlterToTable):
         refuse_loss(statement, plan.changes, plan.pipeline)
     return plan
 

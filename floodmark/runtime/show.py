@@ -39,6 +39,8 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
             declared = deployed.catalog.get(key, statement.name.span)
         elif statement.kind is s.ObjectKind.SINK:
             declared = deployed.catalog.get(key_of(name, Kind.SINK), statement.name.span)
+        elif statement.kind is s.ObjectKind.INDEX:
+            declared = deployed.catalog.get(name, statement.name.span)
         else:
             declared = deployed.find(name, statement.name.span).object
         row = (declared.name, to_sql(declared.shown))

@@ -35,6 +35,7 @@ def _refused(fm: floodmark.Floodmark, statement: str) -> str:
     with pytest.raises(FloodmarkError) as refused:
         fm.execute(statement)
     assert refused.value.hint
+    assert refused.value.span is None or refused.value.span.source == statement
     return str(refused.value.code)
 
 
@@ -81,6 +82,12 @@ REFUSED = [
     ("ALTER TABLE src ADD COLUMN v INT", "E0830"),
     ("ALTER TABLE src ADD COLUMN c INT AS (v * 2)", "E0831"),
     ("ALTER TABLE src ADD COLUMN c INT NOT NULL", "E0832"),
+    ("ALTER TABLE src ADD COLUMN c INT DEFAULT 1 / 0", "E0839"),
+    ('ALTER TABLE src ADD COLUMN "c d" INT', "E0403"),
+    ('ALTER TABLE src RENAME COLUMN v TO "v w"', "E0403"),
+    ("ALTER TABLE t DROP COLUMN n", "E0837"),
+    ("ALTER TABLE t2 DROP COLUMN a", "E0837"),
+    ("ALTER MATERIALIZED VIEW w TO TABLE", "E0845"),
     ("ALTER TABLE src DROP COLUMN k", "E0833"),
     ("ALTER TABLE src DROP COLUMN vv", "E0836"),
     ("ALTER TABLE src RENAME COLUMN v TO k", "E0830"),
@@ -106,6 +113,8 @@ def test_what_is_refused_changes_nothing(fm: floodmark.Floodmark) -> None:
             WITH (force_append_only = 'true');
         CREATE MATERIALIZED VIEW w AS SELECT sum(n) AS v FROM t;
         CREATE MATERIALIZED VIEW u AS SELECT v FROM src;
+        CREATE TABLE t2 (k INT PRIMARY KEY, a INT, b INT);
+        CREATE SINK by_place INTO t2 AS SELECT k, v FROM src;
     """)
     before = (fm.deployed.version, _rows(fm, "t"))
     codes = {statement: _refused(fm, statement) for statement, _ in REFUSED}
@@ -295,3 +304,19 @@ def test_another_ttl_ends_rows_at_once(sessions: Sessions, tmp_path: Path) -> No
         clock.set(datetime(2024, 1, 11, tzinfo=UTC))
         fm.advance()
         assert _rows(fm, "t") == []
+
+
+def test_a_window_over_a_table_keeps_the_names_of_its_columns(fm: floodmark.Floodmark) -> None:
+    fm.execute_script("""
+        CREATE TABLE w (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts) APPEND ONLY;
+        CREATE MATERIALIZED VIEW e AS SELECT window_start, count(*) AS n
+            FROM TUMBLE(w, ts, INTERVAL '1 hour') GROUP BY window_start EMIT ON WINDOW CLOSE;
+        CREATE MATERIALIZED VIEW h AS SELECT x.window_start, max(x.k) AS k
+            FROM HOP(w, ts, INTERVAL '1 hour', INTERVAL '2 hours') AS x GROUP BY x.window_start;
+        INSERT INTO w VALUES (1, '2024-01-01 10:00'), (2, '2024-01-01 10:30');
+    """)
+    assert _refused(fm, "ALTER TABLE w RENAME COLUMN ts TO at") == "E0833"
+    fm.execute("ALTER TABLE w RENAME COLUMN k TO kk")
+    fm.execute("INSERT INTO w VALUES (3, '2024-01-01 12:00')")
+    assert [n for _, n in _rows(fm, "e")] == [2]  # type: ignore[misc]
+    assert [k for _, k in _rows(fm, "h")] == [2, 2, 3, 3]  # type: ignore[misc]
