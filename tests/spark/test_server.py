@@ -6,6 +6,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def test_a_server_that_is_about_to_end_is_not_attached_to(own_config: SparkConfi
         pid = server.status(own_config).pid
     assert pid is not None
     psutil.Process(pid).terminate()
+    time.sleep(0.5)  # Until it has heard of the signal it is a server like any other.
     with open_sessions(own_config) as after:
         assert after.main.range(3).count() == 3
         assert server.status(own_config).pid != pid
