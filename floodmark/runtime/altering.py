@@ -152,11 +152,12 @@ def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline
         readers = [o.key for o in pipeline.stored if {home, change.key} & _reads(o.key, pipeline)]
         late = [key for key in (home, *found.reads, *readers) if key in behind]
         if late:
+            place = found.object.statement.name.span
             raise NotSupported(
                 "E0838",
                 f"{late[0]} {behind[late[0]]}: what {change.key} has written so far would be "
                 "read under another definition",
-                span=found.object.statement.name.span,
+                span=None if place is None or place.file is None else place,
                 hint=f"ALTER {late[0]} RESUME, or DROP it; then once more",
             )
 
