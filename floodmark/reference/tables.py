@@ -117,7 +117,7 @@ def merge(
             case RowKind.UPDATE_BEFORE:
                 continue
             case _:
-                new = row if old is None else _met(old, row, rules, now)
+                new = _alone(row, rules) if old is None else _met(old, row, rules, now)
                 if isinstance(new, Refusal):
                     refused.append(new)
                     continue
@@ -126,6 +126,11 @@ def merge(
                     keys.add(key)
                 rows[key] = new
     return rows, ignored, refused
+
+
+def _alone(row: Row, rules: MergeRules) -> Row | Refusal:
+    """Return a row whose key nobody has; what it could have taken from a stored one it must have."""
+    return _whole(row, row, rules) if rules.merges else row
 
 
 def _met(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
@@ -167,8 +172,13 @@ def _completed(new: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Re
     if codes:
         return Refusal(codes[0], row)
     done = {**new, **{name: value for name, (value, _) in results.items()}}
-    missing = any(done[name] is None for name in rules.needed)
-    return Refusal(int(IntakeCode.NULL_VALUE), row) if missing else done
+    return _whole(done, row, rules)
+
+
+def _whole(new: Row, row: Row, rules: MergeRules) -> Row | Refusal:
+    """Return what a row comes to, or that a value is missing that the table needs."""
+    missing = any(new.get(name) is None for name in rules.needed)
+    return Refusal(int(IntakeCode.NULL_VALUE), row) if missing else new
 
 
 def _version(row: Row, rules: MergeRules) -> tuple[Any, ...]:

@@ -94,7 +94,9 @@ def folded(found: DataFrame, declared: Declared, columns: Schema, now: int) -> D
 def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
     """Return the text of what stays where the row `o.r` meets `a.r`: `(code, r)`."""
     conflict = declared.conflict
-    whens = [f"WHEN __a.r IS NULL THEN {_stays('__o.r', type_)}"]
+    # Alone a row has to have what it could have taken from a stored one.
+    code = _missing("__o.r", declared) if conflict.merges else None
+    whens = [f"WHEN __a.r IS NULL THEN {_stays('__o.r', type_, code)}"]
     left = _stays("__a.r", type_, writes="FALSE")
     if conflict.versions:
         incoming, stored = (
@@ -150,12 +152,20 @@ def _checked(row: str, declared: Declared, names: list[str], type_: str, now: in
         values = mine | {c: e.value for c, e in compiled.items()}
         code = _first("__g.code", [e.error for e in compiled.values()])
         out = f"transform(array({out}), __g -> {_stays(_row(values), type_, code)})[0]"
+    missing = _missing("__n.r", declared)
+    if missing is None:
+        return out
+    code = f"coalesce(__n.code, {missing})"
+    return f"transform(array({out}), __n -> {_stays('__n.r', type_, code)})[0]"
+
+
+def _missing(row: str, declared: Declared) -> str | None:
+    """Return the text of the code of a row without a value that the table needs."""
     needed = [c.name for c in declared.columns if c.not_null]
     if not needed:
-        return out
-    missing = " OR ".join(f"__n.r.{quoted(c)} IS NULL" for c in needed)
-    code = f"coalesce(__n.code, CASE WHEN {missing} THEN {IntakeCode.NULL_VALUE.value} END)"
-    return f"transform(array({out}), __n -> {_stays('__n.r', type_, code)})[0]"
+        return None
+    missing = " OR ".join(f"{row}.{quoted(c)} IS NULL" for c in needed)
+    return f"CASE WHEN {missing} THEN {IntakeCode.NULL_VALUE.value} END"
 
 
 def _first(code: str, others: Iterable[str | None]) -> str:
