@@ -15,11 +15,12 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.changelog import EPOCH, KIND
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
-from floodmark.runtime import deployment, statements, suspension, system
+from floodmark.runtime import statements, suspension, system
 from floodmark.runtime.clock import SystemClock
-from floodmark.runtime.deployed import Deployed
-from floodmark.runtime.deployment import Plan
-from floodmark.runtime.desired import Desired, read_files
+from floodmark.runtime.definitions import deployment
+from floodmark.runtime.definitions.deployed import Deployed
+from floodmark.runtime.definitions.deployment import Plan
+from floodmark.runtime.definitions.desired import Desired, read_files
 from floodmark.runtime.dml.copying import copy_to
 from floodmark.runtime.layout import beside
 from floodmark.runtime.logged import telling

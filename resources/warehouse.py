@@ -12,10 +12,10 @@ from floodmark.analysis.pipeline import Pipeline
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
-from floodmark.runtime import deployment
-from floodmark.runtime.definition_changes import Change
-from floodmark.runtime.deployed import Deployed
-from floodmark.runtime.desired import Desired
+from floodmark.runtime.definitions import deployment
+from floodmark.runtime.definitions.changes import Change
+from floodmark.runtime.definitions.deployed import Deployed
+from floodmark.runtime.definitions.desired import Desired
 from floodmark.runtime.settings import DEFAULTS, grain_of_setting
 from resources.clock import EngineClock
 from resources.spark import FloodmarkSpark

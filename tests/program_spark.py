@@ -25,7 +25,7 @@ from floodmark.catalog.types import SqlType
 from floodmark.changelog import RowKind
 from floodmark.errors import UserError
 from floodmark.runtime import rewrite
-from floodmark.runtime.deployed import Deployed, statements_of
+from floodmark.runtime.definitions.deployed import Deployed, statements_of
 from floodmark.runtime.equivalence import compare, compares
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import ObjectRecord

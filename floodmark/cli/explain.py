@@ -64,7 +64,7 @@ def explain(
 
 def explanation(connection: Floodmark, settings: Settings, what: str) -> Explanation:
     """Return the explanation of a name or of SQL, as if the pipeline files were applied."""
-    from floodmark.runtime.deployed import Deployed
+    from floodmark.runtime.definitions.deployed import Deployed
     from floodmark.runtime.show import explain_name, explain_statement
     from floodmark.sql.parse import parse_statement
 

@@ -25,9 +25,9 @@ from floodmark.cli.session import connected, suspended_code
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
-    from floodmark.runtime.deployment import Plan
-    from floodmark.runtime.effects import Effect
-    from floodmark.runtime.filed import Drift
+    from floodmark.runtime.definitions.deployment import Plan
+    from floodmark.runtime.definitions.effects import Effect
+    from floodmark.runtime.definitions.filed import Drift
 
 _SIGNS = {"create": ("+", "green"), "alter": ("~", "green"), "replace": ("~", "green"),
           "rebuild": ("~", "yellow"), "reset": ("±", "red"), "suspend": ("!", "yellow"),
@@ -67,8 +67,8 @@ def plan(
     settings = Settings(warehouse, pipelines, wait, as_json)
     code = 0
     with connected(settings) as connection:
-        from floodmark.runtime.effects import effects
-        from floodmark.runtime.filed import drift
+        from floodmark.runtime.definitions.effects import effects
+        from floodmark.runtime.definitions.filed import drift
 
         found = connection.plan(settings.pipelines)
         told, drifted = effects(found, connection.scheduler), drift(found.catalog)
@@ -92,7 +92,7 @@ def show(found: Sequence[Effect], drifted: Sequence[Drift]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from floodmark.runtime.effects import totals
+    from floodmark.runtime.definitions.effects import totals
 
     console = Console(soft_wrap=True, highlight=False)
     changed = [effect for effect in found if effect.action != "keep"]
@@ -133,7 +133,7 @@ _HEADS = ("---", "+++")
 
 def plan_json(found: Sequence[Effect], drifted: Sequence[Drift]) -> dict[str, Any]:
     """Return a plan for JSON."""
-    from floodmark.runtime.effects import totals
+    from floodmark.runtime.definitions.effects import totals
 
     return {
         "changes": [

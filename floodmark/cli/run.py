@@ -118,7 +118,7 @@ def _standing(connection: Floodmark, moment: datetime | None) -> Iterator[None]:
 
 def _say_drift(connection: Floodmark, settings: Settings) -> None:
     """Say of which objects the files tell what they were before an ALTER."""
-    from floodmark.runtime.filed import drift
+    from floodmark.runtime.definitions.filed import drift
 
     for found in drift(connection.deployed.catalog):
         _say(settings, f"{found}")

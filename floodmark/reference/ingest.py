@@ -20,7 +20,7 @@ from floodmark.reference.pipeline import (
 )
 from floodmark.reference.rows import Row, sort_value
 from floodmark.reference.stored import after
-from floodmark.reference.tables import of_sinks, rekey
+from floodmark.reference.tables import NOT_NULL, of_sinks, rekey
 from floodmark.reference.watermarks import Values, WatermarkState, late_column, raise_by
 
 DML = "dml"
@@ -28,7 +28,6 @@ SINK = "sink:"
 _DML_ORDINAL = 0x7FFF
 _FIRST_SINK_ORDINAL = 0x4000
 
-NOT_NULL = "not_null"
 NULL_TIME = "null_time"
 FUTURE_TIME = "future_time"
 

@@ -74,7 +74,7 @@ def _merged(
     keyed = {key_of(row, rules.primary_key): row for row in present}
     written = set[Key]()
     rows, ignored, refused = merge(keyed, accepted, rules, now, written)
-    dead += [Aside(RowKind.INSERT, f"E{r.code:04d}", r.row) for r in refused]
+    dead += [Aside(RowKind.INSERT, r.reason, r.row) for r in refused]
     return list(rows.values()), ignored, {key_of(rows[k], key) for k in written if k in rows}
 
 

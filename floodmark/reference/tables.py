@@ -19,6 +19,9 @@ from floodmark.sql.statements import ConflictAction
 Key = tuple[Any, ...]
 Stored = Mapping[Key, Row]
 
+NOT_NULL = "not_null"
+"""Why a row goes aside in which a value is missing that the table needs."""
+
 
 @dataclass(frozen=True, slots=True)
 class MergeRules:
@@ -50,10 +53,15 @@ class MergeRules:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A row that an expression of DO UPDATE SET has no value for."""
+    """A row that an expression of DO UPDATE SET has no value for, or that lacks one itself."""
 
     code: int
     row: Row
+
+    @property
+    def reason(self) -> str:
+        """Return why the row goes aside, as the programs call it."""
+        return NOT_NULL if self.code == IntakeCode.NULL_VALUE else f"E{self.code:04d}"
 
 
 def rekey(changes: Sequence[Change], key: Sequence[str]) -> list[Change]:
@@ -129,7 +137,7 @@ def merge(
 
 
 def _alone(row: Row, rules: MergeRules) -> Row | Refusal:
-    """Return a row whose key nobody has; what it could have taken from a stored one it must have."""
+    """Return a row whose key nobody has: it must bring what it could have taken from another."""
     return _whole(row, row, rules) if rules.merges else row
 
 

@@ -22,8 +22,8 @@ from floodmark.catalog.objects import CatalogObject, Kind, Origin, qualified
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
 from floodmark.plan.user_functions import functions_of
-from floodmark.runtime.deployment import check_outside
-from floodmark.runtime.desired import checked, definitions_of, out_of_place
+from floodmark.runtime.definitions.deployment import check_outside
+from floodmark.runtime.definitions.desired import checked, definitions_of, out_of_place
 from floodmark.runtime.settings import (
     ACCEPTED,
     DEFAULTS,

@@ -16,7 +16,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.errors import DataError
 from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.current import stored_rows
-from floodmark.runtime.renaming import Renames, renames_of
+from floodmark.runtime.definitions.renaming import Renames, renames_of
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord
 from floodmark.storage.report_book import Reported

@@ -17,12 +17,9 @@ from typing import Any, Protocol
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.connectors.base import Split
 from floodmark.runtime import (
-    deployment,
     failpoints,
     foreign,
     maintenance,
-    new_version,
-    removal,
     summary,
 )
 from floodmark.runtime.backfill.choice import backfills
@@ -31,7 +28,8 @@ from floodmark.runtime.backfill.workers import Workers
 from floodmark.runtime.carried import carried
 from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
-from floodmark.runtime.deployed import EMPTY, Deployed, load
+from floodmark.runtime.definitions import deployment, new_version, removal
+from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
 from floodmark.runtime.outward.places import lift, reachable

@@ -14,8 +14,8 @@ from floodmark.catalog.functions.pattern import like_regex
 from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.build import build_query
-from floodmark.runtime.deployed import Deployed
-from floodmark.runtime.deployment import plan_statement
+from floodmark.runtime.definitions.deployed import Deployed
+from floodmark.runtime.definitions.deployment import plan_statement
 from floodmark.runtime.results import Result, text_result
 from floodmark.runtime.settings import check_setting
 from floodmark.runtime.sizes import TableSize, as_text

@@ -8,17 +8,18 @@ from dataclasses import replace
 from floodmark.analysis.table_of_query import is_continuous
 from floodmark.catalog.objects import kind_of
 from floodmark.errors import NotSupported, UserError
-from floodmark.runtime import deployment, failpoints, removal
-from floodmark.runtime.altering import refuse_behind
-from floodmark.runtime.definition_changes import Change
-from floodmark.runtime.deployed import statements_of
-from floodmark.runtime.deployment import Plan
+from floodmark.runtime import failpoints
+from floodmark.runtime.definitions import deployment, removal
+from floodmark.runtime.definitions.altering import refuse_behind
+from floodmark.runtime.definitions.changes import Change
+from floodmark.runtime.definitions.deployed import statements_of
+from floodmark.runtime.definitions.deployment import Plan
+from floodmark.runtime.definitions.renaming import check_at_rest
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
 from floodmark.runtime.outward.places import check_places
 from floodmark.runtime.query import Reader
-from floodmark.runtime.renaming import check_at_rest
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.runtime.summary import EpochSummary

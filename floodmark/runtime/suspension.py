@@ -10,7 +10,7 @@ from floodmark.catalog.objects import Kind, key_of, qualified
 from floodmark.catalog.splitting import STORED
 from floodmark.errors import UserError
 from floodmark.runtime.backfill.progress import under_way, words
-from floodmark.runtime.deployed import Deployed, statements_of
+from floodmark.runtime.definitions.deployed import Deployed, statements_of
 from floodmark.runtime.outward.identity import UNREACHABLE
 from floodmark.runtime.results import Result
 from floodmark.runtime.run import CHANGED_FUNCTIONS, upstream_of

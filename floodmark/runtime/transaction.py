@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from floodmark.errors import DataError, Span, TransientError
-from floodmark.runtime.deployed import Deployed
+from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.runtime.dml.overlay import overlaid
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.runtime.logged import Begun, logged_in, telling

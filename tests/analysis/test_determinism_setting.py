@@ -9,7 +9,7 @@ import pytest
 from floodmark.analysis.ndu import DeterminismMode, with_default
 from floodmark.api import Floodmark, connect
 from floodmark.errors import BindError, NotSupported
-from floodmark.runtime.desired import read_files
+from floodmark.runtime.definitions.desired import read_files
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 

@@ -13,7 +13,7 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.runtime.backfill import workers
 from floodmark.runtime.backfill.choice import VARIABLE
 from floodmark.runtime.backfill.step import Backfill
-from floodmark.runtime.deployed import Deployed, statements_of
+from floodmark.runtime.definitions.deployed import Deployed, statements_of
 from floodmark.runtime.equivalence import compare, compares
 from floodmark.spark.session import Sessions
 from floodmark.storage.backfill_log import Standing, Step

@@ -9,9 +9,9 @@ import pytest
 
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import UserError
-from floodmark.runtime.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.deployment import plan_files
-from floodmark.runtime.desired import read_files
+from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
+from floodmark.runtime.definitions.deployment import plan_files
+from floodmark.runtime.definitions.desired import read_files
 from floodmark.storage.catalog_log import CatalogLog
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

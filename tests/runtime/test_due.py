@@ -14,7 +14,7 @@ import floodmark
 from floodmark.analysis.state import DUE_AT
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.deployed import statements_of
+from floodmark.runtime.definitions.deployed import statements_of
 from floodmark.runtime.due import due, portion
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile

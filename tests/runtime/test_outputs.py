@@ -10,9 +10,9 @@ from warehouses import Site, tables, visible
 
 from floodmark.api import connect
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.deployment import Plan, plan_files, plan_statement
-from floodmark.runtime.desired import read_files
+from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
+from floodmark.runtime.definitions.deployment import Plan, plan_files, plan_statement
+from floodmark.runtime.definitions.desired import read_files
 from floodmark.runtime.show import explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql

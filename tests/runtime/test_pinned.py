@@ -21,9 +21,9 @@ from floodmark.catalog.types import Kind
 from floodmark.cli.app import app
 from floodmark.errors import BindError, UserError
 from floodmark.runtime import failpoints
-from floodmark.runtime.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.deployment import Plan, plan_files
-from floodmark.runtime.desired import read_files
+from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
+from floodmark.runtime.definitions.deployment import Plan, plan_files
+from floodmark.runtime.definitions.desired import read_files
 from floodmark.storage.catalog_log import CatalogLog
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

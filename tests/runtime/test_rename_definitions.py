@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.deployment import Plan, defines_else, plan_files, plan_statement
-from floodmark.runtime.desired import read_files
-from floodmark.runtime.filed import drift
+from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
+from floodmark.runtime.definitions.deployment import Plan, defines_else, plan_files, plan_statement
+from floodmark.runtime.definitions.desired import read_files
+from floodmark.runtime.definitions.filed import drift
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogLog
 

@@ -14,9 +14,9 @@ from floodmark.analysis.ndu.mode import mode_of
 from floodmark.analysis.pipeline import Pipeline
 from floodmark.errors import FloodmarkError
 from floodmark.plan.printing import to_text
-from floodmark.runtime.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.deployment import Plan, plan_files, plan_statement
-from floodmark.runtime.desired import read_files
+from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
+from floodmark.runtime.definitions.deployment import Plan, plan_files, plan_statement
+from floodmark.runtime.definitions.desired import read_files
 from floodmark.runtime.equivalence import differences
 from floodmark.runtime.replay import ReplayOutcome
 from floodmark.runtime.show import explain_name, show

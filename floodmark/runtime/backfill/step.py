@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.runtime.backfill.choice import backfillable
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.deployed import Deployed
+from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.runtime.epoch import Work, advance
 from floodmark.runtime.tables import Tables
 from floodmark.storage.backfill_log import Standing, Step, fence

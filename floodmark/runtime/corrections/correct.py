@@ -23,8 +23,8 @@ from floodmark.runtime.corrections.differences import differences
 from floodmark.runtime.corrections.in_place import check_readers, take_in
 from floodmark.runtime.corrections.recompute import Recomputation
 from floodmark.runtime.corrections.stored import WEIGHED, application, corrections, newest
+from floodmark.runtime.definitions.renaming import renames_of
 from floodmark.runtime.query import Reader
-from floodmark.runtime.renaming import renames_of
 from floodmark.runtime.tables import Tables
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted

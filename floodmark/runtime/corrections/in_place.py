@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind
 from floodmark.errors import NotSupported
-from floodmark.runtime import deployment
 from floodmark.runtime.corrections.stored import newest
+from floodmark.runtime.definitions import deployment
 from floodmark.runtime.logged import telling
 from floodmark.runtime.statements import apply_plan
 from floodmark.storage.epoch_log import dml_of

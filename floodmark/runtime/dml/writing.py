@@ -12,7 +12,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import qualified
 from floodmark.errors import DataError
-from floodmark.runtime.deployed import Deployed
+from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.runtime.dml.copying import as_insert, copied
 from floodmark.runtime.dml.planned import Dml, Effect, PlannedDml, plan_dml
 from floodmark.runtime.dml.returned import returned

@@ -11,7 +11,7 @@ from floodmark.runtime.outward.identity import UNREACHABLE
 from floodmark.runtime.outward.sender import sender_of
 
 if TYPE_CHECKING:
-    from floodmark.runtime.deployment import Plan
+    from floodmark.runtime.definitions.deployment import Plan
     from floodmark.runtime.scheduler import Scheduler
 
 

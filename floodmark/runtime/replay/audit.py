@@ -24,9 +24,9 @@ from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.runtime import layout
 from floodmark.runtime.carried import carried
 from floodmark.runtime.cut import Cut, Progress
+from floodmark.runtime.definitions.new_version import reshaped
+from floodmark.runtime.definitions.renaming import Renames, renames_of
 from floodmark.runtime.epoch import Work, advance
-from floodmark.runtime.new_version import reshaped
-from floodmark.runtime.renaming import Renames, renames_of
 from floodmark.runtime.replay.causes import likely_cause
 from floodmark.runtime.replay.digests import Part, RowDifference, differences, digests
 from floodmark.runtime.run import Run, needs_of

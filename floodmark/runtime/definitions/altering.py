@@ -16,8 +16,8 @@ from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.objects import CatalogObject, Kind, Origin
 from floodmark.errors import BindError, FloodmarkError, NotSupported
 from floodmark.reference.expressions import evaluate
-from floodmark.runtime.definition_changes import Change
-from floodmark.runtime.kept_rows import reshaping
+from floodmark.runtime.definitions.changes import Change
+from floodmark.runtime.definitions.kept_rows import reshaping
 from floodmark.sql import statements as s
 
 

@@ -12,15 +12,15 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.renames import free_names, renamed
 from floodmark.errors import FloodmarkError, UserError
-from floodmark.runtime.altering import catalog_after, check_filled, refuse_loss
-from floodmark.runtime.definition_changes import (
+from floodmark.runtime.definitions.altering import catalog_after, check_filled, refuse_loss
+from floodmark.runtime.definitions.changes import (
     Change,
     begun_anew,
     changes_between,
     former_definitions,
 )
-from floodmark.runtime.deployed import Deployed, Pins
-from floodmark.runtime.desired import Desired, catalog_of_files, checked, definitions_of
+from floodmark.runtime.definitions.deployed import Deployed, Pins
+from floodmark.runtime.definitions.desired import Desired, catalog_of_files, checked, definitions_of
 from floodmark.runtime.offers import connector_of
 from floodmark.sql import statements as s
 from floodmark.storage.delta_types import delta_schema

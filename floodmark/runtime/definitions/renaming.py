@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.errors import NotSupported
 from floodmark.runtime.backfill.progress import under_way, words
-from floodmark.runtime.deployment import Plan
+from floodmark.runtime.definitions.deployment import Plan
 from floodmark.runtime.run import upstream_of
 from floodmark.runtime.suspension import remedy
 from floodmark.sql import statements as s

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject
 from floodmark.catalog.renames import Names, follows, rewritten, today
-from floodmark.runtime.deployed import applied, as_filed
+from floodmark.runtime.definitions.deployed import applied, as_filed
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_statement

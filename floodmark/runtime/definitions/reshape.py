@@ -13,7 +13,7 @@ from dataclasses import replace
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import Schema
 from floodmark.runtime import failpoints, layout
-from floodmark.runtime.kept_rows import Reshaping
+from floodmark.runtime.definitions.kept_rows import Reshaping
 from floodmark.runtime.tables import RESHAPE, Tables
 from floodmark.spark.expressions import compile
 from floodmark.spark.types import quoted, spark_type

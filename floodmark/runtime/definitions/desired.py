@@ -15,9 +15,9 @@ from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
 from floodmark.catalog.renames import called, filed_names, rewritten
 from floodmark.errors import NotSupported
 from floodmark.plan.user_functions import check, functions_of
-from floodmark.runtime.altering import keeping_columns
-from floodmark.runtime.deployed import Deployed
-from floodmark.runtime.filed import deployed_as
+from floodmark.runtime.definitions.altering import keeping_columns
+from floodmark.runtime.definitions.deployed import Deployed
+from floodmark.runtime.definitions.filed import deployed_as
 from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
 from floodmark.sql.files import read_sql

@@ -15,8 +15,8 @@ from floodmark.catalog.objects import Kind
 from floodmark.errors import DataError
 from floodmark.runtime.current import stored_rows
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.definition_changes import Change
-from floodmark.runtime.deployment import Plan
+from floodmark.runtime.definitions.changes import Change
+from floodmark.runtime.definitions.deployment import Plan
 from floodmark.storage.epoch_log import dml_of
 from floodmark.storage.table import Store
 

@@ -12,7 +12,7 @@ from floodmark.runtime import failpoints, layout
 from floodmark.storage.backfill_log import fence
 
 if TYPE_CHECKING:
-    from floodmark.runtime.deployed import Deployed
+    from floodmark.runtime.definitions.deployed import Deployed
     from floodmark.runtime.scheduler import Scheduler
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.plan.ttl import Ttl
-from floodmark.runtime.definition_changes import reshapings
-from floodmark.runtime.reshape import reshape
+from floodmark.runtime.definitions.changes import reshapings
+from floodmark.runtime.definitions.reshape import reshape
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 
 if TYPE_CHECKING:

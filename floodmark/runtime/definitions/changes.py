@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.catalog import RENAMED, WITHDRAWN
 from floodmark.catalog.objects import Kind
-from floodmark.runtime import kept_rows
-from floodmark.runtime.kept_rows import Reshaping
+from floodmark.runtime.definitions import kept_rows
+from floodmark.runtime.definitions.kept_rows import Reshaping
 
 
 @dataclass(frozen=True)
