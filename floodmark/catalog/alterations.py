@@ -47,6 +47,15 @@ def altered(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relati
             return catalog_with(catalog, found, _altered(statement, found))
 
 
+def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
+    """Tell whether an ALTER … IF EXISTS names what is not there."""
+    name = qualified(statement.name)
+    kind = None if statement.kind is None else _KINDS[statement.kind.value.lower()]
+    return statement.missing_ok and not catalog.is_taken(
+        name if kind is None else key_of(name, kind)
+    )
+
+
 def catalog_with(
     catalog: Catalog, found: CatalogObject, definition: s.Definition, *past: tuple[str, ...]
 ) -> Catalog:
