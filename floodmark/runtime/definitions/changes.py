@@ -138,7 +138,9 @@ def past_between(before: Pipeline, after: Pipeline) -> dict[str, tuple[tuple[str
     return found
 
 
-def former_definitions(before: Pipeline, after: Pipeline) -> dict[str, AnalysedObject]:
+def former_definitions(
+    before: Pipeline, after: Pipeline, changes: Iterable[Change]
+) -> dict[str, AnalysedObject]:
     """Return the former definitions of what goes on with another query, or goes with its rows.
 
     What only calls a column by another name has none but its own.
@@ -146,7 +148,7 @@ def former_definitions(before: Pipeline, after: Pipeline) -> dict[str, AnalysedO
     past = past_between(before, after)
     renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
     found = {}
-    for key in replaced(changes_between(before, after)):
+    for key in replaced(changes):
         named = renamed.intersection(after[key].reads)
         found[key] = after[key] if named else before[key]
     for said in past.values():
@@ -154,10 +156,12 @@ def former_definitions(before: Pipeline, after: Pipeline) -> dict[str, AnalysedO
     return found
 
 
-def reshapings(before: Pipeline, after: Pipeline) -> Mapping[str, Reshaping]:
+def reshapings(
+    before: Pipeline, after: Pipeline, changes: Iterable[Change]
+) -> Mapping[str, Reshaping]:
     """Return, by key, the objects whose rows stay under other columns."""
     found = {}
-    for change in changes_between(before, after):
+    for change in changes:
         if change.action == "alter":
             one = kept_rows.reshaping(before[change.key], after[change.key])
             if one is not None and one.moves:

@@ -90,7 +90,7 @@ def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan
     catalog = free_names(catalog, deployed.catalog)
     pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
-    for key, former in former_definitions(deployed.pipeline, pipeline).items():
+    for key, former in former_definitions(deployed.pipeline, pipeline, plan.changes).items():
         found = pipeline.objects.get(key, former)
         if found is not former and found.object.target is not None:
             check_difference(found, pipeline[found.object.target])
@@ -110,22 +110,6 @@ def check_outside(found: AnalysedObject) -> None:
             connector_of(found)
     except UserError as problem:
         raise problem.with_span(found.object.statement.name.span) from None
-
-
-def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
-    """Return the objects that one catalog version after another begins anew."""
-    if after.renamed:
-        return frozenset()
-    done = after.corrected.items()
-    corrected = {key for key, number in done if number > before.corrected.get(key, 0)}
-    return begun_anew(changes_between(before.pipeline, after.pipeline, corrected))
-
-
-def former_between(before: Deployed, after: Deployed) -> dict[str, AnalysedObject]:
-    """Return what one catalog version after another has to know of former definitions, by key."""
-    if after.renamed:
-        return {}
-    return former_definitions(before.pipeline, after.pipeline)
 
 
 def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
