@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import RENAMED
 from floodmark.catalog.objects import Kind
-from floodmark.changelog import is_hidden
+from floodmark.changelog import OWNERS, is_hidden
 from floodmark.plan.conflicts import REPLACE
 from floodmark.plan.definitions import ColumnInfo, Declared
 from floodmark.plan.expressions import Expr
@@ -70,11 +70,15 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     if any(c.generated is not None or (c.not_null and c.default is None) for c in fresh):
         return None
     gone = tuple(c for c in columns if c not in stored.values())
+    if new.owners and not old.owners:
+        stored[OWNERS] = ""
     moves = bool(fresh or gone or names)
     if moves and (after.transform is not None or after.is_messages):
         return None
     filled = {c.name: c.default for c in fresh if c.default is not None}
     reason = _reason(before, after, [c.name for c in fresh], gone, names)
+    if bool(old.owners) != bool(new.owners) and not moves:
+        reason = f"{'sinks own' if new.owners else 'no sink owns'} columns of it: its rows stay"
     return Reshaping(stored, filled, gone, reason)
 
 

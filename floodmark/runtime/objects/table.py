@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from floodmark.analysis.owners import owns
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.analysis.replacement import NONE, goes_on
 from floodmark.analysis.sinks import keeps_rows
 from floodmark.analysis.stored import ORIGIN
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
-from floodmark.changelog import EPOCH, ROW_ID, WEIGHT
+from floodmark.changelog import EPOCH, OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
 from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
@@ -26,6 +27,7 @@ from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.former import difference, rows_of_former
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
+from floodmark.runtime.objects.owning import gone, held, with_former_owners
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
@@ -52,6 +54,7 @@ _ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
 
 def advance(task: Task, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
     """Gather what the connector, sinks and DML write, and merge it into the stored rows."""
+    task = replace(task, found=with_former_owners(task))
     for item in task.work.dml:
         if item["table"] == task.found.key and "undoes" in item:
             undo(task.writer, layout.current_table(task.found), item)
@@ -210,7 +213,7 @@ class _Gathering:
         if connector is not None and self.task.work.splits.get(self.found.key):
             parts.append(self._connected(sessions, connector))
         parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
-        parts += [self._withdrawn(sink) for sink in self._gone()]
+        parts += [self._withdrawn(sink) for sink in gone(self.task)]
         mine = [i for i in self.task.work.dml if self._is_mine(i)]
         parts += [self._changed_by_hand(mine)] if mine else []
         return (part for part in parts if part is not None)
@@ -222,9 +225,10 @@ class _Gathering:
         """Return the operations of a DML statement, or of those of a transaction."""
         self.rows_in += sum(int(item["rows"]) for item in items)
         paths = [path for item in items for path in item["paths"]]
-        frame = self.task.tables.read_paths(paths, (*self.columns, WEIGHT_FIELD, _ORDINAL_FIELD))
+        columns = tuple(f for f in self.columns if f.name != OWNERS)
+        frame = self.task.tables.read_paths(paths, (*columns, WEIGHT_FIELD, _ORDINAL_FIELD))
         files = [read_footer(Path(path), path) for path in paths]
-        operations = merge.dml_operations(frame, self.columns)
+        operations = merge.dml_operations(held(frame, self.found), self.columns)
         return Operations(self._completed(operations), self._within(files), DML)
 
     def _within(self, files: Sequence[DataFile]) -> Bounds:
@@ -265,7 +269,8 @@ class _Gathering:
             hidden = (
                 [] if self.found.relation.primary_key else [f"CAST(NULL AS STRING) AS {ORIGIN}"]
             )
-            operations = merge.connector_operations(good.selectExpr("*", *hidden), self.columns)
+            mine = held(good.selectExpr("*", *hidden), self.found)
+            operations = merge.connector_operations(mine, self.columns)
         return Operations(operations, self._within(accepted))
 
     def _take_late(self, scratch: str, files: tuple[DataFile, ...], columns: Schema) -> None:
@@ -307,7 +312,7 @@ class _Gathering:
             return None
         frame, settled = None, False
         if rows is not None:
-            rows = needed.checked(rows, root.schema, self.declared)
+            rows = needed.checked(rows, root.schema, self.declared, owned=owns(sink.object))
             columns = (*root.schema, WEIGHT_FIELD)
             dead = self.stages.dead_rows
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
@@ -321,7 +326,7 @@ class _Gathering:
             frame = materialize.cancelled(frame, root.schema, sink.relation.stream_key)
         if keeps_rows(sink.object):
             frame = frame.where(f"{WEIGHT} > 0")
-        frame = self._with_origin(frame, sink)
+        frame = held(self._with_origin(frame, sink), self.found, sink)
         tie = self._tie(sink)
         operations = merge.sink_operations(frame, self.columns, tie, ordinal)
         operations = self._completed(operations)
@@ -332,18 +337,12 @@ class _Gathering:
         partition = f"{SINK}{sink.object.stored_key}"
         return Operations(operations, within, partition, ordinal if tie else None)
 
-    def _gone(self) -> list[AnalysedObject]:
-        """Return the sinks into the table that go with the rows that they have written."""
-        former = self.task.work.former
-        mine = (sink for sink in former.values() if sink.object.target == self.found.key)
-        return [sink for sink in mine if sink.key not in self.found.feeders]
-
     def _withdrawn(self, sink: AnalysedObject) -> Operations | None:
         """Return the operations that take back what a sink has written."""
         frame = rows_of_former(self.task, sink)
         if frame is None:
             return None
-        frame = self._with_origin(frame, sink)
+        frame = held(self._with_origin(frame, sink), self.found, sink)
         return Operations(self._completed(merge.sink_operations(frame, self.columns, (), -1)))
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:

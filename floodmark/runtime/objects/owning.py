@@ -1,0 +1,39 @@
+"""Who holds the rows that writers bring to a table of which sinks own columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from floodmark.analysis.owners import owners_of, owns
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.types import VARCHAR
+from floodmark.changelog import OWNERS
+from floodmark.runtime.objects.task import Task
+from floodmark.spark.literals import literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def gone(task: Task) -> list[AnalysedObject]:
+    """Return the sinks into a table that go with the rows that they have written."""
+    mine = (s for s in task.work.former.values() if s.object.target == task.found.key)
+    return [sink for sink in mine if sink.key not in task.found.feeders]
+
+
+def with_former_owners(task: Task) -> AnalysedObject:
+    """Return the table with the owners, too, that go with what they have written."""
+    found = task.found
+    former = [s.object for s in gone(task) if owns(s.object)]
+    return replace(found, owners=(*found.owners, *owners_of(former, found.relation.primary_key)))
+
+
+def held(frame: DataFrame, table: AnalysedObject, sink: AnalysedObject | None = None) -> DataFrame:
+    """Add who holds the rows, where columns have owners: the sink that is one, or nobody else."""
+    if not table.owners:
+        return frame
+    owner = "NULL"
+    if sink is not None and owns(sink.object):
+        owner = f"array({literal(sink.object.stored_key, VARCHAR)})"
+    return frame.selectExpr("*", f"CAST({owner} AS ARRAY<STRING>) AS {OWNERS}")
