@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from floodmark.analysis.sinks import FORCED, KEEPING
 from floodmark.catalog.objects import CatalogObject, Relation
@@ -120,9 +121,9 @@ def _no_owners(target: Relation, declared: Declared) -> str | None:
 def _check_alone(
     sink: CatalogObject, mine: Owner, declared: Declared, feeders: Iterable[CatalogObject]
 ) -> None:
-    """Raise E0785 for a column that another sink owns."""
-    for other in feeders:
-        if other.key == sink.key or not owns(other):
+    """Raise E0785 for a column that a sink before it owns."""
+    for other in takewhile(lambda o: o.key != sink.key, feeders):
+        if not owns(other):
             continue
         theirs = owner_of(other, declared.primary_key).columns
         shared = next((c for c in mine.columns if c in theirs), None)
