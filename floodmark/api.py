@@ -164,17 +164,17 @@ class Floodmark:
     def apply(self, pipelines: str | Path, *, discard_rows: bool = False) -> Plan:
         """Apply a folder of pipeline files in one epoch and return what changed.
 
-        E0379 where a table with rows that statements wrote would begin anew without them, unless
-        `discard_rows`.
+        E0379 where a table with rows that statements wrote would go, or begin anew without them,
+        unless `discard_rows`.
         """
-        what = "change of the definitions"
+        what, discards = "change of the definitions", ("drop", "rebuild") if discard_rows else ()
         with (
             telling(what, self.scheduler) as begun,
             self.scheduler.held("applying the pipeline files"),
         ):
             plan = self.plan(pipelines)
             if plan.changes or deployment.defines_else(plan, self.deployed):
-                statements.apply_plan(plan, self.scheduler, begun, discard_rows=discard_rows)
+                statements.apply_plan(plan, self.scheduler, begun, discards=discards)
         return plan
 
     def deploy(self, pipelines: Path) -> Plan:

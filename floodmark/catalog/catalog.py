@@ -295,8 +295,9 @@ def printed(statement: s.Definition, found: CatalogObject) -> s.Definition:
 
 
 _KEEPING = ("force_append_only", "ignore_delete")
-RENAMED, WITHDRAWN = "renamed", "withdrawn"
-"""In the past of an object: a column that was renamed, from and to; a sink that took its rows."""
+RENAMED, WITHDRAWN, OWNED = "renamed", "withdrawn", "owned"
+"""In the past of an object: a column that was renamed, from and to; a sink that took its rows; that
+sinks owned columns."""
 COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
 
 

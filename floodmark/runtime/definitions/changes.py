@@ -115,6 +115,8 @@ class _Comparison:
         """Return what becomes of an object for its own definition alone."""
         if _differs_in_functions(old, new):
             return "suspend", "functions of its TRANSFORM USING change: REBASE goes on"
+        if old.object.target != new.object.target:
+            return "rebuild", f"it writes into {new.object.target}: what it has written stays"
         if not kept:
             return "rebuild", "its definition changed"
         found = kept_rows.reshaping(old, new)

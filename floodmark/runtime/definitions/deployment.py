@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from floodmark.analysis.owners import keeping_holds
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.analysis.replacement import check_difference
@@ -88,6 +89,8 @@ def plan_files(desired: Desired, deployed: Deployed) -> Plan:
 def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan:
     """Return what a catalog changes; what cannot be stored or read is refused here."""
     catalog = free_names(catalog, deployed.catalog)
+    owned = (o.key for o in deployed.pipeline.objects.values() if o.owners)
+    catalog = keeping_holds(catalog, owned)
     pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
     for key, former in former_definitions(deployed.pipeline, pipeline, plan.changes).items():

@@ -58,7 +58,7 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     if before is None or after is None or old.kind is not new.kind:
         return None
     past = new.object.past[len(old.object.past) :]
-    names = {before_: after_ for kind, before_, after_ in past if kind == RENAMED}
+    names = {said[1]: said[2] for said in past if said[0] == RENAMED}
     former = {after_: before_ for before_, after_ in names.items()}
     columns = {c.name: c for c in before.columns}
     stored = {c.name: former.get(c.name, c.name) for c in after.columns}
@@ -70,15 +70,15 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     if any(c.generated is not None or (c.not_null and c.default is None) for c in fresh):
         return None
     gone = tuple(c for c in columns if c not in stored.values())
-    if new.owners and not old.owners:
+    if new.owned and not old.owned:
         stored[OWNERS] = ""
     moves = bool(fresh or gone or names)
     if moves and (after.transform is not None or after.is_messages):
         return None
     filled = {c.name: c.default for c in fresh if c.default is not None}
     reason = _reason(before, after, [c.name for c in fresh], gone, names)
-    if bool(old.owners) != bool(new.owners) and not moves:
-        reason = f"{'sinks own' if new.owners else 'no sink owns'} columns of it: its rows stay"
+    if new.owned and not old.owned and not moves:
+        reason = "sinks own columns of it: its rows stay"
     return Reshaping(stored, filled, gone, reason)
 
 

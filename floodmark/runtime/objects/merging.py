@@ -97,24 +97,24 @@ class Merging:
     @property
     def outcome(self) -> Outcome:
         """Return what the merge can come to."""
-        ttl, owners = self.declared.ttl, self.found.owners
+        ttl, owned = self.declared.ttl, self.found.owned
         renews = ""
-        if owners:
+        if owned:
             renews = f"NOT ({NEW_ROW}.{OWNERS} <=> {OLD_ROW}.{OWNERS})"
         elif ttl is not None and ttl.column is None:
             renews = merge.GIVEN if self.replaces else conflicts.WRITTEN
-        refuses = not self.replaces and conflicts.can_refuse(self.declared, owners)
+        refuses = not self.replaces and conflicts.can_refuse(self.declared, self.found.owners)
         return Outcome(self.declared.fading or "", refuses, renews, self.hidden)
 
     @property
     def replaces(self) -> bool:
         """Tell whether the last row of a key stands, whatever was there."""
-        return self.declared.conflict.replaces and not self.found.owners
+        return self.declared.conflict.replaces and not self.found.owned
 
     @property
     def hidden(self) -> str:
         """Return the column that nobody sees."""
-        return OWNERS if self.found.owners else ""
+        return OWNERS if self.found.owned else ""
 
     @property
     def counts(self) -> Counts:

@@ -31,7 +31,7 @@ def with_former_owners(task: Task) -> AnalysedObject:
 
 def held(frame: DataFrame, table: AnalysedObject, sink: AnalysedObject | None = None) -> DataFrame:
     """Add who holds the rows, where columns have owners: the sink that is one, or nobody else."""
-    if not table.owners:
+    if not table.owned:
         return frame
     owner = "NULL"
     if sink is not None and owns(sink.object):
