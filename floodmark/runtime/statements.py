@@ -10,6 +10,7 @@ from floodmark.catalog.objects import kind_of
 from floodmark.errors import NotSupported, UserError
 from floodmark.runtime import failpoints
 from floodmark.runtime.definitions import deployment, removal
+from floodmark.runtime.definitions.alter_places import placed_in
 from floodmark.runtime.definitions.altering import refuse_behind
 from floodmark.runtime.definitions.changes import Change
 from floodmark.runtime.definitions.deployed import statements_of
@@ -37,11 +38,13 @@ def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) ->
     kind = _kind(statement)
     status = f"{word}_{kind}".replace(" ", "_")
     with telling(f"{word} {kind}", scheduler) as begun, scheduler.held(f"{word} {kind}"):
-        plan = deployment.plan_statement(statement, scheduler.deployed())
-        if plan is None:
-            return Result(status=status, notices=("nothing to do",))
-        check_at_rest(plan, scheduler, statement)
-        apply_plan(plan, scheduler, begun)
+        deployed = scheduler.deployed()
+        with placed_in(statement, deployed):
+            plan = deployment.plan_statement(statement, deployed)
+            if plan is None:
+                return Result(status=status, notices=("nothing to do",))
+            check_at_rest(plan, scheduler, statement)
+            apply_plan(plan, scheduler, begun)
     touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
     touched &= plan.pipeline.objects.keys()
     targets = {plan.pipeline[key].object.target for key in touched}

@@ -12,7 +12,7 @@ from floodmark.analysis.replacement import check_difference
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.renames import free_names, renamed
-from floodmark.errors import FloodmarkError, UserError
+from floodmark.errors import UserError
 from floodmark.runtime.definitions.altering import catalog_after, check_filled, refuse_loss
 from floodmark.runtime.definitions.changes import (
     Change,
@@ -146,17 +146,11 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
 
 
 def _altering(statement: s.Alter, deployed: Deployed, *, runs: bool) -> Plan | None:
-    """Return what an ALTER changes; what is wrong with the definitions after it is told of it."""
-    try:
-        catalog = catalog_after(statement, deployed.pipeline)
-        if catalog is deployed.catalog:
-            return None
-        plan = _planned(catalog, deployed, runs=runs)
-    except FloodmarkError as problem:
-        place = problem.span
-        if place is not None and place.file is None and place.source != statement.span.source:
-            problem.span = statement.span
-        raise
+    """Return what an ALTER changes; None where there is nothing to do."""
+    catalog = catalog_after(statement, deployed.pipeline)
+    if catalog is deployed.catalog:
+        return None
+    plan = _planned(catalog, deployed, runs=runs)
     if not isinstance(statement, s.AlterToTable):
         refuse_loss(statement, plan.changes, plan.pipeline)
     return plan

@@ -9,6 +9,7 @@ from floodmark.analysis.owners import owners_of, owns
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import VARCHAR
 from floodmark.changelog import OWNERS
+from floodmark.runtime.objects.former import Formers
 from floodmark.runtime.objects.task import Task
 from floodmark.spark.literals import literal
 
@@ -16,16 +17,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def gone(task: Task) -> list[AnalysedObject]:
-    """Return the sinks into a table that go with the rows that they have written."""
-    mine = (s for s in task.work.former.values() if s.object.target == task.found.key)
-    return [sink for sink in mine if sink.key not in task.found.feeders]
-
-
 def with_former_owners(task: Task) -> AnalysedObject:
     """Return the table with the owners, too, that go with what they have written."""
     found = task.found
-    former = [s.object for s in gone(task) if owns(s.object)]
+    former = [s.object for s in Formers(task).gone if owns(s.object)]
     return replace(found, owners=(*found.owners, *owners_of(former, found.relation.primary_key)))
 
 

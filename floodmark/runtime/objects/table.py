@@ -25,9 +25,9 @@ from floodmark.runtime.cutoff import cutoff_of
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
-from floodmark.runtime.objects.former import difference, rows_of_former
+from floodmark.runtime.objects.former import Formers, difference
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
-from floodmark.runtime.objects.owning import gone, held, with_former_owners
+from floodmark.runtime.objects.owning import held, with_former_owners
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
@@ -81,6 +81,7 @@ class _Gathering:
         cutoff = cutoff_of(self.found, work.now, before, work.epoch, work.time_of)
         self.merging = Merging(self.task, cutoff)
         self._late_keys: list[Operations] = []
+        self._formers = Formers(self.task)
 
     @property
     def found(self) -> AnalysedObject:
@@ -108,6 +109,7 @@ class _Gathering:
         if done is not None:
             return self._ended(done)
         operations = list(self._operations(sessions, connector))
+        self.rows_in += self._formers.withdraw_letters(self.stages)
         if self.found.append_only:
             return self._ended(self._added(operations))
         marks = None
@@ -213,7 +215,7 @@ class _Gathering:
         if connector is not None and self.task.work.splits.get(self.found.key):
             parts.append(self._connected(sessions, connector))
         parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
-        parts += [self._withdrawn(sink) for sink in gone(self.task)]
+        parts += [self._withdrawn(sink) for sink in self._formers.gone]
         mine = [i for i in self.task.work.dml if self._is_mine(i)]
         parts += [self._changed_by_hand(mine)] if mine else []
         return (part for part in parts if part is not None)
@@ -303,23 +305,27 @@ class _Gathering:
         sink = self.task.work.pipeline[name]
         assert sink.plan is not None
         inputs = self.task.work.inputs(self.task.tables, sink)
+        former = self.task.work.former.get(name)
+        silent = former is not None and goes_on(sink, former) == NONE
         mine = replace(self.stages, owner=sink)
+        if silent:
+            # Of rows that are not written there are no letters, either.
+            mine = replace(mine, dead=[], withdrawn=[])
+        dead = self.stages.dead_rows
         evaluation = Evaluation(sink.plan, inputs, mine)
         root = sink.plan.root
         rows = evaluation.root()
-        former = self.task.work.former.get(name)
-        if former is not None and goes_on(sink, former) == NONE:
+        if silent:
             return None
         frame, settled = None, False
         if rows is not None:
             rows = needed.checked(rows, root.schema, self.declared, owned=owns(sink.object))
             columns = (*root.schema, WEIGHT_FIELD)
-            dead = self.stages.dead_rows
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
-            self.rows_in += self.stages.dead_rows - dead
             settled = rows.inserts or rows.consolidated
+        self.rows_in += self.stages.dead_rows - dead
         if former is not None:
-            frame = difference(frame, rows_of_former(self.task, former), root.schema)
+            frame = difference(frame, self._formers.rows(former), root.schema)
         if frame is None:
             return None
         if not settled:
@@ -339,7 +345,7 @@ class _Gathering:
 
     def _withdrawn(self, sink: AnalysedObject) -> Operations | None:
         """Return the operations that take back what a sink has written."""
-        frame = rows_of_former(self.task, sink)
+        frame = self._formers.rows(sink)
         if frame is None:
             return None
         frame = held(self._with_origin(frame, sink), self.found, sink)
