@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.types import Schema
 from floodmark.changelog import OWNERS
 from floodmark.connectors.base import BEFORE
-from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cutoff import Cutoff
-from floodmark.runtime.objects.task import Task
+from floodmark.runtime.objects.task import OfTable
 from floodmark.runtime.operators import conflicts, keyed, materialize, merge, messages
 from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.runtime.operators.outcome import Outcome
@@ -60,28 +57,11 @@ class Counts:
 
 
 @dataclass
-class Merging:
+class Merging(OfTable):
     """The one merge of a table in one epoch; rows up to the `cutoff` are over."""
 
-    task: Task
     cutoff: Cutoff | None = None
     counted: Observation | None = None
-
-    @property
-    def found(self) -> AnalysedObject:
-        """Return the table."""
-        return self.task.found
-
-    @property
-    def columns(self) -> Schema:
-        """Return the table's columns, hidden ones included."""
-        return layout.row_schema(self.found)
-
-    @property
-    def declared(self) -> Declared:
-        """Return what CREATE says."""
-        assert self.found.declared is not None
-        return self.found.declared
 
     @property
     def firsts(self) -> tuple[str, ...]:

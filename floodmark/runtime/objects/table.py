@@ -18,7 +18,6 @@ from floodmark.analysis.stored import ORIGIN
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
-from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, of_files
 from floodmark.runtime.cutoff import cutoff_of
@@ -28,7 +27,7 @@ from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.former import Formers, difference
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
 from floodmark.runtime.objects.owning import held, with_former_owners
-from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
+from floodmark.runtime.objects.task import WEIGHT_FIELD, OfTable, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
 from floodmark.runtime.objects.watermarked import Watermarked
@@ -67,10 +66,9 @@ def advance(task: Task, sessions: Sessions, connector: Connector | None) -> Obje
 
 
 @dataclass
-class _Gathering:
+class _Gathering(OfTable):
     """The writers of one table in one epoch."""
 
-    task: Task
     stages: ObjectStages
     watermarked: Watermarked | None = None
     rows_in: int = 0
@@ -82,22 +80,6 @@ class _Gathering:
         self.merging = Merging(self.task, cutoff)
         self._late_keys: list[Operations] = []
         self._formers = Formers(self.task)
-
-    @property
-    def found(self) -> AnalysedObject:
-        """Return the table."""
-        return self.task.found
-
-    @property
-    def columns(self) -> Schema:
-        """Return the table's columns, hidden ones included."""
-        return layout.row_schema(self.found)
-
-    @property
-    def declared(self) -> Declared:
-        """Return what CREATE says."""
-        assert self.found.declared is not None
-        return self.found.declared
 
     def merged(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
         """Write and commit what the epoch changes in the table."""
