@@ -307,7 +307,8 @@ class _Gathering(OfTable):
             settled = rows.inserts or rows.consolidated
         self.rows_in += self.stages.dead_rows - dead
         if former is not None:
-            frame = difference(frame, self._formers.rows(former), root.schema)
+            key = self.found.relation.primary_key
+            frame = difference(frame, self._formers.rows(former), sink, key)
         if frame is None:
             return None
         if not settled:
