@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.dropping import without
 from floodmark.catalog.functions import Determinism, RowError, RowErrorCode, lookup
 from floodmark.catalog.functions.python_values import from_python, to_python
 from floodmark.catalog.functions.user import CallError, UserFunction
@@ -387,11 +388,11 @@ def test_what_calls_a_function_depends_on_it() -> None:
     (drop,) = parse_script("DROP FUNCTION plus")
     assert isinstance(drop, s.Drop)
     with pytest.raises(UserError) as used:
-        catalog.drop(drop)
+        without(catalog, drop)
     assert used.value.code == "E0205"
     (cascade,) = parse_script("DROP FUNCTION plus(int, int) CASCADE")
     assert isinstance(cascade, s.Drop)
-    left, gone = catalog.drop(cascade)
+    left, gone = without(catalog, cascade)
     assert set(gone) == {"function:plus", "function:more", "t", "w"}
     assert list(left.objects) == ["plus"]
 

@@ -72,7 +72,13 @@ def test_columns_come_and_go_under_views_and_sinks(fm: floodmark.Floodmark) -> N
     fm.execute("ALTER TABLE t ADD COLUMN c VARCHAR")
     assert _rows(fm, "t")[0] == (1, 10, None), "a column that comes back has no former values"
     fm.execute("ALTER TABLE t ADD COLUMN IF NOT EXISTS c VARCHAR")
-    fm.execute("ALTER TABLE t DROP COLUMN w CASCADE")
+    fm.execute("CREATE INDEX by_w ON t (w)")
+    before = _epoch(fm)
+    fm.execute("ALTER TABLE t ADD e INT DEFAULT 1, DROP COLUMN c, ADD f VARCHAR DEFAULT 'x'")
+    assert _epoch(fm) == before + 1
+    assert _rows(fm, "t")[-1] == (5, 50, 1, "x")
+    fm.execute("ALTER TABLE t DROP COLUMN w CASCADE, DROP COLUMN IF EXISTS e")
+    assert _rows(fm, "t")[-1] == (5, "x")
     assert [str(n) for (n,) in fm.execute("SHOW OBJECTS").rows] == ["src", "t"]
     for epoch in range(_epoch(fm) - 4, _epoch(fm) + 1):
         assert {r.outcome.name for r in fm.replay(epoch=epoch)} <= {"SAME", "IMPOSSIBLE"}

@@ -26,11 +26,30 @@ def catalog_after(statement: s.Alter, pipeline: Pipeline) -> Catalog:
     catalog = pipeline.catalog
     if isinstance(statement, s.AlterToTable):
         return _as_table(statement, pipeline)
+    if isinstance(statement, s.AlterColumns):
+        return _one_by_one(statement, pipeline)
     after = altered(statement, catalog, pipeline.relations)
     if isinstance(statement, s.AlterDropColumn) and after is not catalog:
         found = found_by(statement, catalog)
         return _without_users(statement, found, after, pipeline)
     return after
+
+
+def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:
+    """Return the catalog after several changes; E0844 for a column that goes and comes back."""
+    gone = {a.column for a in statement.actions if isinstance(a, s.AlterDropColumn)}
+    for action in statement.actions:
+        if isinstance(action, s.AlterAddColumn) and action.column.name in gone:
+            raise NotSupported(
+                "E0844",
+                f'the column "{action.column.name}" goes and comes in one ALTER',
+                span=action.span,
+                hint="DROP COLUMN first, and ADD COLUMN in a statement of its own",
+            )
+        catalog = catalog_after(action, pipeline)
+        if catalog is not pipeline.catalog:
+            pipeline = analyse_catalog(catalog, pipeline)
+    return pipeline.catalog
 
 
 def _as_table(statement: s.AlterToTable, pipeline: Pipeline) -> Catalog:

@@ -123,7 +123,8 @@ class _Comparison:
         if found is not None:
             return "alter", found.reason
         if kept_rows.is_widened(old, new):
-            return "alter", f"{new.object.target} has other columns: it goes on"
+            where = new.object.target or ", ".join(new.reads)
+            return "alter", f"{where} has other columns: it goes on"
         # What reads a source that stops has no epoch in which to tell what differs.
         if not self.stopped.intersection(new.reads) and kept_rows.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"
