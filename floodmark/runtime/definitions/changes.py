@@ -65,6 +65,10 @@ class _Comparison:
     rebuilt: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        past = past_between(self.before, self.after).items()
+        self._renamed = {key for key, said in past if any(p[0] == RENAMED for p in said)}
+
     def changes(self) -> Iterator[Change]:
         """Yield what differs in the objects that are there."""
         emptied = self._emptied()
@@ -125,6 +129,9 @@ class _Comparison:
         if kept_rows.is_widened(old, new):
             where = new.object.target or ", ".join(new.reads)
             return "alter", f"{where} has other columns: it goes on"
+        renamed = self._renamed.intersection(new.reads)
+        if renamed and kept_rows.is_computed_alike(old, new):
+            return "alter", f"columns of {', '.join(sorted(renamed))} have other names: it goes on"
         # What reads a source that stops has no epoch in which to tell what differs.
         if not self.stopped.intersection(new.reads) and kept_rows.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"

@@ -160,6 +160,18 @@ def is_widened(old: AnalysedObject, new: AnalysedObject) -> bool:
     return same and kept[0] == kept[1]
 
 
+def is_computed_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether a query that only calls columns otherwise has the same rows and state."""
+    if old.plan is None or new.plan is None or old.kind is not new.kind:
+        return False
+    same = (old.relation, old.outside, old.writes) == (new.relation, new.outside, new.writes)
+    kept = [
+        [(type(node), node.schema, plan[node].state) for node in plan.nodes if plan[node].state]
+        for plan in (old.plan, new.plan)
+    ]
+    return same and kept[0] == kept[1]
+
+
 def can_be_replaced(old: AnalysedObject, new: AnalysedObject) -> bool:
     """Tell whether another query goes on from the rows of the former one.
 
