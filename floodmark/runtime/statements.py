@@ -32,8 +32,13 @@ from floodmark.sql.parse import parse_statement
 from floodmark.storage.epoch_log import dml_of
 
 
-def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) -> Result:
-    """Create, alter or drop an object in one epoch; what fails at once is a notice."""
+def run_definition(
+    statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler, reader: Callable[[], Reader]
+) -> Result:
+    """Create, alter or drop an object in one epoch; what fails at once is a notice.
+
+    `reader` is asked for where a table begins with rows; it is called when the lease is held.
+    """
     word = statement.sql.split()[0].upper()
     kind = _kind(statement)
     status = f"{word}_{kind}".replace(" ", "_")
@@ -44,31 +49,34 @@ def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) ->
             if plan is None:
                 return Result(status=status, notices=("nothing to do",))
             check_at_rest(plan, scheduler, statement)
-            apply_plan(plan, scheduler, begun)
+            first = _first_rows(statement, plan, scheduler, reader)
+            try:
+                apply_plan(plan, scheduler, begun, first=first)
+            finally:
+                if first is not None and (first.entry is None or begun.version is None):
+                    first.discard()
     touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
     touched &= plan.pipeline.objects.keys()
     targets = {plan.pipeline[key].object.target for key in touched}
-    return Result(status=status, notices=notices({*touched, *filter(None, targets)}, scheduler))
+    told = notices({*touched, *filter(None, targets)}, scheduler)
+    return replace(Result() if first is None else first.result, status=status, notices=told)
 
 
-def run_definition(
-    statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler, reader: Callable[[], Reader]
-) -> Result:
-    """Create, alter or drop an object; a table that is filled once is not there if that fails."""
-    created = run_ddl(statement, scheduler)
-    if not isinstance(statement, s.CreateTableAs) or is_continuous(statement) or created.notices:
-        return created
+def _first_rows(
+    statement: s.Definition | s.Drop | s.Alter,
+    plan: Plan,
+    scheduler: Scheduler,
+    reader: Callable[[], Reader],
+) -> Written | None:
+    """Write the rows of a table that its CREATE fills once; None for anything else."""
+    if not isinstance(statement, s.CreateTableAs) or is_continuous(statement):
+        return None
     name = object_sql(statement.name)
     insert = parse_statement(f"INSERT INTO {name} {print_expression(statement.query)}")
     assert isinstance(insert, s.Insert)
-    try:
-        filled = run_dml(insert, scheduler, reader)
-    except Exception:
-        drop = parse_statement(f"DROP TABLE {name}")
-        assert isinstance(drop, s.Drop)
-        run_ddl(drop, scheduler)
-        raise
-    return replace(filled, status=created.status)
+    target = target_of(insert, replace(scheduler.deployed(), pipeline=plan.pipeline))
+    start = scheduler.log.positions().get(dml_of(target.key), {}).get(0, 0)
+    return write_rows(insert, target, scheduler, reader(), start)
 
 
 def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
@@ -78,13 +86,18 @@ def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
 
 
 def apply_plan(
-    plan: Plan, scheduler: Scheduler, begun: Begun, *, discards: Collection[str] = ("drop",)
+    plan: Plan,
+    scheduler: Scheduler,
+    begun: Begun,
+    *,
+    discards: Collection[str] = ("drop",),
+    first: Written | None = None,
 ) -> EpochSummary:
     """Log a catalog version and run the epoch from which it is in force; the lease is held.
 
-    `begun` is told the version. E0379 where a table would go, or begin anew, with rows that
-    statements wrote into it, unless that action is one that `discards`; a source that begins anew
-    has to be readable.
+    A table that the plan creates begins with the `first` rows. `begun` is told the version. E0379
+    where a table would go, or begin anew, with rows that statements wrote into it, unless that
+    action is one that `discards`; a source that begins anew has to be readable.
     """
     deployed = scheduler.deployed()
     _ask_again(plan)
@@ -97,9 +110,10 @@ def apply_plan(
         scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
     )
     failpoints.reach("change_planned")
-    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now(), plan.renamed)
-    failpoints.reach("change_logged")
+    dml = [first.entry] if first is not None and first.entry is not None else []
+    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now(), plan.renamed, dml)
     begun.version = version.version
+    failpoints.reach("change_logged")
     return scheduler.run_once(version.version)
 
 

@@ -26,8 +26,8 @@ VIEWS = {
     "plain": "SELECT id, {} FROM l WHERE {} > 0",
     "sums": "SELECT g, sum({}), count(DISTINCT {}) FROM l GROUP BY g",
     "pairs": "SELECT a.id, b.{} FROM l AS a JOIN l AS b ON a.{} = b.{}",
-    "firsts": "SELECT * FROM (SELECT g, {}, row_number() OVER (PARTITION BY g ORDER BY {}, id) AS r "
-    "FROM l) AS x WHERE r = 1",
+    "firsts": "SELECT * FROM (SELECT g, {}, row_number() OVER (PARTITION BY g ORDER BY {}, id)"
+    " AS r FROM l) AS x WHERE r = 1",
 }
 
 

@@ -1,6 +1,7 @@
 """Where an error of an ALTER is shown: in the statement, or in what was written before it.
 
-The definition that an ALTER makes is a text that nobody wrote, at a place of some file.
+The definition that an ALTER makes is a text that nobody wrote, at a place of some file; so is the
+INSERT that fills a table once.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from floodmark.sql import statements as s
 
 @contextmanager
 def placed_in(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
-    """Let errors of an ALTER have places that somebody has written."""
+    """Let errors of an ALTER, or CREATE TABLE … AS, have places that somebody has written."""
     try:
         yield
     except FloodmarkError as problem:
-        if isinstance(statement, s.Alter) and problem.span is not None:
+        if isinstance(statement, s.Alter | s.CreateTableAs) and problem.span is not None:
             written = {o.span.source for o in deployed.catalog.objects.values()}
             if problem.span.source not in {*written, statement.span.source} - {None}:
                 problem.span = _within(statement.span, problem.span.text)
