@@ -16,6 +16,9 @@ ROW_ID = "__row_id"
 """BIGINT: partition ordinal (16 bits) and offset ordinal (47 bits) of a row without a key."""
 ERROR = "__error"
 """INT inside an epoch's computation: why the row goes to the dead letters, or NULL."""
+OWNERS = "__owners"
+"""ARRAY of VARCHAR in a table whose columns sinks own: those that hold the row; NULL: all of it is
+held."""
 HIDDEN_PREFIX = "__"
 
 

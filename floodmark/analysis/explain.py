@@ -252,12 +252,18 @@ def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str],
             target = pipeline[found.object.target]
             key = ", ".join(shown(c) for c in target.relation.primary_key)
             how = f"writes by key [{key}]" if key else "appends rows"
-            return ("Sink", f"{found.name} into {target.name}"), (how,)
+            return ("Sink", f"{found.name} into {target.name}"), (how, *_owned(found, target))
         case Kind.VIEW:
             return ("View", found.name), ("not stored",)
         case _:
             refreshed = ("refreshed in full",) if found.refreshes else ()
             return ("Materialize", found.name), ("conflict behaviour: no check", *refreshed)
+
+
+def _owned(sink: AnalysedObject, target: AnalysedObject) -> tuple[str, ...]:
+    """Return which columns a sink owns, if it does."""
+    mine = [owner for owner in target.owners if owner.name == sink.object.stored_key]
+    return tuple(f"owns {', '.join(map(shown, one.columns))}: deletes clear them" for one in mine)
 
 
 def _written(outside: Outside) -> tuple[str, ...]:

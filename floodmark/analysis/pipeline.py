@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.ndu import Resolved, Root, mode_of, resolve
 from floodmark.analysis.outside import Outside, bind_outside, check_alone, check_no_circle, folders
+from floodmark.analysis.owners import Owner, check_owner, owners_of
 from floodmark.analysis.periods import check_periods
 from floodmark.analysis.planning import known_of, plan_of, reads, relation_of
 from floodmark.analysis.refresh import (
@@ -20,16 +21,16 @@ from floodmark.analysis.refresh import (
 )
 from floodmark.analysis.replacement import BACKFILL
 from floodmark.analysis.rereads import check_rereads
-from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_columns
+from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_columns, written_key
 from floodmark.analysis.snapshot import SNAPSHOT, check_snapshot
 from floodmark.analysis.stored import declaration
 from floodmark.analysis.supported import check_columns, check_options, check_supported
-from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.catalog import OWNED, Catalog
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import STORED
 from floodmark.catalog.types import Schema
-from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.changelog import ChangelogMode
 from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.plan.available import check_available
 from floodmark.plan.build import build_query, rename_columns
@@ -48,8 +49,9 @@ class AnalysedObject:
 
     `plan` is set for views and sinks; its visible columns come first, in order. `declared` is set
     for sources and tables, `split` for a source that is stored for a view. `reads` are the objects
-    that its plan scans, `writes` the columns of its target that a sink fills. `refused` is why one
-    that holds can be explained only: the engine does not run it yet.
+    that its plan scans, `writes` the columns of its target that a sink fills, `owners` the sinks
+    that own columns of a table. `refused` is why one that holds can be explained only: the engine
+    does not run it yet.
     """
 
     object: CatalogObject
@@ -63,6 +65,7 @@ class AnalysedObject:
     split: Split | None = None
     outside: Outside | None = None
     writes: tuple[str, ...] = ()
+    owners: tuple[Owner, ...] = ()
 
     @property
     def key(self) -> str:
@@ -101,6 +104,11 @@ class AnalysedObject:
         return () if transform is None else transform.period
 
     @property
+    def owned(self) -> bool:
+        """Tell whether the rows of a table say which sinks hold them: some own columns, or did."""
+        return bool(self.owners) or (OWNED,) in self.object.past
+
+    @property
     def emits_on_close(self) -> bool:
         """Tell whether each of its rows is emitted once, when the watermark has passed."""
         return bool(getattr(self.object.statement, "emit_on_window_close", False))
@@ -121,6 +129,8 @@ class AnalysedObject:
         parts.append(repr(sorted((o.name, o.value) for o in told)))
         if self.outside is not None:
             parts.append(repr(getattr(self.object.statement, "format", None)))
+        parts += [self.object.target] if self.object.target is not None else []
+        parts += ["owned"] if self.owned else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -202,8 +212,10 @@ def _reuse(
         and (k in done or catalog.objects.get(k) is known.catalog.objects.get(k))
         for k in reads
     )
-    feeders = tuple(o.key for o in catalog.feeders(declared.key))
-    return before if same and feeders == before.feeders else None
+    feeders = catalog.feeders(declared.key)
+    owners = owners_of(feeders, before.relation.primary_key)
+    same = same and tuple(o.key for o in feeders) == before.feeders and owners == before.owners
+    return before if same else None
 
 
 def analyse_object(
@@ -224,7 +236,8 @@ def analyse_object(
         case s.CreateSource() | s.CreateTable():
             return _stored(declared, catalog, relations, views, functions)
         case s.CreateSink():
-            return _sink(declared, done, relations, views, functions)
+            feeders = () if declared.target is None else catalog.feeders(declared.target)
+            return _sink(declared, feeders, done, relations, views, functions)
         case s.CreateMaterializedView() | s.CreateView():
             return _view(declared, done, relations, views, functions)
         case _:
@@ -251,11 +264,13 @@ def _stored(
     found = declaration(declared, functions, relations, views)
     refused = _refusal(lambda: check_available(declared))
     check_external(declared, found.declared)
+    feeders = catalog.feeders(declared.key)
     return AnalysedObject(
         declared,
         found.relation,
         declared=found.declared,
-        feeders=tuple(o.key for o in catalog.feeders(declared.key)),
+        feeders=tuple(o.key for o in feeders),
+        owners=owners_of(feeders, found.relation.primary_key),
         refused=refused,
         split=found.split,
     )
@@ -325,6 +340,7 @@ def _view(
 
 def _sink(
     declared: CatalogObject,
+    feeders: Collection[CatalogObject],
     done: Mapping[str, AnalysedObject],
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
@@ -340,9 +356,10 @@ def _sink(
     target = done[declared.target]
     fitted = fit_to_target(source, declared, target.relation, target.declared)
     assert target.declared is not None
+    check_owner(declared, target.relation, target.declared, feeders)
     written = written_columns(source, declared, target.declared)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
-    root = Root(_written_key(fitted, target.relation), stores=False, target=True, tells=tells)
+    root = Root(written_key(fitted, target.relation), stores=False, target=True, tells=tells)
     timed = _refusal(partial(check_periods, source, statement))
     resolved = _resolved(fitted, root, declared, timed)
     plan, notes = resolved.plan, resolved.notes
@@ -381,11 +398,3 @@ def _outward(
         refused=timed or _refusal(lambda: check_supported(plan)),
         outside=outside,
     )
-
-
-def _written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
-    """Return the columns that settle the target's key: all of them where some are generated."""
-    names = plan.root.names
-    if all(column in names for column in target.primary_key):
-        return target.primary_key
-    return tuple(name for name in names if not is_hidden(name))

@@ -50,6 +50,14 @@ def written_columns(
     return tuple(_target_names(sink.statement, declared, shown)[: len(shown)])
 
 
+def written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
+    """Return the columns that settle the target's key: all of them where some are generated."""
+    names = plan.root.names
+    if all(column in names for column in target.primary_key):
+        return target.primary_key
+    return tuple(name for name in names if not is_hidden(name))
+
+
 def _with_generated(node: n.Node, declared: Declared, statement: s.CreateSink) -> n.Node:
     """Return the rows with the columns that the table generates of them."""
     if not any(c.generated is not None for c in declared.columns):

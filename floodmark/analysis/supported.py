@@ -5,6 +5,7 @@ from __future__ import annotations
 from floodmark.analysis.analyse import AnalysedPlan
 from floodmark.analysis.expressions_of import expressions_of
 from floodmark.analysis.ndu.mode import OPTION, parse_mode
+from floodmark.analysis.owners import COLUMNS, ON_DELETE, ROW, parse_on_delete
 from floodmark.analysis.refresh import OPTION as REFRESH
 from floodmark.analysis.refresh import parse_refresh
 from floodmark.analysis.replacement import BACKFILL, parse_backfill
@@ -50,6 +51,9 @@ def check_options(found: CatalogObject) -> None:
         if option.name.lower() == BACKFILL and found.kind is Kind.SINK:
             parse_backfill(option)
             continue
+        if option.name.lower() == ON_DELETE and found.kind is Kind.SINK:
+            parse_on_delete(option)
+            continue
         if option.name.lower() == REFRESH and found.kind is Kind.MATERIALIZED_VIEW:
             parse_refresh(option)
             continue
@@ -67,6 +71,7 @@ def _available(kind: Kind) -> str:
     if kind is Kind.SINK:
         types = " | ".join(map(repr, _SINK_TYPES))
         kept = f"{FORCED} = 'true', {KEEPING} = 'true', {BACKFILL} = 'diff' | 'none'"
+        kept += f", {ON_DELETE} = '{ROW}' | '{COLUMNS}'"
         return f"type = {types}, {kept}, {SNAPSHOT} = 'false', {modes}"
     return f"{modes}, refresh = 'full', snapshot = 'false'"
 

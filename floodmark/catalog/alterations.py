@@ -34,7 +34,7 @@ def altered(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relati
             if statement.if_exists and statement.column not in visible:
                 return catalog
             definition = without_column(statement, found)
-            catalog = without_seen(catalog, found.key, statement.column)
+            catalog = without_seen(catalog, found.key, statement.column, visible)
             return catalog_with(catalog, found, definition)
         case s.AlterRenameColumn():
             definition = with_renamed(statement, found)

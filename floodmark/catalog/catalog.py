@@ -234,8 +234,9 @@ def printed(statement: s.Definition, found: CatalogObject) -> s.Definition:
 
 _NAMED = (Kind.SINK, Kind.FUNCTION)
 """The kinds with name spaces of their own."""
-RENAMED, WITHDRAWN = "renamed", "withdrawn"
-"""In the past of an object: a column that was renamed, from and to; a sink that took its rows."""
+RENAMED, WITHDRAWN, OWNED = "renamed", "withdrawn", "owned"
+"""In the past of an object: a column that was renamed, from and to; a sink that took its rows; that
+sinks owned columns."""
 COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
 
 

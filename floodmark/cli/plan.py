@@ -41,9 +41,9 @@ HELP = """Show what the pipeline files would change in the warehouse: objects, S
   floodmark plan --json              the same as data
 
 An altered object keeps its rows; of one that is replaced, what differs changes in one epoch. A
-rebuilt one is computed anew from what it reads; one that is reset loses what statements wrote, and
-is so with --discard-rows only. Asks before it rebuilds or drops, unless
---yes is given or nobody is at the terminal.
+rebuilt one is computed anew from what it reads. What statements wrote is lost where a table is
+reset or dropped: with --discard-rows only. Asks before it rebuilds or drops, unless --yes is given
+or nobody is at the terminal.
 """
 
 
@@ -57,7 +57,7 @@ def plan(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     discard_rows: Annotated[
         bool,
-        typer.Option("--discard-rows", help="Rebuild tables without what statements wrote."),
+        typer.Option("--discard-rows", help="Drop and rebuild tables with what statements wrote."),
     ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,

@@ -30,6 +30,8 @@ def assigned(expr: Expr, type_: SqlType, *, name: str | None = None, span: Span 
     Raises E0247, at the expression or at `span`, where that needs a cast that nobody wrote, and
     E0258 for a bare text that is no value of the type.
     """
+    if expr.type == type_:
+        return expr
     if isinstance(expr, Literal) and expr.type.kind is Kind.UNKNOWN:
         return coerce(expr, type_)
     if not assignable(expr.type, type_):

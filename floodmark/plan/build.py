@@ -18,13 +18,14 @@ from floodmark.plan.assignment import assigned, cast_to, is_default
 from floodmark.plan.bind import BindContext, Positions, common_type
 from floodmark.plan.binder import Binder
 from floodmark.plan.coerce import with_digits
+from floodmark.plan.constant_rows import typed_rows
 from floodmark.plan.expressions import ColumnRef, Expr, Literal
 from floodmark.plan.first_rows import ordered
 from floodmark.plan.grouping import select_rows
 from floodmark.plan.outputs import ColumnTypes
 from floodmark.plan.relations import build_from
 from floodmark.plan.scope import OuterScope, QueryScope
-from floodmark.sql.nodes import ChangelogOf
+from floodmark.sql.nodes import ChangelogOf, ConstantRows
 from floodmark.sql.spans import span_of
 
 
@@ -177,10 +178,14 @@ class Builder:
     def _values(self, query: exp.Values) -> n.Node:
         """Return rows of values, each cast for itself where the types of the columns are known."""
         given, binder = self.given or ColumnTypes(), Binder(QueryScope(), self.context)
-        rows = [
-            tuple(self._value(e, i, given, binder) for i, e in enumerate(_row(item)))
-            for item in query.expressions
-        ]
+        first = query.expressions[0]
+        if isinstance(first, ConstantRows):
+            rows = list(typed_rows(first, given, binder))
+        else:
+            rows = [
+                tuple(self._value(e, i, given, binder) for i, e in enumerate(_row(item)))
+                for item in query.expressions
+            ]
         if len({len(row) for row in rows}) != 1:
             raise BindError(
                 "E0215",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodmark.analysis.owners import owns
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.refresh import refreshes
 from floodmark.analysis.stored import raw_relation
@@ -57,6 +58,7 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         fading=None if declared is None else declared.fading,
         force_append_only=found.object.is_on("force_append_only"),
         ignore_delete=found.object.is_on("ignore_delete"),
+        owns=found.kind is Kind.SINK and owns(found.object),
     )
 
 
@@ -85,6 +87,7 @@ def _rules(found: AnalysedObject) -> MergeRules | None:
         conflict.condition,
         _generated(declared),
         tuple(c.name for c in declared.columns if c.not_null),
+        tuple((owner.name, owner.columns) for owner in found.owners),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.types import Field
-from floodmark.changelog import ROW_ID, RowKind, is_hidden
+from floodmark.changelog import OWNERS, ROW_ID, RowKind, is_hidden
 from floodmark.reference import clock
 from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.expiry import Ends
@@ -177,7 +177,8 @@ def gather(
     marks = _sealed(intake)
     state = replace(
         intake.state, rows=tuple(rows), marks=marks, watermark=_named(item, marks.sealed),
-        taken=() if item.transform is None else tuple(taken), wrote=stored.wrote,
+        taken=() if item.transform is None else tuple(taken),
+        wrote=stored.wrote, holds=stored.holds,
         shown=replace(ends, wrote=stored.wrote).shown(rows, marks.sealed.get(item.fading or "")),
     )  # fmt: skip
     changes = tuple(changes_between(rows, old.rows, item.stream_key))
@@ -246,11 +247,11 @@ def _of_sinks(intake: _Intake, brought: Brought) -> Iterator[_Batch]:
     """Yield what sinks bring: the deletes of all of them, then the rest."""
     item = intake.item
     parts = [
-        list(_allowed(sink, _whole(intake, list(_renamed(item, sink, emitted)))))
+        list(_allowed(sink, _whole(intake, sink, list(_renamed(item, sink, emitted)))))
         for sink, emitted in brought
     ]
     if item.merge is not None:
-        parts = of_sinks(parts, item.merge.primary_key)
+        parts = of_sinks(parts, item.merge.primary_key, owned=bool(item.merge.owners))
     for deletes in (True, False):
         for i, ((sink, _), rows) in enumerate(zip(brought, parts, strict=True)):
             part = [change for change in rows if (change[0] is RowKind.DELETE) is deletes]
@@ -258,13 +259,14 @@ def _of_sinks(intake: _Intake, brought: Brought) -> Iterator[_Batch]:
                 yield _Batch(SINK + sink.name, _FIRST_SINK_ORDINAL + i, part, partial=True)
 
 
-def _whole(intake: _Intake, changes: Sequence[Change]) -> Iterator[Change]:
+def _whole(intake: _Intake, sink: ReferenceObject, changes: Sequence[Change]) -> Iterator[Change]:
     """Yield the changes of rows that have what the table needs; the others go aside, or go again.
 
-    What a conflict can take from the stored row is asked for afterwards. Of an update of which one
+    What a conflict can take from the stored row, or an owner does not bring, is asked for
+    afterwards. Of an update of which one
     row is whole that one is an insert or a delete.
     """
-    needed = intake.item.needed
+    needed = intake.item.taken_key if sink.owns else intake.item.needed
     whole = [all(row.get(name, 0) is not None for name in needed) for _, row in changes]
     for i, (kind, row) in enumerate(changes):
         other = {RowKind.UPDATE_BEFORE: i + 1, RowKind.UPDATE_AFTER: i - 1}.get(kind, i)
@@ -301,8 +303,9 @@ def _renamed(
     shown = (column.name for column in sink.schema if not is_hidden(column.name))
     visible = [name for name in shown if name not in computed]
     targets = sink.target_columns or _writable(item.schema, item)[: len(visible)]
+    owner = {OWNERS: sink.name} if sink.owns else {}
     for kind, row in changes:
-        yield kind, dict(zip(targets, (row[c] for c in visible), strict=True))
+        yield kind, dict(zip(targets, (row[c] for c in visible), strict=True)) | owner
 
 
 def _writable(schema: tuple[Field, ...], item: ReferenceObject) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from floodmark.plan.ttl import Ttl
 from floodmark.reference.changes import Change
 from floodmark.reference.moment import Stored
 from floodmark.reference.outward import Outward
+from floodmark.reference.owned import Holds
 from floodmark.reference.rows import Row
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
@@ -41,7 +42,8 @@ class ReferenceObject:
     comes twice; `defaults` fill columns that a row does not bring; `ingested` take the epoch's
     time; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
     key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`; one
-    to the outside is a view that emits what is written there, `outward`.
+    to the outside is a view that emits what is written there, `outward`; one that `owns` its
+    columns clears them where a row goes.
     One that is `recomputed` remembers nothing: its query is what it is at the epoch's time.
     `partitions` are those of the connector that are known before they have rows: they hold the
     watermark back; without a connector only statements and sinks bring rows. With a `transform` the
@@ -67,6 +69,7 @@ class ReferenceObject:
     recomputed: bool = False
     force_append_only: bool = False
     ignore_delete: bool = False
+    owns: bool = False
     connected: bool = True
     partitions: tuple[str, ...] = ()
     transform: ReferenceTransform | None = None
@@ -140,8 +143,8 @@ class ObjectState:
     `dead` are a view's live dead letters, `stored` what its operators have evaluated once, `taken`
     the rows of a source as they came, where `rows` are what it makes of them, `now` the time of the
     epoch, for queries. `wrote` has the time at which the row of a key was last written, where that
-    ends by it; `shown` are the rows that readers see where they are fewer than what follows has
-    heard of.
+    ends by it, `holds` the owners that hold it; `shown` are the rows that readers see where they
+    are fewer than what follows has heard of.
     """
 
     rows: tuple[Row, ...] = ()
@@ -153,6 +156,7 @@ class ObjectState:
     taken: tuple[Row, ...] = ()
     now: datetime | None = None
     wrote: Mapping[Any, datetime] = field(default_factory=dict)
+    holds: Mapping[Any, Holds] = field(default_factory=dict)
     shown: tuple[Row, ...] | None = None
 
 

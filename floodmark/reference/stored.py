@@ -10,6 +10,7 @@ from floodmark.changelog import RowKind
 from floodmark.errors import IntakeCode
 from floodmark.reference.changes import Change
 from floodmark.reference.expiry import Ends
+from floodmark.reference.owned import Holds
 from floodmark.reference.pipeline import Aside, ObjectState, ReferenceObject
 from floodmark.reference.rows import Row, key_of
 from floodmark.reference.tables import Key, merge
@@ -17,13 +18,14 @@ from floodmark.reference.tables import Key, merge
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is there after an epoch, when it was written, and how many rows are not."""
+    """What is there after an epoch, when it was written, who holds it, how many rows are not."""
 
     rows: list[Row]
     ignored: int = 0
     expired: int = 0
     timed: int = 0
     wrote: Mapping[Key, datetime] = field(default_factory=dict)
+    holds: Mapping[Key, Holds] = field(default_factory=dict)
 
 
 def after(
@@ -40,7 +42,8 @@ def after(
     old, key = taken(item, before), item.taken_key
     gone = [row for row in old if ends.is_absent(row)]
     present = [row for row in old if not ends.is_absent(row)]
-    rows, ignored, written = _merged(item, present, accepted, dead, ends.now)
+    holds = dict(before.holds)
+    rows, ignored, written = _merged(item, present, accepted, dead, ends.now, holds)
     fresh = ends.after(written)
     over = {key_of(row, key) for row in rows if key_of(row, key) in written and fresh.is_over(row)}
     kept = [row for row in rows if key_of(row, key) not in over]
@@ -50,7 +53,7 @@ def after(
     timed = [row for row in gone if not unheard and key_of(row, key) not in came]
     there = {key_of(row, key) for row in kept}
     wrote = {k: time for k, time in fresh.wrote.items() if k in there}
-    return Stored([*unheard, *kept], ignored, len(over), len(timed), wrote)
+    return Stored([*unheard, *kept], ignored, len(over), len(timed), wrote, holds)
 
 
 def taken(item: ReferenceObject, state: ObjectState) -> tuple[Row, ...]:
@@ -64,6 +67,7 @@ def _merged(
     accepted: Sequence[Change],
     dead: list[Aside],
     now: datetime,
+    holds: dict[Key, Holds],
 ) -> tuple[list[Row], int, set[Key]]:
     """Return the rows after what came, how many of these were ignored, and the keys written."""
     rules, key = item.merge, item.taken_key
@@ -73,7 +77,7 @@ def _merged(
         return [*present, *come], 0, {key_of(row, key) for row in come}
     keyed = {key_of(row, rules.primary_key): row for row in present}
     written = set[Key]()
-    rows, ignored, refused = merge(keyed, accepted, rules, now, written)
+    rows, ignored, refused = merge(keyed, accepted, rules, now, written, holds)
     dead += [Aside(RowKind.INSERT, r.reason, r.row) for r in refused]
     return list(rows.values()), ignored, {key_of(rows[k], key) for k in written if k in rows}
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from floodmark.changelog import RowKind
+from floodmark.changelog import OWNERS, RowKind
 from floodmark.errors import IntakeCode
 from floodmark.plan.conflicts import EXCLUDED
 from floodmark.plan.expressions import Expr
 from floodmark.reference.changes import Change
 from floodmark.reference.expressions import evaluate
+from floodmark.reference.owned import Holds, after_owner
 from floodmark.reference.rows import Row, canonical, key_of, sort_value
 from floodmark.sql.statements import ConflictAction
 
@@ -29,7 +30,8 @@ class MergeRules:
 
     `assignments` and `condition` belong to DO UPDATE SET; they read the stored row's columns and,
     prefixed, those of the incoming row. Of a row that is merged of two the `generated` columns are
-    computed, and the `needed` ones must have a value.
+    computed, and the `needed` ones must have a value. `owners` are sinks and the columns of which
+    each is the owner.
     """
 
     primary_key: tuple[str, ...]
@@ -39,6 +41,7 @@ class MergeRules:
     condition: Expr | None = None
     generated: tuple[tuple[str, Expr], ...] = ()
     needed: tuple[str, ...] = ()
+    owners: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def merges(self) -> bool:
@@ -87,18 +90,22 @@ def rekey(changes: Sequence[Change], key: Sequence[str]) -> list[Change]:
     return out
 
 
-def of_sinks(brought: Sequence[Sequence[Change]], key: Sequence[str]) -> list[list[Change]]:
+def of_sinks(
+    brought: Sequence[Sequence[Change]], key: Sequence[str], *, owned: bool = False
+) -> list[list[Change]]:
     """Return what each sink brings in an epoch by the target's key, in its order.
 
-    A delete whose key a sink writes again in the epoch is left out.
+    A delete whose key a sink writes again in the epoch is left out; where columns are `owned`, that
+    sink itself.
     """
     rekeyed = [rekey(changes, key) for changes in brought]
-    written = {
-        key_of(row, key) for rows in rekeyed for kind, row in rows if kind is not RowKind.DELETE
-    }
+    written = [
+        {key_of(row, key) for kind, row in rows if kind is not RowKind.DELETE} for rows in rekeyed
+    ]
+    again = written if owned else [set[Key]().union(*written)] * len(written)
     return [
-        [c for c in rows if c[0] is not RowKind.DELETE or key_of(c[1], key) not in written]
-        for rows in rekeyed
+        [c for c in rows if c[0] is not RowKind.DELETE or key_of(c[1], key) not in keys]
+        for rows, keys in zip(rekeyed, again, strict=True)
     ]
 
 
@@ -108,20 +115,32 @@ def merge(
     rules: MergeRules,
     now: datetime,
     written: set[Key] | None = None,
+    holds: dict[Key, Holds] | None = None,
 ) -> tuple[dict[Key, Row], int, list[Refusal]]:
     """Return the rows by key after the changes, how many were ignored, and those refused.
 
-    `written` takes the keys of rows that were written, though they be as they were.
+    `written` takes the keys of rows that were written, though they be as they were. A change with
+    the name of an owner is that sink's; `holds` says, and is told, which owners hold a row.
     """
     rows, ignored, refused = dict(stored), 0, list[Refusal]()
+    held = dict[Key, Holds]() if holds is None else holds
     keys = set[Key]() if written is None else written
     for kind, row in changes:
         key = key_of(row, rules.primary_key)
         old = rows.get(key)
+        if OWNERS in row and kind is not RowKind.UPDATE_BEFORE:
+            left = _by_owner(kind, row, (old, held.get(key)), rules, now)
+            if isinstance(left, Refusal):
+                refused.append(left)
+                continue
+            ignored += left[0] == old
+            _put(key, left, rows, held)
+            continue
         match kind:
             case RowKind.DELETE:
                 ignored += old is None
                 rows.pop(key, None)
+                held.pop(key, None)
             case RowKind.UPDATE_BEFORE:
                 continue
             case _:
@@ -133,7 +152,31 @@ def merge(
                 if new is not old:
                     keys.add(key)
                 rows[key] = new
+                held.pop(key, None)
     return rows, ignored, refused
+
+
+def _by_owner(
+    kind: RowKind, row: Row, stored: tuple[Row | None, Holds], rules: MergeRules, now: datetime
+) -> tuple[Row | None, Holds] | Refusal:
+    owner, plain = row[OWNERS], {c: value for c, value in row.items() if c != OWNERS}
+    keeps = rules.action is ConflictAction.UPDATE_IF_NOT_NULL
+    new, held = after_owner(kind, plain, owner, stored, dict(rules.owners), keeps=keeps)
+    if new is None:
+        return None, None
+    done = _completed(new, plain, rules, now)
+    return done if isinstance(done, Refusal) else (done, held)
+
+
+def _put(
+    key: Key, left: tuple[Row | None, Holds], rows: dict[Key, Row], holds: dict[Key, Holds]
+) -> None:
+    row, held = left
+    if row is None:
+        rows.pop(key, None)
+        holds.pop(key, None)
+    else:
+        rows[key], holds[key] = row, held
 
 
 def _alone(row: Row, rules: MergeRules) -> Row | Refusal:

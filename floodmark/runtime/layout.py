@@ -5,8 +5,8 @@ from __future__ import annotations
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.analysis.state import own_rows, own_table
 from floodmark.catalog.objects import Kind
-from floodmark.catalog.types import BIGINT, INT, TIMESTAMPTZ, VARCHAR, Field, Schema
-from floodmark.changelog import EPOCH, KIND, WEIGHT
+from floodmark.catalog.types import BIGINT, INT, TIMESTAMPTZ, VARCHAR, Field, Schema, list_of
+from floodmark.changelog import EPOCH, KIND, OWNERS, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.accumulators import state_schema
 from floodmark.runtime.operators.rows import ERROR_FIELD
@@ -28,6 +28,9 @@ CORRECTED: Schema = (
     Field(CORRECTED_AT, TIMESTAMPTZ, nullable=False),
 )
 """Which backfill of the view wrote a correction, counted from 1, and when."""
+
+
+HELD = Field(OWNERS, list_of(VARCHAR))
 
 
 def current_table(found: AnalysedObject) -> str:
@@ -120,8 +123,9 @@ def merge_key(found: AnalysedObject) -> tuple[str, ...]:
 
 
 def row_schema(found: AnalysedObject) -> Schema:
-    """Return the columns of a row: the relation's, and the period in which it is seen."""
-    return (*found.relation.columns, *found.period)
+    """Return the columns of a row: the relation's, the period in which it is seen, who holds it."""
+    held = (HELD,) if found.owned else ()
+    return (*found.relation.columns, *found.period, *held)
 
 
 def current_schema(found: AnalysedObject) -> Schema:

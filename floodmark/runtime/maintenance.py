@@ -168,7 +168,7 @@ def _begun_after(scheduler: Scheduler, oldest: int) -> Iterable[str]:
         if version.epoch <= oldest:
             return
         pipeline: Pipeline = scheduler.at_version(version.version).pipeline
-        for key in scheduler.created_at(version.epoch, version.version):
+        for key in scheduler.change_at(version.epoch, version.version).created:
             yield from layout.tables_of(pipeline[key], scheduler.store)
 
 

@@ -206,6 +206,7 @@ class Run:
         """Return what the epoch asks, with what it has done so far."""
         unfilled = {k for k, r in self.progress.before.records.items() if not r.versions}
         created = self.created | unfilled
+        change = self.scheduler.change_at(self.record.epoch, self.record.catalog_version)
         return Work(
             self.record.epoch,
             self.record.now,
@@ -218,10 +219,10 @@ class Run:
             self.record.dml,
             {"catalog_version": self.record.catalog_version},
             self.scheduler.seed,
-            corrected=self.scheduler.at_version(self.record.catalog_version).corrected,
+            corrected=change.after.corrected,
             exhausted=frozenset(self.record.exhausted),
             time_of=self.scheduler.log.time_of,
-            former=self.scheduler.former_at(self.record.epoch, self.record.catalog_version),
+            former=change.former,
         )
 
     def _has_work(self, found: AnalysedObject, work: Work) -> bool:

@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.connectors.base import Split
 from floodmark.runtime import (
     failpoints,
@@ -28,8 +27,9 @@ from floodmark.runtime.backfill.workers import Workers
 from floodmark.runtime.carried import carried
 from floodmark.runtime.catch_up import behind, caught_up
 from floodmark.runtime.cut import Cut, Progress
-from floodmark.runtime.definitions import deployment, new_version, removal
+from floodmark.runtime.definitions import new_version, removal
 from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load
+from floodmark.runtime.definitions.version_change import VersionChange
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
 from floodmark.runtime.outward.places import lift, reachable
@@ -92,6 +92,7 @@ class Scheduler:
         self._sessions = sessions
         self._tables: Tables | None = None
         self._deployed = EMPTY
+        self._change: tuple[tuple[int, int], VersionChange] | None = None
 
     @cached_property
     def seed(self) -> str:
@@ -286,7 +287,7 @@ class Scheduler:
         notes += notes_on(offers or {})
         begins = self.catalogs.at(version).dml if version != former else ()
         splits = {k: [split.as_json() for split in v] for k, v in (offers or {}).items() if v}
-        restarted = self.created_at(epoch, version)
+        restarted = self.change_at(epoch, version).created
         self._lift(restarted, version)
         opened = self.log.open(
             epoch,
@@ -323,9 +324,9 @@ class Scheduler:
         deployed = self.at_version(record.catalog_version)
         pipeline = deployed.pipeline
         before = self.cut(record.epoch - 1).settled(self.store).renamed(record.renamed)
-        created = self.created_at(record.epoch, record.catalog_version)
+        change = self.change_at(record.epoch, record.catalog_version)
+        created, former = change.created, change.former
         anew = {k for k, r in record.backfills.items() if not r.versions}
-        former = self.former_at(record.epoch, record.catalog_version)
         removal.empty(self, created | anew, deployed, record.epoch, former)
         kept = {**carried(before, pipeline, created, former), **record.backfills}
         kept = new_version.reshaped(self, kept, record)
@@ -379,19 +380,15 @@ class Scheduler:
         self.log.record("resume", self.clock.now(), object=key)
         return self.run_once()
 
-    def created_at(self, epoch: int, version: int) -> frozenset[str]:
-        """Return the objects that an epoch creates or begins anew: those its catalog changes."""
-        previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
-        if previous == version:
-            return frozenset()
-        return deployment.begun_between(self.at_version(previous), self.at_version(version))
-
-    def former_at(self, epoch: int, version: int) -> Mapping[str, AnalysedObject]:
-        """Return the former definitions of what goes on from its rows, or takes them back."""
-        previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
-        if previous == version:
-            return {}
-        return deployment.former_between(self.at_version(previous), self.at_version(version))
+    def change_at(self, epoch: int, version: int) -> VersionChange:
+        """Return what an epoch with a catalog version changes of the definitions before it."""
+        known = self._change
+        if known is None or known[0] != (epoch, version):
+            previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
+            after = self.at_version(version)
+            before = after if previous == version else self.at_version(previous)
+            known = self._change = (epoch, version), VersionChange(before, after)
+        return known[1]
 
 
 def _since(started: float) -> float:

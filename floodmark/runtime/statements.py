@@ -90,21 +90,20 @@ def apply_plan(
     scheduler: Scheduler,
     begun: Begun,
     *,
-    discard_rows: bool = False,
+    discards: Collection[str] = ("drop",),
     first: Written | None = None,
 ) -> EpochSummary:
     """Log a catalog version and run the epoch from which it is in force; the lease is held.
 
-    A table that the plan creates begins with the `first` rows.
-    `begun` is told the version. E0379 where a table would begin anew without the rows that
-    statements wrote into it, unless `discard_rows`; a source that begins anew has to be readable.
+    A table that the plan creates begins with the `first` rows. `begun` is told the version. E0379
+    where a table would go, or begin anew, with rows that statements wrote into it, unless that
+    action is one that `discards`; a source that begins anew has to be readable.
     """
     deployed = scheduler.deployed()
     _ask_again(plan)
     refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
     check_places(plan, scheduler)
-    if not discard_rows:
-        _refuse_loss(plan, scheduler)
+    _refuse_loss(plan, scheduler, discards)
     epoch = scheduler.log.head().sealed + 1
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
     removal.leave(
@@ -138,16 +137,19 @@ def _ask_again(plan: Plan) -> None:
                 raise problem.with_span(found.object.statement.name.span) from None
 
 
-def _refuse_loss(plan: Plan, scheduler: Scheduler) -> None:
-    positions = scheduler.log.positions()
+def _refuse_loss(plan: Plan, scheduler: Scheduler, discards: Collection[str]) -> None:
+    positions, words = scheduler.log.positions(), {"rebuild": "begins anew", "drop": "goes"}
     for change in plan.changes:
+        if change.action in discards or change.action not in words:
+            continue
         rows = positions.get(dml_of(change.key), {}).get(0, 0)
-        if change.action == "rebuild" and rows:
+        if rows:
+            defined = (plan if change.action == "rebuild" else scheduler.deployed()).pipeline
             raise NotSupported(
                 "E0379",
-                f"{change.key} begins anew, because {change.reason}: what {rows} "
-                "changes by statements wrote into it would be lost",
-                span=plan.pipeline[change.key].object.statement.span,
+                f"{change.key} {words[change.action]}, because {change.reason}, and with it what "
+                f"statements have written: {rows} {'row' if rows == 1 else 'rows'}",
+                span=defined[change.key].object.statement.span,
                 hint="keep the definition; or copy the rows (SELECT), apply with --discard-rows, "
                 "and INSERT them again",
             )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from floodmark.errors import Span, SqlSyntaxError
+from floodmark.sql.constant_rows import end_of_rows
 
 
 class TokenKind(Enum):
@@ -17,6 +19,7 @@ class TokenKind(Enum):
     STRING = "string"
     NUMBER = "number"
     OPERATOR = "operator"
+    ROWS = "constant rows"
     END = "end of text"
 
 
@@ -53,15 +56,25 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _STRAIGHT = {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "×": "*"}
 
 
-def tokenize(text: str, file: str | None = None) -> list[Token]:
-    """Cut the text into tokens; the last one is of kind END.
+def tokenize(
+    text: str, file: str | None = None, *, start: int = 0, end: int | None = None
+) -> list[Token]:
+    """Cut the text, or a part of it, into tokens; the last one is of kind END.
+
+    A long list of constant rows behind VALUES is one token.
 
     >>> [t.value for t in tokenize("SELECT a->>'b' -- c")]
     ['select', 'a', '->>', 'b', '']
     """
-    tokens: list[Token] = []
-    position = 0
-    while position < len(text):
+    until = len(text) if end is None else end
+    tokens = list(_tokens(text, start, until, file))
+    tokens.append(Token(TokenKind.END, "", until, until))
+    return tokens
+
+
+def _tokens(text: str, start: int, end: int, file: str | None) -> Iterator[Token]:
+    position, values = start, False
+    while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
             raise _stray(text, position, file)
@@ -72,13 +85,15 @@ def tokenize(text: str, file: str | None = None) -> list[Token]:
         elif kind == "dollar":
             position = _dollar_end(text, match, file)
             tag = match.end() - start
-            tokens.append(
-                Token(TokenKind.STRING, text[start + tag : position - tag], start, position)
-            )
+            yield Token(TokenKind.STRING, text[start + tag : position - tag], start, position)
         elif kind != "blank":
-            tokens.append(_token(kind, match, text, file))
-    tokens.append(Token(TokenKind.END, "", len(text), len(text)))
-    return tokens
+            rows = end_of_rows(text, start) if values and match.group() == "(" else None
+            if rows is None:
+                yield _token(kind, match, text, file)
+            else:
+                position = rows
+                yield Token(TokenKind.ROWS, "", start, rows)
+            values = kind == "word" and match.group().lower() == "values"
 
 
 _ENCLOSED = frozenset({"escaped", "string", "quoted"})

@@ -21,6 +21,12 @@ class WindowTable(exp.Expression):  # type: ignore[misc]
     }  # fmt: skip
 
 
+class ConstantRows(exp.Expression):  # type: ignore[misc]
+    """Many rows of VALUES as their text, `this`; where it begins is their place."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class ChangelogOf(exp.Expression):  # type: ignore[misc]
     """`CHANGELOG FROM t` as the body of a CTE; `this` is the table."""
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from floodmark.sql.dialect import print_expression, quote_name, quote_string
+from floodmark.sql.nodes import ConstantRows
 from floodmark.sql.normalise_definitions import definition_sql
 from floodmark.sql.normalise_parts import (
     assignments_sql,
@@ -198,6 +199,8 @@ def _write(statement: Insert | Update | Delete | CopyFrom | CopyTo) -> str:
 
 
 def _insert_query(query: exp.Expression) -> str:
+    if isinstance(query, exp.Values) and isinstance(query.expressions[0], ConstantRows):
+        return f"VALUES {query.expressions[0].name}"
     if isinstance(query, exp.Values) and not query.expressions[0].expressions:
         return "DEFAULT VALUES"
     if isinstance(query, exp.Values):

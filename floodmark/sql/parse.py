@@ -24,7 +24,7 @@ def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
     >>> [type(s).__name__ for s in parse_script("CREATE TABLE t (k INT); SELECT 1")]
     ['CreateTable', 'Select']
     """
-    return _parse(text, file, lambda parser: _checked(parser.script()))
+    return _parse(text, file, lambda: _checked(StatementParser(text, file).script()))
 
 
 def parse_statement(
@@ -63,7 +63,18 @@ def parse_expression(text: str, file: str | None = None) -> exp.Expression:
     >>> parse_expression("a + 1").key
     'add'
     """
-    return _parse(text, file, lambda parser: _whole(parser, parser.expression))
+    parser = StatementParser(text, file)
+    return _parse(text, file, lambda: _whole(parser, parser.expression))
+
+
+def parse_value(text: str, file: str | None, start: int, end: int) -> exp.Expression:
+    """Parse one value of VALUES in a part of a text: an expression, or the word DEFAULT.
+
+    >>> parse_value("VALUES (7, -2)", None, 11, 13).key
+    'neg'
+    """
+    parser = StatementParser(text, file, start=start, end=end)
+    return _parse(text, file, lambda: _whole(parser, parser.row_item))
 
 
 def _checked(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -80,9 +91,9 @@ def _whole(parser: StatementParser, parse: Callable[[], T]) -> T:
     return result
 
 
-def _parse(text: str, file: str | None, parse: Callable[[StatementParser], T]) -> T:
+def _parse(text: str, file: str | None, parse: Callable[[], T]) -> T:
     try:
-        return parse(StatementParser(text, file))
+        return parse()
     except RecursionError:
         raise SqlSyntaxError(
             "E0123",

@@ -114,6 +114,7 @@ class QueryParser(FromParser):
             self.expect(")")
             return self.node(start, exp.Subquery(this=query))
         if self.accept("values"):
+            self.cut_rows()
             rows = self.comma_list(self._row)
             return self.node(start, exp.Values(expressions=rows))
         if self.at("select"):
@@ -124,9 +125,10 @@ class QueryParser(FromParser):
         start = self.index
         if self.accept("row"):
             pass
-        return self.node(start, exp.Tuple(expressions=self.parenthesised(self._row_item)))
+        return self.node(start, exp.Tuple(expressions=self.parenthesised(self.row_item)))
 
-    def _row_item(self) -> exp.Expression:
+    def row_item(self) -> exp.Expression:
+        """Parse one value of a row of VALUES: an expression, or the word DEFAULT."""
         start, token = self.index, self.current
         # Most values of long lists are constants: no operator comes near them.
         if token.kind in (TokenKind.NUMBER, TokenKind.STRING) and self.peek().value in (",", ")"):

@@ -10,6 +10,7 @@ from sqlglot import exp
 from floodmark.errors import NotSupported, Span, SqlSyntaxError
 from floodmark.sql.alter_parser import AlterParser
 from floodmark.sql.lexer import TokenKind
+from floodmark.sql.nodes import ConstantRows
 from floodmark.sql.statements import (
     Begin,
     Commit,
@@ -192,6 +193,8 @@ class StatementParser(AlterParser):
         if self.accept("default", "values"):
             row = exp.Tuple(expressions=[])
             query: exp.Expression = self.node(at, exp.Values(expressions=[row]))
+        elif self.at("values") and self.peek().kind is TokenKind.ROWS:
+            query = self._constant_rows()
         elif self.at_query():
             query = self.query()
         else:
@@ -212,6 +215,17 @@ class StatementParser(AlterParser):
             returning=returning,
             span=self.span_from(start),
         )
+
+    def _constant_rows(self) -> exp.Expression:
+        """Parse VALUES with a long list of constants; as a query where more than that follows."""
+        at, rows = self.index, self.peek()
+        self.advance()
+        self.advance()
+        if not (self.at_end() or self.at_any("returning", "on")):
+            self.index = at
+            return self.query()
+        one = self.node(at + 1, ConstantRows(this=self.text[rows.start : rows.end]))
+        return self.node(at, exp.Values(expressions=[one]))
 
     def _placed_name(self) -> tuple[str, Span]:
         at = self.index

@@ -19,10 +19,12 @@ _PLAIN = (TokenKind.WORD, TokenKind.OPERATOR)
 class TokenStream:
     """The tokens of a text and the place of the next one."""
 
-    def __init__(self, text: str, file: str | None = None) -> None:
+    def __init__(
+        self, text: str, file: str | None = None, *, start: int = 0, end: int | None = None
+    ) -> None:
         self.text = text
         self.file = file
-        self.tokens = tokenize(text, file)
+        self.tokens = tokenize(text, file, start=start, end=end)
         self.index = 0
         self._depth = 0
 
@@ -154,6 +156,13 @@ class TokenStream:
             return parse()
         finally:
             self._depth -= 1
+
+    def cut_rows(self) -> None:
+        """Let a list of constant rows that comes next be read row by row."""
+        token = self.current
+        if token.kind is TokenKind.ROWS:
+            cut = tokenize(self.text, self.file, start=token.start, end=token.end)
+            self.tokens[self.index : self.index + 1] = cut[:-1]
 
     def identifier(self, what: str = "a name", *, any_word: bool = False) -> exp.Identifier:
         """Take a name; a reserved word counts only with `any_word` (after a dot or AS)."""

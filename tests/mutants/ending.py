@@ -23,14 +23,14 @@ ENDING = (
     Planted(
         "a write that changes nothing does not renew",
         "runtime/objects/merging.py",
-        "renews = merge.GIVEN if replaces else conflicts.WRITTEN",
+        "renews = merge.GIVEN if self.replaces else conflicts.WRITTEN",
         'renews = ""',
         on_spark("ttl_last_write"),
     ),
     Planted(
         "what the conflict behaviour drops renews",
         "runtime/objects/merging.py",
-        "renews = merge.GIVEN if replaces else conflicts.WRITTEN",
+        "renews = merge.GIVEN if self.replaces else conflicts.WRITTEN",
         "renews = merge.GIVEN",
         on_spark("ttl_conflicts"),
     ),
@@ -65,8 +65,8 @@ ENDING = (
     Planted(
         "rows of a key with two times are one that is updated",
         "runtime/objects/merging.py",
-        'Outcome(self.declared.fading or "", refuses, renews)',
-        'Outcome("", refuses, renews)',
+        'Outcome(self.declared.fading or "", refuses, renews, self.hidden)',
+        'Outcome("", refuses, renews, self.hidden)',
         on_spark("ttl_below_watermark"),
     ),
 )

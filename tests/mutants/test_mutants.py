@@ -16,13 +16,14 @@ from ending import ENDING
 from imported import SAYS
 from planted import PLANTED as OTHERS
 from planted import Planted
+from tables import TABLES
 from temporal import TEMPORAL
 from thinning import THINNING
 from watermarks import WATERMARKS
 
 from floodmark.spark.session import Sessions
 
-PLANTED = (*OTHERS, *CLOSING, *ENDING, *TEMPORAL, *THINNING, *WATERMARKS)
+PLANTED = (*OTHERS, *CLOSING, *ENDING, *TABLES, *TEMPORAL, *THINNING, *WATERMARKS)
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FAILED, PASSED = 1, 0

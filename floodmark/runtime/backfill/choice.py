@@ -35,7 +35,7 @@ def backfills(
     pipeline = scheduler.at_version(version).pipeline
     before = scheduler.cut(epoch - 1)
     # What goes on from the rows of a former definition does so at once.
-    created = {*created} - {*scheduler.former_at(epoch, version)}
+    created = {*created} - {*scheduler.change_at(epoch, version).former}
     under = [
         k
         for k, r in before.records.items()

@@ -55,7 +55,7 @@ class Backfill:
         for version in range(self.deployed.version + 1, latest.version + 1):
             logged = scheduler.catalogs.at(version)
             deployed = scheduler.at_version(version)
-            again = scheduler.created_at(logged.epoch, version)
+            again = scheduler.change_at(logged.epoch, version).created
             if self.key in again or self.key not in backfillable(deployed.pipeline):
                 raise EndedError(self.key)
             self.deployed = deployed

@@ -65,6 +65,10 @@ class _Comparison:
     rebuilt: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        past = past_between(self.before, self.after).items()
+        self._renamed = {key for key, said in past if any(p[0] == RENAMED for p in said)}
+
     def changes(self) -> Iterator[Change]:
         """Yield what differs in the objects that are there."""
         emptied = self._emptied()
@@ -115,6 +119,8 @@ class _Comparison:
         """Return what becomes of an object for its own definition alone."""
         if _differs_in_functions(old, new):
             return "suspend", "functions of its TRANSFORM USING change: REBASE goes on"
+        if old.object.target != new.object.target:
+            return "rebuild", f"it writes into {new.object.target}: what it has written stays"
         if not kept:
             return "rebuild", "its definition changed"
         found = kept_rows.reshaping(old, new)
@@ -123,6 +129,9 @@ class _Comparison:
         if kept_rows.is_widened(old, new):
             where = new.object.target or ", ".join(new.reads)
             return "alter", f"{where} has other columns: it goes on"
+        renamed = self._renamed.intersection(new.reads)
+        if renamed and kept_rows.is_computed_alike(old, new):
+            return "alter", f"columns of {', '.join(sorted(renamed))} have other names: it goes on"
         # What reads a source that stops has no epoch in which to tell what differs.
         if not self.stopped.intersection(new.reads) and kept_rows.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"
@@ -139,7 +148,9 @@ def past_between(before: Pipeline, after: Pipeline) -> dict[str, tuple[tuple[str
     return found
 
 
-def former_definitions(before: Pipeline, after: Pipeline) -> dict[str, AnalysedObject]:
+def former_definitions(
+    before: Pipeline, after: Pipeline, changes: Iterable[Change]
+) -> dict[str, AnalysedObject]:
     """Return the former definitions of what goes on with another query, or goes with its rows.
 
     What only calls a column by another name has none but its own.
@@ -147,7 +158,7 @@ def former_definitions(before: Pipeline, after: Pipeline) -> dict[str, AnalysedO
     past = past_between(before, after)
     renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
     found = {}
-    for key in replaced(changes_between(before, after)):
+    for key in replaced(changes):
         named = renamed.intersection(after[key].reads)
         found[key] = after[key] if named else before[key]
     for said in past.values():
@@ -155,10 +166,12 @@ def former_definitions(before: Pipeline, after: Pipeline) -> dict[str, AnalysedO
     return found
 
 
-def reshapings(before: Pipeline, after: Pipeline) -> Mapping[str, Reshaping]:
+def reshapings(
+    before: Pipeline, after: Pipeline, changes: Iterable[Change]
+) -> Mapping[str, Reshaping]:
     """Return, by key, the objects whose rows stay under other columns."""
     found = {}
-    for change in changes_between(before, after):
+    for change in changes:
         if change.action == "alter":
             one = kept_rows.reshaping(before[change.key], after[change.key])
             if one is not None and one.moves:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from floodmark.analysis.owners import keeping_holds
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.analysis.replacement import check_difference
@@ -93,11 +94,13 @@ def _planned(
 ) -> Plan:
     """Return what a catalog changes; what cannot be stored or read is refused here."""
     catalog = free_names(catalog, deployed.catalog)
+    owned = (o.key for o in deployed.pipeline.objects.values() if o.owners)
+    catalog = keeping_holds(catalog, owned)
     pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
     catalog = with_indexes(catalog, deployed.catalog, pipeline.relations, filed=filed)
     pipeline = replace(pipeline, catalog=catalog)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
-    for key, former in former_definitions(deployed.pipeline, pipeline).items():
+    for key, former in former_definitions(deployed.pipeline, pipeline, plan.changes).items():
         found = pipeline.objects.get(key, former)
         if found is not former and found.object.target is not None:
             check_difference(found, former, pipeline[found.object.target])
@@ -117,22 +120,6 @@ def check_outside(found: AnalysedObject) -> None:
             connector_of(found)
     except UserError as problem:
         raise problem.with_span(found.object.statement.name.span) from None
-
-
-def begun_between(before: Deployed, after: Deployed) -> frozenset[str]:
-    """Return the objects that one catalog version after another begins anew."""
-    if after.renamed:
-        return frozenset()
-    done = after.corrected.items()
-    corrected = {key for key, number in done if number > before.corrected.get(key, 0)}
-    return begun_anew(changes_between(before.pipeline, after.pipeline, corrected))
-
-
-def former_between(before: Deployed, after: Deployed) -> dict[str, AnalysedObject]:
-    """Return what one catalog version after another has to know of former definitions, by key."""
-    if after.renamed:
-        return {}
-    return former_definitions(before.pipeline, after.pipeline)
 
 
 def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import RENAMED
 from floodmark.catalog.objects import Kind
-from floodmark.changelog import is_hidden
+from floodmark.changelog import OWNERS, is_hidden
 from floodmark.plan.conflicts import REPLACE
 from floodmark.plan.definitions import ColumnInfo, Declared
 from floodmark.plan.expressions import Expr
@@ -58,7 +58,7 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     if before is None or after is None or old.kind is not new.kind:
         return None
     past = new.object.past[len(old.object.past) :]
-    names = {before_: after_ for kind, before_, after_ in past if kind == RENAMED}
+    names = {said[1]: said[2] for said in past if said[0] == RENAMED}
     former = {after_: before_ for before_, after_ in names.items()}
     columns = {c.name: c for c in before.columns}
     stored = {c.name: former.get(c.name, c.name) for c in after.columns}
@@ -70,11 +70,15 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     if any(c.generated is not None or (c.not_null and c.default is None) for c in fresh):
         return None
     gone = tuple(c for c in columns if c not in stored.values())
+    if new.owned and not old.owned:
+        stored[OWNERS] = ""
     moves = bool(fresh or gone or names)
     if moves and (after.transform is not None or after.is_messages):
         return None
     filled = {c.name: c.default for c in fresh if c.default is not None}
     reason = _reason(before, after, [c.name for c in fresh], gone, names)
+    if new.owned and not old.owned and not moves:
+        reason = "sinks own columns of it: its rows stay"
     return Reshaping(stored, filled, gone, reason)
 
 
@@ -151,6 +155,18 @@ def is_widened(old: AnalysedObject, new: AnalysedObject) -> bool:
     same = (old.object.statement, old.object.target) == (new.object.statement, new.object.target)
     kept = [
         [(node, plan[node].state) for node in plan.nodes if plan[node].state]
+        for plan in (old.plan, new.plan)
+    ]
+    return same and kept[0] == kept[1]
+
+
+def is_computed_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether a query that only calls columns otherwise has the same rows and state."""
+    if old.plan is None or new.plan is None or old.kind is not new.kind:
+        return False
+    same = (old.relation, old.outside, old.writes) == (new.relation, new.outside, new.writes)
+    kept = [
+        [(type(node), node.schema, plan[node].state) for node in plan.nodes if plan[node].state]
         for plan in (old.plan, new.plan)
     ]
     return same and kept[0] == kept[1]

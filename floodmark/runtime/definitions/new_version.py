@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.plan.ttl import Ttl
-from floodmark.runtime.definitions.changes import reshapings
 from floodmark.runtime.definitions.reshape import reshape
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 
@@ -20,15 +19,12 @@ def reshaped(
     scheduler: Scheduler, kept: dict[str, ObjectRecord], record: OpenRecord
 ) -> dict[str, ObjectRecord]:
     """Give stored rows the columns of a catalog version, if the epoch is its first."""
-    previous = scheduler.log.opened(record.epoch - 1).catalog_version if record.epoch > 1 else 0
-    if previous == record.catalog_version:
+    change = scheduler.change_at(record.epoch, record.catalog_version)
+    if change.stays:
         return kept
-    if record.renamed:
-        return kept
-    before = scheduler.at_version(previous).pipeline
-    after = scheduler.at_version(record.catalog_version).pipeline
+    before, after = change.before.pipeline, change.after.pipeline
     out, now = dict(kept), micros_of(record.now)
-    for key, how in reshapings(before, after).items():
+    for key, how in change.reshaped.items():
         pair = (before[key], after[key])
         tables = lambda: scheduler.tables  # noqa: E731
         out[key] = reshape(scheduler.store, tables, pair, how, kept[key], record.epoch, now)

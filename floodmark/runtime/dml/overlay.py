@@ -57,6 +57,7 @@ def merged(
     columns, key = layout.row_schema(target), layout.merge_key(target)
     operations = merge.gathered([merge.dml_operations(rows, columns)])
     if replaces(target):
+        # What a statement writes is held as a whole, whoever held the row.
         chosen, passed = merge.last_per_key(operations, columns, key), tuple[str, ...]((NEW_ROW,))
     else:
         chosen = conflicts.listed(operations, columns, key)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from floodmark.analysis.owners import owns
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ERROR, WEIGHT, is_hidden
@@ -20,6 +22,8 @@ from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_TOTAL, _FRESH, _DIFFERS = "__total", "__fresh", "__differs"
 
 
 @dataclass
@@ -81,7 +85,7 @@ def _computed(task: Task, sink: AnalysedObject) -> tuple[DataFrame | None, DataF
     failed = letters.standing(task) is not None
     frame, columns = None, sink.plan.root.schema
     if rows is not None:
-        rows = needed.checked(rows, columns, task.found.declared)
+        rows = needed.checked(rows, columns, task.found.declared, owned=owns(sink.object))
         frame = rows.frame
         if rows.failing and failed:
             frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))
@@ -93,33 +97,47 @@ def _computed(task: Task, sink: AnalysedObject) -> tuple[DataFrame | None, DataF
     return frame, letters.written(stages) if failed else None
 
 
-def difference(new: DataFrame | None, old: DataFrame | None, columns: Schema) -> DataFrame | None:
+def difference(
+    new: DataFrame | None, old: DataFrame | None, sink: AnalysedObject, key: Sequence[str]
+) -> DataFrame | None:
     """Return what has to be written so that the target has the new rows in place of the old.
 
-    `columns` are those of the new plan; equal rows of the target are none, whatever their key was.
+    Where a `key` of the target has other rows, all of its new ones are written: the last of them is
+    the target's, though it be one of the old ones. A key with the same rows is left alone.
     """
     from pyspark.sql import functions as F
 
-    sides = []
-    for frame in (new, old):
-        if frame is not None:
-            here = set(frame.columns)
-            texts = [
-                quoted(f.name)
-                if f.name in here
-                else f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
-                for f in columns
-            ]
-            sides.append(frame.selectExpr(*texts, WEIGHT))
+    assert sink.plan is not None
+    columns = sink.plan.root.schema
+    sides = [_with_columns(frame, columns) for frame in (new, old) if frame is not None]
     if len(sides) < 2:
         return sides[0] if sides else None
     both = sides[0].unionAll(sides[1])
     shown = [quoted(f.name) for f in columns if not is_hidden(f.name)]
-    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
+    tie = (quoted(c) for c in sink.relation.stream_key if is_hidden(c))
+    last = f"struct({', '.join((WEIGHT, *tie))})"
     hidden = [
-        F.expr(f"max_by({quoted(f.name)}, {WEIGHT})").alias(f.name)
+        F.expr(f"max_by({quoted(f.name)}, {last})").alias(f.name)
         for f in columns
         if is_hidden(f.name)
     ]
-    found = both.groupBy(*shown).agg(total, *hidden).where(f"{WEIGHT} <> 0")
-    return found.selectExpr(*(quoted(f.name) for f in columns), WEIGHT)
+    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(_TOTAL)
+    fresh = F.expr(f"CAST(count_if({WEIGHT} > 0) AS INT)").alias(_FRESH)
+    most = f"max(abs({_TOTAL})) OVER (PARTITION BY {', '.join(map(quoted, key))}) AS {_DIFFERS}"
+    found = both.groupBy(*shown).agg(total, fresh, *hidden).selectExpr("*", most)
+    return found.where(f"{_DIFFERS} > 0").selectExpr(
+        *(quoted(f.name) for f in columns),
+        f"CASE WHEN {_FRESH} > 0 THEN {_FRESH} ELSE {_TOTAL} END AS {WEIGHT}",
+    )
+
+
+def _with_columns(frame: DataFrame, columns: Schema) -> DataFrame:
+    """Return the rows with these columns; what they do not have is NULL."""
+    here = set(frame.columns)
+    texts = (
+        quoted(f.name)
+        if f.name in here
+        else f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
+        for f in columns
+    )
+    return frame.selectExpr(*texts, WEIGHT)

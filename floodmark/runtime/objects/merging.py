@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.types import Schema
+from floodmark.changelog import OWNERS
 from floodmark.connectors.base import BEFORE
-from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cutoff import Cutoff
-from floodmark.runtime.objects.task import Task
+from floodmark.runtime.objects.task import OfTable
 from floodmark.runtime.operators import conflicts, keyed, materialize, merge, messages
+from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.runtime.operators.outcome import Outcome
 from floodmark.runtime.waning import not_below
 from floodmark.runtime.watermarks import CONNECTOR
@@ -58,28 +57,11 @@ class Counts:
 
 
 @dataclass
-class Merging:
+class Merging(OfTable):
     """The one merge of a table in one epoch; rows up to the `cutoff` are over."""
 
-    task: Task
     cutoff: Cutoff | None = None
     counted: Observation | None = None
-
-    @property
-    def found(self) -> AnalysedObject:
-        """Return the table."""
-        return self.task.found
-
-    @property
-    def columns(self) -> Schema:
-        """Return the table's columns, hidden ones included."""
-        return layout.row_schema(self.found)
-
-    @property
-    def declared(self) -> Declared:
-        """Return what CREATE says."""
-        assert self.found.declared is not None
-        return self.found.declared
 
     @property
     def firsts(self) -> tuple[str, ...]:
@@ -95,12 +77,24 @@ class Merging:
     @property
     def outcome(self) -> Outcome:
         """Return what the merge can come to."""
-        ttl, replaces = self.declared.ttl, self.declared.conflict.replaces
+        ttl, owned = self.declared.ttl, self.found.owned
         renews = ""
-        if ttl is not None and ttl.column is None:
-            renews = merge.GIVEN if replaces else conflicts.WRITTEN
-        refuses = not replaces and conflicts.can_refuse(self.declared)
-        return Outcome(self.declared.fading or "", refuses, renews)
+        if owned:
+            renews = f"NOT ({NEW_ROW}.{OWNERS} <=> {OLD_ROW}.{OWNERS})"
+        elif ttl is not None and ttl.column is None:
+            renews = merge.GIVEN if self.replaces else conflicts.WRITTEN
+        refuses = not self.replaces and conflicts.can_refuse(self.declared, self.found.owners)
+        return Outcome(self.declared.fading or "", refuses, renews, self.hidden)
+
+    @property
+    def replaces(self) -> bool:
+        """Tell whether the last row of a key stands, whatever was there."""
+        return self.declared.conflict.replaces and not self.found.owned
+
+    @property
+    def hidden(self) -> str:
+        """Return the column that nobody sees."""
+        return OWNERS if self.found.owned else ""
 
     @property
     def counts(self) -> Counts:
@@ -134,16 +128,17 @@ class Merging:
         within = hull([o.within for o in operations])
         rows = rows_in + sum(o.ended for o in operations)
         few = rows <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
-        if declared.conflict.replaces:
+        if self.replaces:
             firsts = self.firsts
             chosen = merge.last_per_key(gathered, self.columns, key, firsts)
             passed = (materialize.NEW_ROW, *firsts, *merge.CAME)
             pairs = self._beside_stored(chosen, within, passed, few=few)
         else:
-            listed = conflicts.listed(gathered, self.columns, key)
+            owners = self.found.owners
+            listed = conflicts.listed(gathered, self.columns, key, owners)
             passed = (conflicts.OPERATIONS, *merge.CAME)
             beside = self._beside_stored(listed, within, passed, few=few)
-            pairs = conflicts.folded(beside, declared, self.columns, self.task.now)
+            pairs = conflicts.folded(beside, declared, self.columns, self.task.now, owners)
         counted = self._counting(self._without_over(pairs))
         return self.outcome.changes(counted, self.columns, self.task.work.epoch)
 
@@ -168,7 +163,7 @@ class Merging:
     def _beside(self) -> tuple[str, ...]:
         """Return the columns of pairs after the merge."""
         old, new = materialize.OLD_ROW, materialize.NEW_ROW
-        if self.declared.conflict.replaces:
+        if self.replaces:
             return (old, new, *self.firsts, *merge.CAME)
         return (old, new, conflicts.REFUSED, conflicts.WRITTEN, *merge.CAME)
 
@@ -178,7 +173,7 @@ class Merging:
         from pyspark.sql import functions as F
 
         self.counted = Observation()
-        differs = materialize.differ(self.columns)
+        differs = materialize.differ(self.columns, self.hidden)
         # Where rows end below a watermark, nothing but late rows comes to such a key.
         timed = "FALSE" if self.declared.fading else f"NOT {merge.GIVEN}"
         counts = {

@@ -63,8 +63,7 @@ class _Intake:
             return timed(
                 task, ObjectRecord(found.key, versions, watermarks=marks.seen, **marks.logged)
             )
-        declared = found.declared
-        assert declared is not None
+        declared = task.declared
         told, done = task.writer.told(table), task.writer.recorded(table)
         if told is not None and done is not None:
             # An earlier attempt has stored all of it, whatever has become of the files since.
@@ -98,8 +97,7 @@ class _Intake:
 
     def _taken_over(self, table: str, splits: Sequence[Split]) -> tuple[DataFile, ...] | None:
         """Store the files of the splits as they are; None where their rows have to be read."""
-        declared = self.task.found.declared
-        assert declared is not None
+        declared = self.task.declared
         if len(declared.physical) < len(declared.columns):
             return None
         files = self.connector.storable(splits)
@@ -161,8 +159,7 @@ class _Intake:
             stored = not_over(stored, found.period, task.work.now)
             few = rows_of(accepted) <= keyed.FEW
             names = [f.name for f in layout.row_schema(found)]
-            assert found.declared is not None
-            promise = f"PRIMARY KEY ({', '.join(found.declared.primary_key)})"
+            promise = f"PRIMARY KEY ({', '.join(task.declared.primary_key)})"
             once = task.writer.write_routed(
                 table, once_per_key(rows, stored, key, promise, names, row, few=few)
             )
@@ -218,8 +215,7 @@ class _Intake:
         That say, from the cheapest on: statistics of files; ranges of pieces of them; and, of many
         rows, a query for such ranges.
         """
-        declared, now = self.task.found.declared, self.task.work.now
-        assert declared is not None
+        declared, now = self.task.declared, self.task.work.now
         before = dict(self.task.work.before.watermarks(self.task.found.key))
         delivered = {f.name for f in declared.physical}
         kept, unknown = [], []
@@ -244,8 +240,7 @@ class _Intake:
 
     def _is_intact(self, splits: Sequence[Split]) -> bool:
         """Tell whether surely no row is a dead letter."""
-        declared = self.task.found.declared
-        assert declared is not None
+        declared = self.task.declared
         needed = source.needed(declared, self.task.now)
         if needed is None or not self.connector.intact(splits, needed):
             return False
@@ -265,8 +260,7 @@ class _Intake:
 
         One whose key came twice has a time as good as any.
         """
-        declared = self.task.found.declared
-        assert declared is not None
+        declared = self.task.declared
         written = [*files.get(source.GOOD, ()), *files.get(source.LATE, ())]
         found = {
             m.column: [f.high[m.column] for f in written if m.column in f.high]

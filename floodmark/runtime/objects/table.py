@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from floodmark.analysis.owners import owns
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.analysis.replacement import NONE, goes_on
 from floodmark.analysis.sinks import keeps_rows
 from floodmark.analysis.stored import ORIGIN
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
-from floodmark.changelog import EPOCH, ROW_ID, WEIGHT
+from floodmark.changelog import EPOCH, OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
-from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, of_files
 from floodmark.runtime.cutoff import cutoff_of
@@ -26,7 +26,8 @@ from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.former import Formers, difference
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
-from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
+from floodmark.runtime.objects.owning import held, with_former_owners
+from floodmark.runtime.objects.task import WEIGHT_FIELD, OfTable, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
 from floodmark.runtime.objects.watermarked import Watermarked
@@ -52,6 +53,7 @@ _ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
 
 def advance(task: Task, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
     """Gather what the connector, sinks and DML write, and merge it into the stored rows."""
+    task = replace(task, found=with_former_owners(task))
     for item in task.work.dml:
         if item["table"] == task.found.key and "undoes" in item:
             undo(task.writer, layout.current_table(task.found), item)
@@ -64,10 +66,9 @@ def advance(task: Task, sessions: Sessions, connector: Connector | None) -> Obje
 
 
 @dataclass
-class _Gathering:
+class _Gathering(OfTable):
     """The writers of one table in one epoch."""
 
-    task: Task
     stages: ObjectStages
     watermarked: Watermarked | None = None
     rows_in: int = 0
@@ -79,22 +80,6 @@ class _Gathering:
         self.merging = Merging(self.task, cutoff)
         self._late_keys: list[Operations] = []
         self._formers = Formers(self.task)
-
-    @property
-    def found(self) -> AnalysedObject:
-        """Return the table."""
-        return self.task.found
-
-    @property
-    def columns(self) -> Schema:
-        """Return the table's columns, hidden ones included."""
-        return layout.row_schema(self.found)
-
-    @property
-    def declared(self) -> Declared:
-        """Return what CREATE says."""
-        assert self.found.declared is not None
-        return self.found.declared
 
     def merged(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
         """Write and commit what the epoch changes in the table."""
@@ -224,9 +209,10 @@ class _Gathering:
         """Return the operations of a DML statement, or of those of a transaction."""
         self.rows_in += sum(int(item["rows"]) for item in items)
         paths = [path for item in items for path in item["paths"]]
-        frame = self.task.tables.read_paths(paths, (*self.columns, WEIGHT_FIELD, _ORDINAL_FIELD))
+        columns = tuple(f for f in self.columns if f.name != OWNERS)
+        frame = self.task.tables.read_paths(paths, (*columns, WEIGHT_FIELD, _ORDINAL_FIELD))
         files = [read_footer(Path(path), path) for path in paths]
-        operations = merge.dml_operations(frame, self.columns)
+        operations = merge.dml_operations(held(frame, self.found), self.columns)
         return Operations(self._completed(operations), self._within(files), DML)
 
     def _within(self, files: Sequence[DataFile]) -> Bounds:
@@ -267,7 +253,8 @@ class _Gathering:
             hidden = (
                 [] if self.found.relation.primary_key else [f"CAST(NULL AS STRING) AS {ORIGIN}"]
             )
-            operations = merge.connector_operations(good.selectExpr("*", *hidden), self.columns)
+            mine = held(good.selectExpr("*", *hidden), self.found)
+            operations = merge.connector_operations(mine, self.columns)
         return Operations(operations, self._within(accepted))
 
     def _take_late(self, scratch: str, files: tuple[DataFile, ...], columns: Schema) -> None:
@@ -314,20 +301,21 @@ class _Gathering:
             return None
         frame, settled = None, False
         if rows is not None:
-            rows = needed.checked(rows, root.schema, self.declared)
+            rows = needed.checked(rows, root.schema, self.declared, owned=owns(sink.object))
             columns = (*root.schema, WEIGHT_FIELD)
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
             settled = rows.inserts or rows.consolidated
         self.rows_in += self.stages.dead_rows - dead
         if former is not None:
-            frame = difference(frame, self._formers.rows(former), root.schema)
+            key = self.found.relation.primary_key
+            frame = difference(frame, self._formers.rows(former), sink, key)
         if frame is None:
             return None
         if not settled:
             frame = materialize.cancelled(frame, root.schema, sink.relation.stream_key)
         if keeps_rows(sink.object):
             frame = frame.where(f"{WEIGHT} > 0")
-        frame = self._with_origin(frame, sink)
+        frame = held(self._with_origin(frame, sink), self.found, sink)
         tie = self._tie(sink)
         operations = merge.sink_operations(frame, self.columns, tie, ordinal)
         operations = self._completed(operations)
@@ -343,7 +331,7 @@ class _Gathering:
         frame = self._formers.rows(sink)
         if frame is None:
             return None
-        frame = self._with_origin(frame, sink)
+        frame = held(self._with_origin(frame, sink), self.found, sink)
         return Operations(self._completed(merge.sink_operations(frame, self.columns, (), -1)))
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:

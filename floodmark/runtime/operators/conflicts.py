@@ -1,19 +1,22 @@
 """Conflicts: what a key's operations, in their order, make of its stored row.
 
 A key's operations are a list, which is folded: each one meets the row that those before it left. A
-delete of a sink whose key a sink writes again in the epoch is left out.
+delete of a sink whose key a sink writes again in the epoch is left out; where columns have owners,
+that sink itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from floodmark.analysis.owners import Owner
 from floodmark.catalog.types import Schema
-from floodmark.changelog import HIDDEN_PREFIX, WEIGHT
+from floodmark.changelog import HIDDEN_PREFIX, OWNERS, WEIGHT
 from floodmark.errors import IntakeCode
 from floodmark.plan.conflicts import EXCLUDED, Conflict
 from floodmark.plan.definitions import Declared
+from floodmark.runtime.operators import owned
 from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.runtime.operators.merge import CAME, ORDER, SINKS, row_type
 from floodmark.runtime.operators.rows import ERROR_TYPE
@@ -30,7 +33,9 @@ LABEL = "ON CONFLICT"
 _IN_ORDER = "(x, y) -> CASE WHEN x.o < y.o THEN -1 WHEN x.o > y.o THEN 1 ELSE 0 END"
 
 
-def listed(operations: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
+def listed(
+    operations: DataFrame, columns: Schema, key: tuple[str, ...], owners: Sequence[Owner] = ()
+) -> DataFrame:
     """Return, per key, the list of what is done to its row: `(o order, w weight, r row)`."""
     from pyspark.sql import functions as F
 
@@ -43,13 +48,14 @@ def listed(operations: DataFrame, columns: Schema, key: tuple[str, ...]) -> Data
         *(F.expr(text).alias(name) for name, text in CAME.items()),
     )
     kept = f"filter({OPERATIONS}, x -> NOT (__again AND x.w < 0 AND x.o.stage = {SINKS}))"
+    kept = owned.without_rewritten(OPERATIONS) if owners else kept
     return grouped.selectExpr(*map(quoted, key), f"{kept} AS {OPERATIONS}", *CAME)
 
 
-def can_refuse(declared: Declared) -> bool:
-    """Tell whether a row can be refused by the table's conflict behaviour."""
+def can_refuse(declared: Declared, owners: Sequence[Owner] = ()) -> bool:
+    """Tell whether a row can be refused by the table's conflict behaviour, or by its owners."""
     needs = any(c.not_null for c in declared.columns)
-    return declared.conflict.merges and (needs or _fails(declared))
+    return (declared.conflict.merges or bool(owners)) and (needs or _fails(declared))
 
 
 def _fails(declared: Declared) -> bool:
@@ -60,7 +66,13 @@ def _fails(declared: Declared) -> bool:
     return any(compile_expr(e, 0).error is not None for e in exprs)
 
 
-def folded(found: DataFrame, declared: Declared, columns: Schema, now: int) -> DataFrame:
+def folded(
+    found: DataFrame,
+    declared: Declared,
+    columns: Schema,
+    now: int,
+    owners: Sequence[Owner] = (),
+) -> DataFrame:
     """Return pairs of a stored row and the one that takes its place, what is refused, what came.
 
     What is refused is an ARRAY of dead letters: STRUCT of error and row. It is told whether the row
@@ -84,11 +96,37 @@ def folded(found: DataFrame, declared: Declared, columns: Schema, now: int) -> D
     written = "__a.w OR (__m.code IS NULL AND __m.w)"
     result = f"named_struct('r', {stands}, 'refused', CAST({refused} AS {letters}), 'w', {written})"
     gone = f"named_struct('r', CAST(NULL AS {type_}), 'refused', __a.refused, 'w', FALSE)"
-    step = f"CASE WHEN __o.w < 0 THEN {gone} ELSE transform(array({met}), __m -> {result})[0] END"
+    ours, theirs = _owned(declared, names, type_, now, owners) if owners else ("", "")
+    whens = [f"{ours} THEN {_one(theirs, result)}"] if owners else []
+    whens.append(f"__o.w < 0 THEN {gone}")
+    step = f"CASE WHEN {' WHEN '.join(whens)} ELSE {_one(met, result)} END"
     fold = f"aggregate({OPERATIONS}, {start}, (__a, __o) -> {step})"
     # A generator keeps the fold from being evaluated once per place that reads its result.
     made = f"inline(array({fold})) AS ({NEW_ROW}, {REFUSED}, {WRITTEN})"
     return found.selectExpr(OLD_ROW, made, *CAME)
+
+
+def _one(met: str, result: str) -> str:
+    """Return the text of a result that reads what was met, as `__m`, several times."""
+    return f"transform(array({met}), __m -> {result})[0]"
+
+
+def _owned(
+    declared: Declared, names: list[str], type_: str, now: int, owners: Sequence[Owner]
+) -> tuple[str, str]:
+    """Return the texts of: an owner does it; and of what it leaves, `(code, r)`."""
+
+    def left(values: Mapping[str, str]) -> str:
+        return _checked(_stays(_row(values), type_), declared, names, type_, now)
+
+    keeps = declared.conflict.action is ConflictAction.UPDATE_IF_NOT_NULL
+    whens = [
+        f"WHEN __o.w < 0 AND {owned.GOES} THEN {_stays('NULL', type_)}",
+        f"WHEN __o.w < 0 THEN {left(owned.cleared(names, owners))}",
+        f"WHEN __a.r IS NULL THEN {left(owned.first(names, owners))}",
+    ]
+    otherwise = left(owned.met(names, owners, keeps=keeps))
+    return owned.BY_OWNER, f"CASE {' '.join(whens)} ELSE {otherwise} END"
 
 
 def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
@@ -111,6 +149,7 @@ def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
             otherwise = _stays("__o.r", type_)
         case ConflictAction.UPDATE_IF_NOT_NULL:
             values = {c: f"coalesce(__o.r.{quoted(c)}, __a.r.{quoted(c)})" for c in names}
+            values |= {OWNERS: f"__o.r.{OWNERS}"} if OWNERS in names else {}
             otherwise = _checked(_stays(_row(values), type_), declared, names, type_, now)
         case ConflictAction.UPDATE_SET:
             otherwise = _set(declared, names, type_, now)

@@ -71,13 +71,16 @@ def _pairs(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame
     return frame.groupBy(*map(quoted, key)).agg(*sides).selectExpr(OLD_ROW, NEW_ROW)
 
 
-def differ(columns: Schema) -> str:
-    """Return the text of whether the sides of a pair differ; Spark compares no maps by itself."""
-    if not any(has_map(f.type) for f in columns):
+def differ(columns: Schema, hidden: str = "") -> str:
+    """Return the text of whether the sides of a pair differ, but for a `hidden` column.
+
+    Spark compares no maps by itself.
+    """
+    if not hidden and not any(has_map(f.type) for f in columns):
         return f"NOT ({OLD_ROW} <=> {NEW_ROW})"
-    sides = []
+    seen, sides = [f for f in columns if f.name != hidden], []
     for side in (OLD_ROW, NEW_ROW):
-        values = ", ".join(comparable(f"{side}.{quoted(f.name)}", f.type) for f in columns)
+        values = ", ".join(comparable(f"{side}.{quoted(f.name)}", f.type) for f in seen)
         sides.append(f"CASE WHEN {side} IS NOT NULL THEN struct({values}) END")
     return f"NOT ({sides[0]} <=> {sides[1]})"
 

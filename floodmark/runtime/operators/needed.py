@@ -12,11 +12,12 @@ from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, error_struct
 from floodmark.spark.types import quoted
 
 
-def checked(rows: Rows, columns: Schema, declared: Declared) -> Rows:
+def checked(rows: Rows, columns: Schema, declared: Declared, *, owned: bool = False) -> Rows:
     """Return the rows, those without a value that the table needs on their way aside.
 
-    A time with a watermark is judged by that; where a row can be merged with the stored one, what
-    becomes of both is asked, and of the row itself no more than the key.
+    A time with a watermark is judged by that; where a row can be merged with the stored one, or
+    its sink's columns are `owned`, what becomes of both is asked, and of the row no more than the
+    key.
     """
     nullable = {f.name for f in columns if f.nullable}
     nullable -= {mark.column for mark in declared.watermarks}
@@ -24,7 +25,7 @@ def checked(rows: Rows, columns: Schema, declared: Declared) -> Rows:
         c.name
         for c in declared.columns
         if c.not_null and c.name in nullable
-        if c.name in declared.primary_key or not declared.conflict.merges
+        if c.name in declared.primary_key or not (owned or declared.conflict.merges)
     ]
     if not needed:
         return rows

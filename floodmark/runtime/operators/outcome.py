@@ -31,12 +31,14 @@ class Outcome:
     """What pairs can come to.
 
     Rows that differ in the column `apart` are two; `refuses` tells of dead letters; `renews` is the
-    text of: the row was written, and that counts though it is as it was.
+    text of: the row was written, and that counts though it is as it was. Nobody sees its `hidden`
+    column.
     """
 
     apart: str = ""
     refuses: bool = False
     renews: str = ""
+    hidden: str = ""
 
     @property
     def routed(self) -> bool:
@@ -59,7 +61,7 @@ class Outcome:
         kind = f"x.{KIND} AS {KIND}"
         pair = materialize.pair(self.apart)
         changed = f"transform({pair}, x -> struct({kind}, {no_error} AS e, x.r AS r))"
-        whens = [f"WHEN {differ(columns)} THEN {changed}"]
+        whens = [f"WHEN {differ(columns, self.hidden)} THEN {changed}"]
         if self.renews:
             both = (("-S", OLD_ROW), ("+S", NEW_ROW))
             parts = (f"struct('{k}' AS {KIND}, {no_error} AS e, {row} AS r)" for k, row in both)

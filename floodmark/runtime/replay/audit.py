@@ -169,10 +169,10 @@ class _Again:
         self.records = scheduler.log.sealed(epoch).objects
         self.deployed = scheduler.at_version(self.opened.catalog_version)
         self.pipeline = self.deployed.pipeline
-        self.created = scheduler.created_at(epoch, self.opened.catalog_version)
+        change = scheduler.change_at(epoch, self.opened.catalog_version)
+        self.created = change.created
         before = scheduler.cut(epoch - 1).renamed(self.opened.renamed)
-        former = scheduler.former_at(epoch, self.opened.catalog_version)
-        kept = carried(before, self.pipeline, self.created, former)
+        kept = carried(before, self.pipeline, self.created, change.former)
         self.before = reshaped(scheduler, kept, self.opened)
 
     @property
@@ -188,7 +188,7 @@ class _Again:
         for version in reversed(self.scheduler.catalogs.versions()):
             if version.epoch <= self.epoch:
                 break
-            for key in self.scheduler.created_at(version.epoch, version.version):
+            for key in self.scheduler.change_at(version.epoch, version.version).created:
                 out.setdefault(self.names.now(key, version.epoch), version.epoch)
         return out
 

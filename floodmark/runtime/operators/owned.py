@@ -1,0 +1,70 @@
+"""Owned columns: what an owner's operation makes of a key's row, as texts of the fold over a key.
+
+In them `__o` is the operation and `__a` what those before it left; the owner is the one name in
+`__owners` of the operation's row. The name of a sink that has gone holds the rows that it has
+written: they stay as if a statement had, until a sink of that name takes them over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from floodmark.analysis.owners import Owner
+from floodmark.catalog.functions.quoting import quote
+from floodmark.changelog import OWNERS
+from floodmark.runtime.operators.merge import SINKS
+from floodmark.spark.types import quoted
+
+BY_OWNER = f"__o.r.{OWNERS} IS NOT NULL"
+"""The text of: an owner does it."""
+_MINE, _HELD = f"__o.r.{OWNERS}", f"__a.r.{OWNERS}"
+_LEFT = f"array_except({_HELD}, {_MINE})"
+
+GOES = f"(__a.r IS NULL OR (size({_LEFT}) = 0) IS TRUE)"
+"""The text of: there is no row left when the owner has cleared its columns."""
+
+
+def without_rewritten(operations: str) -> str:
+    """Return the text of operations without a sink's deletes where it writes the key again."""
+    again = "y -> y.w > 0 AND y.o.stage = x.o.stage AND y.o.writer = x.o.writer"
+    gone = f"x.w < 0 AND x.o.stage = {SINKS} AND exists({operations}, {again})"
+    return f"filter({operations}, x -> NOT ({gone}))"
+
+
+def first(names: Sequence[str], owners: Sequence[Owner]) -> dict[str, str]:
+    """Return the values of a row that an owner makes: of what others own it has none."""
+    return _values(
+        names, owners, lambda c, mine: f"CASE WHEN {mine} THEN __o.r.{c} END", others="__o.r"
+    ) | {OWNERS: _MINE}
+
+
+def met(names: Sequence[str], owners: Sequence[Owner], *, keeps: bool) -> dict[str, str]:
+    """Return the values of a row in which an owner sets its columns; it `keeps` what is NULL."""
+
+    def value(c: str, mine: str) -> str:
+        new = f"coalesce(__o.r.{c}, __a.r.{c})" if keeps else f"__o.r.{c}"
+        return f"CASE WHEN {mine} THEN {new} ELSE __a.r.{c} END"
+
+    return _values(names, owners, value) | {OWNERS: f"array_sort(array_union({_HELD}, {_MINE}))"}
+
+
+def cleared(names: Sequence[str], owners: Sequence[Owner]) -> dict[str, str]:
+    """Return the values of a row in which an owner clears its columns."""
+    values = _values(names, owners, lambda c, mine: f"CASE WHEN NOT {mine} THEN __a.r.{c} END")
+    return values | {OWNERS: _LEFT}
+
+
+def _values(
+    names: Sequence[str],
+    owners: Sequence[Owner],
+    owned: Callable[[str, str], str],
+    others: str = "__a.r",
+) -> dict[str, str]:
+    """Return a value per column; `owned` takes the column and whether it is the operation's own."""
+    owner = {column: one.name for one in owners for column in one.columns}
+    return {
+        c: owned(quoted(c), f"{_MINE}[0] = {quote(owner[c])}")
+        if c in owner
+        else f"{others}.{quoted(c)}"
+        for c in names
+    }
