@@ -58,7 +58,7 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     if before is None or after is None or old.kind is not new.kind:
         return None
     past = new.object.past[len(old.object.past) :]
-    names = {before_: after_ for kind, before_, after_ in past if kind == RENAMED}
+    names = {said[1]: said[2] for said in past if said[0] == RENAMED}
     former = {after_: before_ for before_, after_ in names.items()}
     columns = {c.name: c for c in before.columns}
     stored = {c.name: former.get(c.name, c.name) for c in after.columns}
