@@ -27,7 +27,7 @@ from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.former import difference, rows_of_former
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
-from floodmark.runtime.objects.owning import gone, held, with_former_owners
+from floodmark.runtime.objects.owning import gone, held, moves, with_former_owners
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
@@ -214,6 +214,8 @@ class _Gathering:
             parts.append(self._connected(sessions, connector))
         parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
         parts += [self._withdrawn(sink) for sink in gone(self.task)]
+        former = self.task.work.former.values()
+        parts += [self._withdrawn(s, formerly=True) for s in former if moves(self.task, s)]
         mine = [i for i in self.task.work.dml if self._is_mine(i)]
         parts += [self._changed_by_hand(mine)] if mine else []
         return (part for part in parts if part is not None)
@@ -318,7 +320,7 @@ class _Gathering:
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
             self.rows_in += self.stages.dead_rows - dead
             settled = rows.inserts or rows.consolidated
-        if former is not None:
+        if former is not None and not moves(self.task, former):
             frame = difference(frame, rows_of_former(self.task, former), root.schema)
         if frame is None:
             return None
@@ -337,12 +339,12 @@ class _Gathering:
         partition = f"{SINK}{sink.object.stored_key}"
         return Operations(operations, within, partition, ordinal if tie else None)
 
-    def _withdrawn(self, sink: AnalysedObject) -> Operations | None:
+    def _withdrawn(self, sink: AnalysedObject, *, formerly: bool = False) -> Operations | None:
         """Return the operations that take back what a sink has written."""
         frame = rows_of_former(self.task, sink)
         if frame is None:
             return None
-        frame = held(self._with_origin(frame, sink), self.found, sink)
+        frame = held(self._with_origin(frame, sink), self.found, sink, formerly=formerly)
         return Operations(self._completed(merge.sink_operations(frame, self.columns, (), -1)))
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:

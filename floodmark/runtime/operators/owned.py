@@ -1,8 +1,8 @@
 """Owned columns: what an owner's operation makes of a key's row, as texts of the fold over a key.
 
-In them `__o` is the operation and `__a` what those before it left; the owner is the one name in
-`__owners` of the operation's row. Rows with other names than those of the owners are held by what
-is there no more: they stay as if a statement had written them.
+In them `__o` is the operation and `__a` what those before it left; `__owners` of the operation's
+row has the owner's name, and last the one under which it owns columns. Rows with other names than
+those of the owners are held by what is there no more: they stay as if a statement had written them.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def _values(
     others: str = "__a.r",
 ) -> dict[str, str]:
     """Return a value per column; `owned` takes the column and whether it is the operation's own."""
-    owner = {column: one.name for one in owners for column in one.columns}
-    return {
-        c: owned(quoted(c), f"{_MINE}[0] = {quote(owner[c])}")
-        if c in owner
-        else f"{others}.{quoted(c)}"
-        for c in names
-    }
+
+    def mine(column: str) -> str:
+        known = ", ".join(quote(one.name) for one in owners if column in one.columns)
+        return f"element_at({_MINE}, -1) IN ({known})"
+
+    any_ = {column for one in owners for column in one.columns}
+    return {c: owned(quoted(c), mine(c)) if c in any_ else f"{others}.{quoted(c)}" for c in names}
 
 
 def _unless_whole(held: str, owners: Sequence[Owner]) -> str:
