@@ -23,14 +23,14 @@ ENDING = (
     Planted(
         "a write that changes nothing does not renew",
         "runtime/objects/merging.py",
-        "renews = merge.GIVEN if replaces else conflicts.WRITTEN",
+        "renews = merge.GIVEN if self.replaces else conflicts.WRITTEN",
         'renews = ""',
         on_spark("ttl_last_write"),
     ),
     Planted(
         "what the conflict behaviour drops renews",
         "runtime/objects/merging.py",
-        "renews = merge.GIVEN if replaces else conflicts.WRITTEN",
+        "renews = merge.GIVEN if self.replaces else conflicts.WRITTEN",
         "renews = merge.GIVEN",
         on_spark("ttl_conflicts"),
     ),
