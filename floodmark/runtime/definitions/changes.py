@@ -129,7 +129,7 @@ class _Comparison:
         if kept_rows.is_widened(old, new):
             where = new.object.target or ", ".join(new.reads)
             return "alter", f"{where} has other columns: it goes on"
-        renamed = self._renamed.intersection(new.reads)
+        renamed = self._renamed.intersection((*new.reads, new.object.target))
         if renamed and kept_rows.is_computed_alike(old, new):
             return "alter", f"columns of {', '.join(sorted(renamed))} have other names: it goes on"
         # What reads a source that stops has no epoch in which to tell what differs.

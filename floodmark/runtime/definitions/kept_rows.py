@@ -161,10 +161,14 @@ def is_widened(old: AnalysedObject, new: AnalysedObject) -> bool:
 
 
 def is_computed_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
-    """Tell whether a query that only calls columns otherwise has the same rows and state."""
+    """Tell whether a query that only calls columns otherwise has the same rows and state.
+
+    A sink into a table stores no rows of its own: its columns may have the names of the target's.
+    """
     if old.plan is None or new.plan is None or old.kind is not new.kind:
         return False
-    same = (old.relation, old.outside, old.writes) == (new.relation, new.outside, new.writes)
+    into = new.object.target is not None and old.object.target == new.object.target
+    same = into or (old.relation, old.outside) == (new.relation, new.outside)
     kept = [
         [(type(node), node.schema, plan[node].state) for node in plan.nodes if plan[node].state]
         for plan in (old.plan, new.plan)
