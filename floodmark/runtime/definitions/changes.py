@@ -64,6 +64,7 @@ class _Comparison:
     corrected: Collection[str]
     rebuilt: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
+    altered: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         past = past_between(self.before, self.after).items()
@@ -80,6 +81,8 @@ class _Comparison:
             action, reason = self._action(old, found, emptied)
             if action == "rebuild":
                 self.rebuilt.add(key)
+            if action == "alter":
+                self.altered.add(key)
             if action == "suspend":
                 self.stopped.add(key)
                 yield Change(key, action, reason, old.object.sql, found.object.sql)
@@ -129,6 +132,9 @@ class _Comparison:
         if kept_rows.is_widened(old, new):
             where = new.object.target or ", ".join(new.reads)
             return "alter", f"{where} has other columns: it goes on"
+        altered = self.altered.intersection(new.reads)
+        if altered and kept_rows.reads_alike(old, new):
+            return "alter", f"it does not use what changes in {', '.join(sorted(altered))}"
         renamed = self._renamed.intersection((*new.reads, new.object.target))
         if renamed and kept_rows.is_computed_alike(old, new):
             return "alter", f"columns of {', '.join(sorted(renamed))} have other names: it goes on"

@@ -13,6 +13,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import RENAMED
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import OWNERS, is_hidden
+from floodmark.plan.alike import alike
 from floodmark.plan.conflicts import REPLACE
 from floodmark.plan.definitions import ColumnInfo, Declared
 from floodmark.plan.expressions import Expr
@@ -158,6 +159,13 @@ def is_widened(old: AnalysedObject, new: AnalysedObject) -> bool:
         for plan in (old.plan, new.plan)
     ]
     return same and kept[0] == kept[1]
+
+
+def reads_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether what an object reads has other columns, and it uses none of them."""
+    if old.plan is None or new.plan is None or old.object.statement != new.object.statement:
+        return False
+    return old.relation == new.relation and alike(old.plan.root, new.plan.root)
 
 
 def is_computed_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
