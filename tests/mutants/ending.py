@@ -65,8 +65,8 @@ ENDING = (
     Planted(
         "rows of a key with two times are one that is updated",
         "runtime/objects/merging.py",
-        'Outcome(self.declared.fading or "", refuses, renews)',
-        'Outcome("", refuses, renews)',
+        'Outcome(self.declared.fading or "", refuses, renews, self.hidden)',
+        'Outcome("", refuses, renews, self.hidden)',
         on_spark("ttl_below_watermark"),
     ),
 )

@@ -342,6 +342,8 @@ class _Gathering:
     def _withdrawn(self, sink: AnalysedObject, *, formerly: bool = False) -> Operations | None:
         """Return the operations that take back what a sink has written."""
         frame = rows_of_former(self.task, sink)
+        if formerly:  # the table, too, can have other columns
+            frame = difference(None, frame, self.found.relation.columns)
         if frame is None:
             return None
         frame = held(self._with_origin(frame, sink), self.found, sink, formerly=formerly)
