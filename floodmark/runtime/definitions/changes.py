@@ -165,7 +165,7 @@ def former_definitions(
     renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
     found = {}
     for key in replaced(changes):
-        named = renamed.intersection(after[key].reads)
+        named = renamed.intersection((*after[key].reads, after[key].object.target or ""))
         found[key] = after[key] if named else before[key]
     for said in past.values():
         found.update({p[1]: before[p[1]] for p in said if p[0] == WITHDRAWN})

@@ -24,7 +24,7 @@ from floodmark.runtime.cutoff import cutoff_of
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
-from floodmark.runtime.objects.former import Formers, difference
+from floodmark.runtime.objects.former import Formers, difference, with_columns
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
 from floodmark.runtime.objects.owning import held, moves, with_former_owners
 from floodmark.runtime.objects.task import WEIGHT_FIELD, OfTable, Task
@@ -331,6 +331,8 @@ class _Gathering(OfTable):
     def _withdrawn(self, sink: AnalysedObject, *, formerly: bool = False) -> Operations | None:
         """Return the operations that take back what a sink has written."""
         frame = self._formers.rows(sink)
+        if formerly and frame is not None:  # the table, too, can have other columns
+            frame = with_columns(frame, self.found.relation.columns)
         if frame is None:
             return None
         frame = held(self._with_origin(frame, sink), self.found, sink, formerly=formerly)
