@@ -225,7 +225,8 @@ class _Gathering(OfTable):
         task, declared = self.task, self.declared
         splits = task.work.splits[self.found.key]
         session = sessions.ingest if connector.reads_text else sessions.main
-        frame = source.typed(connector.read(session, splits), declared, task.work.epoch, task.now)
+        rows = connector.read(session, splits)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
         columns = self._delivered_fields()
         if declared.is_messages:
             frame = messages.operations(frame, declared)
