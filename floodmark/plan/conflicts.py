@@ -17,6 +17,7 @@ from floodmark.plan.coerce import coerce
 from floodmark.plan.determinism import is_volatile
 from floodmark.plan.expressions import Case, Cast, ColumnRef, Expr, Literal, UserCall, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
+from floodmark.plan.writable import not_writable
 from floodmark.sql import statements as s
 from floodmark.sql.statements import ConflictAction
 
@@ -159,7 +160,7 @@ def _values(
         check_tables(assignment, table)
         for name, value in values_of(assignment):
             if name not in writable:
-                raise unknown_column(name, writable, assignment.span)
+                raise not_writable(name, columns, assignment.span)
             bound = _value(value, writable[name], scope, context, assignment.span)
             if name not in key:
                 yield name, bound
