@@ -95,6 +95,10 @@ def _altered(statement: s.Alter, found: CatalogObject) -> s.Definition:
             return replace(definition, watermarks=tuple(marks.values()))
         case s.AlterSet() if isinstance(definition, _WITH_OPTIONS):
             return replace(definition, options=_options(definition.options, statement.options))
+        case s.AlterReset() if isinstance(definition, _WITH_OPTIONS):
+            names = {name.lower() for name in statement.names}
+            kept = tuple(o for o in definition.options if o.name.lower() not in names)
+            return replace(definition, options=kept)
         case s.AlterQuery() if queried and found.part is None:
             return _with_query(statement, definition)
         case _:
