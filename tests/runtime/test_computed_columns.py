@@ -69,6 +69,8 @@ def test_options_are_taken_away(fm: Floodmark) -> None:
     fm.execute("INSERT INTO aged VALUES (1)")
     with pytest.raises(FloodmarkError, match="ttl_mode"):
         fm.execute("ALTER TABLE aged RESET (ttl)")
+    with pytest.raises(FloodmarkError, match='"aged" has no option tl'):
+        fm.execute("ALTER TABLE aged RESET (tl)")
     fm.execute("ALTER TABLE aged RESET (ttl, ttl_mode)")
     assert "ttl" not in fm.execute("SHOW CREATE TABLE aged").rows[0][-1]
     assert len(fm.execute("SELECT * FROM aged").rows) == 1
@@ -77,3 +79,12 @@ def test_options_are_taken_away(fm: Floodmark) -> None:
 def test_they_are_printed_as_they_are_read() -> None:
     for text in ("ALTER TABLE aged RESET (ttl, ttl_mode)", "COPY t TO 'a.csv'"):
         assert to_sql(parse_statement(text)) == text
+
+
+def test_a_statement_tells_of_rows_that_are_not_taken(fm: Floodmark) -> None:
+    conflict = "ON CONFLICT DO UPDATE SET v = 100 / EXCLUDED.v"
+    fm.execute(f"CREATE TABLE c (k INT PRIMARY KEY, v INT) {conflict}")
+    assert fm.execute("INSERT INTO c VALUES (1, 1)").notices == ()
+    told = fm.execute("INSERT INTO c VALUES (1, 0), (1, 2)").notices
+    assert told == ("c has not taken 1 row: see c__dead_letter",)
+    assert fm.execute("INSERT INTO c VALUES (2, 1)").notices == ()
