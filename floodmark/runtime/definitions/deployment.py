@@ -103,7 +103,7 @@ def _planned(
     for key, former in former_definitions(deployed.pipeline, pipeline, plan.changes).items():
         found = pipeline.objects.get(key, former)
         if found is not former and found.object.target is not None:
-            check_difference(found, pipeline[found.object.target])
+            check_difference(found, former, pipeline[found.object.target])
     changed = {c.key for c in plan.changes if c.action != "suspend"}
     for found in pipeline.stored:
         if found.key in changed:
