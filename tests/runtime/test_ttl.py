@@ -318,3 +318,30 @@ def test_sinks_write_tables_whose_rows_end(site: Site) -> None:
         assert _go_to(fm, 0) == 1
         assert _all(fm, "SELECT * FROM g") == _all(fm, "SELECT * FROM l") == []
         _replays(fm)
+
+
+@pytest.mark.parametrize("column", ["", ", ttl_column = ts"])
+def test_a_discarded_row_holds_its_key_no_more(site: Site, column: str) -> None:
+    site.define(
+        "CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMPTZ, v INT) APPEND ONLY "
+        f"WITH (ttl = '10 minutes'{column});"
+        "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t;"
+    )
+    insert = "INSERT INTO t VALUES ({}, '2024-01-01 10:{:02}:00Z', {}) RETURNING v"
+    with site.connect() as fm:
+        _go_to(fm, 0)
+        fm.execute(insert.format(1, 0, 1))
+        assert not fm.execute(insert.format(1, 0, 2)).rows
+        _go_to(fm, 11)
+        fm.execute(insert.format(2, 11, 2))
+        assert _all(fm, "SELECT k, v FROM t") == [(2, 2)]
+        assert fm.execute(insert.format(1, 11, 5)).rows == ((5,),)
+        assert sorted(_all(fm, "SELECT k, v FROM t")) == [(1, 5), (2, 2)]
+        assert _record(fm).ignored_rows == 0
+        assert not fm.execute(insert.format(1, 11, 6)).rows
+        assert _all(fm, "SELECT n FROM n") == [(3,)]
+        maintain(fm)
+        assert sorted(_all(fm, "SELECT k, v FROM t")) == [(1, 5), (2, 2)]
+        _go_to(fm, 22)
+        fm.execute(insert.format(1, 22, 7))
+        assert _all(fm, "SELECT k, v FROM t") == [(1, 7)]

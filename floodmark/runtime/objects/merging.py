@@ -169,6 +169,9 @@ class Merging(OfTable):
     ) -> DataFrame:
         stored, small = self.task.stored_rows(within)
         stored = not_below(stored, self.found, self.task.work.before.records.get(self.found.key))
+        if stored is not None and self.cutoff is not None and not self.cutoff.ttl.deletes:
+            # What is discarded is at rest until it is reclaimed, and holds its key no more.
+            stored = self.cutoff.lasting(stored, layout.current_schema(self.found))
         key = layout.merge_key(self.found)
         return merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
 
