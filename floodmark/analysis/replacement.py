@@ -32,21 +32,21 @@ def parse_backfill(option: s.Option) -> str:
     )
 
 
-def goes_on(sink: AnalysedObject, former: AnalysedObject | None = None) -> str:
+def goes_on(sink: AnalysedObject, former: AnalysedObject) -> str:
     """Return how a sink with another query goes on: its option, else by what it writes.
 
-    One that is its own former definition has nothing to make up for; of one that began without a
-    snapshot nobody knows which rows it has written.
+    One that is its own former definition has nothing to make up for. What one has written that
+    began without a snapshot does not follow from its query.
     """
-    if former is not None and former.fingerprint == sink.fingerprint:
+    if former.fingerprint == sink.fingerprint:
         return NONE
     adds = sink.relation.mode is ChangelogMode.APPEND_ONLY or keeps_rows(sink.object)
-    adds = adds or _begins_with_what_comes(sink, former)
+    adds = adds or not _began_whole(sink, former)
     return (sink.object.option(BACKFILL) or (NONE if adds else DIFF)).lower()
 
 
-def _begins_with_what_comes(*sinks: AnalysedObject | None) -> bool:
-    return any(sink is not None and not takes_snapshot(sink.object) for sink in sinks)
+def _began_whole(*sinks: AnalysedObject) -> bool:
+    return all(takes_snapshot(sink.object) for sink in sinks)
 
 
 def check_difference(sink: AnalysedObject, former: AnalysedObject, target: AnalysedObject) -> None:
@@ -55,16 +55,11 @@ def check_difference(sink: AnalysedObject, former: AnalysedObject, target: Analy
     if goes_on(sink, former) == NONE or declared is None:
         return
     action = declared.conflict.action
-    if _begins_with_what_comes(sink, former):
-        raise NotSupported(
-            "E0843",
-            f'"{sink.name}" has snapshot = false: which rows of its query it has written is not '
-            "known, so what differs is not, either",
-            span=sink.object.statement.name.span,
-            hint="leave backfill = 'diff' out: it goes on with the rows that come; or create "
-            "another sink",
-        )
     reasons = (
+        (
+            not _began_whole(sink, former),
+            "has not got all of it: the sink began without a snapshot",
+        ),
         (not declared.primary_key, "has no primary key to find them by"),
         (declared.append_only, "is append-only"),
         (action is ConflictAction.DO_NOTHING, "keeps the row that was there first"),

@@ -19,6 +19,7 @@ from floodmark.catalog.objects import (
     name_of,
     not_available,
     qualified,
+    title_of,
 )
 from floodmark.catalog.outputs import objects_of
 from floodmark.catalog.references import calls_of, relations_of
@@ -202,7 +203,8 @@ class Catalog:
         except CycleError as cycle:
             raise BindError(
                 "E0204",
-                "the objects would feed each other in a circle: " + " -> ".join(cycle.args[1]),
+                "the objects would feed each other in a circle: "
+                + " -> ".join(map(title_of, cycle.args[1])),
                 span=statement.name.span,
                 hint="write the sink into a table that none of its inputs reads"
                 if isinstance(statement, s.CreateSink)

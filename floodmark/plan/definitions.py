@@ -117,6 +117,12 @@ class Declared:
         return tuple(c.name for c in self.columns if c.metadata == INGESTION_TIMESTAMP)
 
     @property
+    def defaulted(self) -> tuple[str, ...]:
+        """Return the columns that take a DEFAULT where the connector's row lacks them."""
+        plain = {f.name for f in self.physical}
+        return tuple(c.name for c in self.columns if c.default is not None and c.name in plain)
+
+    @property
     def physical(self) -> Schema:
         """Return the columns that the connector delivers: neither generated nor metadata."""
         plain = (c for c in self.columns if c.generated is None and c.metadata is None)

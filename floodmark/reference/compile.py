@@ -58,8 +58,12 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         fading=None if declared is None else declared.fading,
         force_append_only=found.object.is_on("force_append_only"),
         ignore_delete=found.object.is_on("ignore_delete"),
-        owns=found.kind is Kind.SINK and owns(found.object),
+        owns=found.object.stored_key if _owns(found) else "",
     )
+
+
+def _owns(found: AnalysedObject) -> bool:
+    return found.kind is Kind.SINK and owns(found.object)
 
 
 def _outward(found: AnalysedObject) -> Outward | None:

@@ -303,7 +303,7 @@ def _renamed(
     shown = (column.name for column in sink.schema if not is_hidden(column.name))
     visible = [name for name in shown if name not in computed]
     targets = sink.target_columns or _writable(item.schema, item)[: len(visible)]
-    owner = {OWNERS: sink.name} if sink.owns else {}
+    owner = {OWNERS: sink.owns} if sink.owns else {}
     for kind, row in changes:
         yield kind, dict(zip(targets, (row[c] for c in visible), strict=True)) | owner
 

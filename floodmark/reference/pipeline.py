@@ -43,7 +43,7 @@ class ReferenceObject:
     time; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
     key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`; one
     to the outside is a view that emits what is written there, `outward`; one that `owns` its
-    columns clears them where a row goes.
+    columns, under that name, clears them where a row goes.
     One that is `recomputed` remembers nothing: its query is what it is at the epoch's time.
     `partitions` are those of the connector that are known before they have rows: they hold the
     watermark back; without a connector only statements and sinks bring rows. With a `transform` the
@@ -69,7 +69,7 @@ class ReferenceObject:
     recomputed: bool = False
     force_append_only: bool = False
     ignore_delete: bool = False
-    owns: bool = False
+    owns: str = ""
     connected: bool = True
     partitions: tuple[str, ...] = ()
     transform: ReferenceTransform | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.types import Schema
-from floodmark.changelog import KIND, WEIGHT
+from floodmark.changelog import KIND, OWNERS, WEIGHT
 from floodmark.connectors.lookup import Lookup
 from floodmark.plan import nodes as n
 from floodmark.plan.transform import UPPER
@@ -170,7 +170,8 @@ class EpochInputs:
             return None
         if found.append_only:
             return weighted(frame)
-        rows = layout.row_schema(found)
+        # Who holds a row changes without a change of it.
+        rows = tuple(f for f in layout.row_schema(found) if f.name != OWNERS)
         frame = frame.selectExpr(*(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)
         return cancelled(frame, rows, found.relation.stream_key) if self._merges else frame
 

@@ -85,7 +85,8 @@ class CatalogLog:
                 hint=f"versions go from 1 to {self._last()}",
             )
         statements = tuple(AppliedStatement(**s) for s in data.pop("statements"))
-        return CatalogVersion(statements=statements, **data)
+        dml = tuple(data.pop("dml", ()))
+        return CatalogVersion(statements=statements, dml=dml, **data)
 
     def versions(self) -> list[CatalogVersion]:
         """Return all versions, oldest first."""

@@ -290,6 +290,12 @@ def test_without_a_snapshot_only_what_comes_counts(fm: floodmark.Floodmark) -> N
     refused = "CREATE MATERIALIZED VIEW x AS SELECT k FROM src WITH (snapshot = 'false')"
     assert _refused(fm, refused) == "E0851"
     assert _refused(fm, refused.replace("'false'", "'no'")) == "E0850"
+    fm.execute("INSERT INTO t VALUES (3, -3)")
+    another = "ALTER SINK s AS SELECT k, v + 1 FROM src"
+    assert _refused(fm, another + " WITH (backfill = 'diff')") == "E0843"
+    assert _refused(fm, "DROP SINK s WITH ROWS") == "E0342"
+    fm.execute(another)
+    assert _rows(fm, "t") == [(1, 11), (3, -3)], "what was there stays"
     grouped = "CREATE SINK y INTO t AS SELECT k, count(*)::int FROM src GROUP BY k"
     assert _refused(fm, grouped + " WITH (snapshot = 'false')") == "E0851"
 

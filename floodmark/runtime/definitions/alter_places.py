@@ -22,8 +22,9 @@ def placed_in(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
         yield
     except FloodmarkError as problem:
         if isinstance(statement, s.Alter | s.CreateTableAs) and problem.span is not None:
-            written = {o.span.source for o in deployed.catalog.objects.values()}
-            if problem.span.source not in {*written, statement.span.source} - {None}:
+            filed = (o.span for o in deployed.catalog.objects.values() if o.span.file is not None)
+            written = {statement.span.source, *(span.source for span in filed)}
+            if problem.span.source not in written - {None}:
                 problem.span = _within(statement.span, problem.span.text)
         raise
 

@@ -13,7 +13,7 @@ from floodmark.analysis.table_of_query import table_of_view
 from floodmark.catalog.alterations import altered, catalog_with, found_by
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.model import RowErrorCode
-from floodmark.catalog.objects import CatalogObject, Kind, Origin
+from floodmark.catalog.objects import CatalogObject, Kind, Origin, title_of
 from floodmark.errors import BindError, FloodmarkError, NotSupported
 from floodmark.reference.expressions import evaluate
 from floodmark.runtime.definitions.changes import Change
@@ -172,12 +172,14 @@ def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline
         late = [key for key in (home, *found.reads, *readers) if key in behind]
         if late:
             place = found.object.statement.name.span
+            first = pipeline[late[0]]
+            resume = f"ALTER {first.kind.value.upper()} {first.name} RESUME"
             raise NotSupported(
                 "E0838",
-                f"{late[0]} {behind[late[0]]}: what {change.key} has written so far would be "
-                "read under another definition",
+                f"{title_of(first.key)} {behind[first.key]}: what {title_of(change.key)} has "
+                "written so far would be read under another definition",
                 span=None if place is None or place.file is None else place,
-                hint=f"ALTER {late[0]} RESUME, or DROP it; then once more",
+                hint=f"{resume}, or DROP it; then once more",
             )
 
 

@@ -64,6 +64,7 @@ class _Comparison:
     corrected: Collection[str]
     rebuilt: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
+    altered: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         past = past_between(self.before, self.after).items()
@@ -80,6 +81,8 @@ class _Comparison:
             action, reason = self._action(old, found, emptied)
             if action == "rebuild":
                 self.rebuilt.add(key)
+            if action == "alter":
+                self.altered.add(key)
             if action == "suspend":
                 self.stopped.add(key)
                 yield Change(key, action, reason, old.object.sql, found.object.sql)
@@ -129,7 +132,10 @@ class _Comparison:
         if kept_rows.is_widened(old, new):
             where = new.object.target or ", ".join(new.reads)
             return "alter", f"{where} has other columns: it goes on"
-        renamed = self._renamed.intersection(new.reads)
+        altered = self.altered.intersection(new.reads)
+        if altered and kept_rows.reads_alike(old, new):
+            return "alter", f"it does not use what changes in {', '.join(sorted(altered))}"
+        renamed = self._renamed.intersection((*new.reads, new.object.target))
         if renamed and kept_rows.is_computed_alike(old, new):
             return "alter", f"columns of {', '.join(sorted(renamed))} have other names: it goes on"
         # What reads a source that stops has no epoch in which to tell what differs.
@@ -159,7 +165,7 @@ def former_definitions(
     renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
     found = {}
     for key in replaced(changes):
-        named = renamed.intersection(after[key].reads)
+        named = renamed.intersection((*after[key].reads, after[key].object.target or ""))
         found[key] = after[key] if named else before[key]
     for said in past.values():
         found.update({p[1]: before[p[1]] for p in said if p[0] == WITHDRAWN})

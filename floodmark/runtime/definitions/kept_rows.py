@@ -13,6 +13,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import RENAMED
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import OWNERS, is_hidden
+from floodmark.plan.alike import alike
 from floodmark.plan.conflicts import REPLACE
 from floodmark.plan.definitions import ColumnInfo, Declared
 from floodmark.plan.expressions import Expr
@@ -160,11 +161,22 @@ def is_widened(old: AnalysedObject, new: AnalysedObject) -> bool:
     return same and kept[0] == kept[1]
 
 
+def reads_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether what an object reads has other columns, and it uses none of them."""
+    if old.plan is None or new.plan is None or old.object.statement != new.object.statement:
+        return False
+    return old.relation == new.relation and alike(old.plan.root, new.plan.root)
+
+
 def is_computed_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
-    """Tell whether a query that only calls columns otherwise has the same rows and state."""
+    """Tell whether a query that only calls columns otherwise has the same rows and state.
+
+    A sink into a table stores no rows of its own: its columns may have the names of the target's.
+    """
     if old.plan is None or new.plan is None or old.kind is not new.kind:
         return False
-    same = (old.relation, old.outside, old.writes) == (new.relation, new.outside, new.writes)
+    into = new.object.target is not None and old.object.target == new.object.target
+    same = into or (old.relation, old.outside) == (new.relation, new.outside)
     kept = [
         [(type(node), node.schema, plan[node].state) for node in plan.nodes if plan[node].state]
         for plan in (old.plan, new.plan)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind, Relation
-from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.changelog import OWNERS, WEIGHT, ChangelogMode
 from floodmark.plan.row_changes import WRITTEN
 from floodmark.runtime import layout
 from floodmark.runtime.dml.overlay import merged
 from floodmark.runtime.dml.planned import Effect, PlannedDml, replaces
+from floodmark.runtime.objects.owning import held
 from floodmark.runtime.objects.task import WEIGHT_FIELD
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.materialize import NEW_ROW, differ
@@ -67,11 +68,14 @@ def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
 
     A row that a conflict behaviour ignores makes none.
     """
+    rows = held(rows, target)
     names = [quoted(f.name) for f in layout.row_schema(target)]
     key = target.relation.stream_key
     stored = reader.frame_of(target.key)().selectExpr(*names)
     pairs = merged(reader, target, stored, rows, few=False)
-    changed = pairs.where(f"{NEW_ROW} IS NOT NULL AND {differ(layout.row_schema(target))}")
+    hidden = OWNERS if target.owned else ""
+    differs = differ(layout.row_schema(target), hidden)
+    changed = pairs.where(f"{NEW_ROW} IS NOT NULL AND {differs}")
     made = changed.selectExpr(*(f"{NEW_ROW}.{name} AS {name}" for name in names))
     first = rows.groupBy(*map(quoted, key)).agg({DML_ORDINAL: "min"})
     return keyed.beside(made, first, key, [f"`min({DML_ORDINAL})` AS {DML_ORDINAL}"]).selectExpr(

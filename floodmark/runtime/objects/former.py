@@ -109,7 +109,7 @@ def difference(
 
     assert sink.plan is not None
     columns = sink.plan.root.schema
-    sides = [_with_columns(frame, columns) for frame in (new, old) if frame is not None]
+    sides = [with_columns(frame, columns) for frame in (new, old) if frame is not None]
     if len(sides) < 2:
         return sides[0] if sides else None
     both = sides[0].unionAll(sides[1])
@@ -131,7 +131,7 @@ def difference(
     )
 
 
-def _with_columns(frame: DataFrame, columns: Schema) -> DataFrame:
+def with_columns(frame: DataFrame, columns: Schema) -> DataFrame:
     """Return the rows with these columns; what they do not have is NULL."""
     here = set(frame.columns)
     texts = (

@@ -76,11 +76,11 @@ class _Intake:
             kept = self._taken_over(table, splits)
             if kept is None:
                 rows = self._rows(sessions, splits)
-                frame = source.good(rows, declared, task.work.epoch, task.now)
+                frame = source.good(rows, declared, task.work.epoch, task.now, task.delivered_seed)
                 kept = task.writer.write(table, frame.selectExpr(*(quoted(f.name) for f in schema)))
             return self._committed(table, {source.GOOD: kept}, kept, ())
         rows = self._rows(sessions, splits)
-        frame = source.typed(rows, declared, task.work.epoch, task.now)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
         if declared.primary_key:
             columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
             routed = source.routed(frame, late, columns, task.now)
@@ -117,7 +117,7 @@ class _Intake:
         assert declared.transform is not None
         task, transform = self.task, declared.transform
         columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
-        frame = source.typed(rows, declared, task.work.epoch, task.now)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
         counted = Counted(declared)
         routed = source.routed(frame, late, columns, task.now)
         made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
@@ -217,7 +217,8 @@ class _Intake:
         """
         declared, now = self.task.declared, self.task.work.now
         before = dict(self.task.work.before.watermarks(self.task.found.key))
-        delivered = {f.name for f in declared.physical}
+        # What has defaults need not be in the files.
+        delivered = {f.name for f in declared.physical} - {*declared.defaulted}
         kept, unknown = [], []
         for mark in declared.watermarks:
             earlier = before.get(mark.column)

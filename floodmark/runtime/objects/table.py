@@ -24,9 +24,9 @@ from floodmark.runtime.cutoff import cutoff_of
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
-from floodmark.runtime.objects.former import Formers, difference
+from floodmark.runtime.objects.former import Formers, difference, with_columns
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
-from floodmark.runtime.objects.owning import held, with_former_owners
+from floodmark.runtime.objects.owning import held, moves, with_former_owners
 from floodmark.runtime.objects.task import WEIGHT_FIELD, OfTable, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
@@ -199,6 +199,8 @@ class _Gathering(OfTable):
         parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
         parts += [self._withdrawn(sink) for sink in self._formers.gone]
         parts += [self._without_key()]
+        former = self.task.work.former.values()
+        parts += [self._withdrawn(s, formerly=True) for s in former if moves(self.task, s)]
         mine = [i for i in self.task.work.dml if self._is_mine(i)]
         parts += [self._changed_by_hand(mine)] if mine else []
         return (part for part in parts if part is not None)
@@ -224,7 +226,8 @@ class _Gathering(OfTable):
         task, declared = self.task, self.declared
         splits = task.work.splits[self.found.key]
         session = sessions.ingest if connector.reads_text else sessions.main
-        frame = source.typed(connector.read(session, splits), declared, task.work.epoch, task.now)
+        rows = connector.read(session, splits)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
         columns = self._delivered_fields()
         if declared.is_messages:
             frame = messages.operations(frame, declared)
@@ -307,7 +310,7 @@ class _Gathering(OfTable):
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
             settled = rows.inserts or rows.consolidated
         self.rows_in += self.stages.dead_rows - dead
-        if former is not None:
+        if former is not None and not moves(self.task, former):
             key = self.found.relation.primary_key
             frame = difference(frame, self._formers.rows(former), sink, key)
         if frame is None:
@@ -327,12 +330,14 @@ class _Gathering(OfTable):
         partition = f"{SINK}{sink.object.stored_key}"
         return Operations(operations, within, partition, ordinal if tie else None)
 
-    def _withdrawn(self, sink: AnalysedObject) -> Operations | None:
+    def _withdrawn(self, sink: AnalysedObject, *, formerly: bool = False) -> Operations | None:
         """Return the operations that take back what a sink has written."""
         frame = self._formers.rows(sink)
+        if formerly and frame is not None:  # the table, too, can have other columns
+            frame = with_columns(frame, self.found.relation.columns)
         if frame is None:
             return None
-        frame = held(self._with_origin(frame, sink), self.found, sink)
+        frame = held(self._with_origin(frame, sink), self.found, sink, formerly=formerly)
         return Operations(self._completed(merge.sink_operations(frame, self.columns, (), -1)))
 
     def _without_key(self) -> Operations | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.snapshot import takes_snapshot
 from floodmark.catalog.functions.intervals import micros_of
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
@@ -28,6 +29,7 @@ from floodmark.runtime.inputs import EpochInputs, Origin
 from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.beginning import begins
 from floodmark.runtime.operators import keyed, materialize, merge, source
+from floodmark.runtime.operators.defaults import delivered_seed
 from floodmark.runtime.operators.outcome import SILENT
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.stages import ObjectStages
@@ -118,6 +120,11 @@ class Task:
     def now(self) -> int:
         """Return the epoch's time in microseconds."""
         return micros_of(self.work.now)
+
+    @property
+    def delivered_seed(self) -> RowSeed:
+        """Return what the values of volatile defaults of delivered rows are made of."""
+        return delivered_seed(self.work.seed, self.found.object.stored_key)
 
     @property
     def marks(self) -> Marks:

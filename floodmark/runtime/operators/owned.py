@@ -1,8 +1,9 @@
 """Owned columns: what an owner's operation makes of a key's row, as texts of the fold over a key.
 
-In them `__o` is the operation and `__a` what those before it left; the owner is the one name in
-`__owners` of the operation's row. The name of a sink that has gone holds the rows that it has
-written: they stay as if a statement had, until a sink of that name takes them over.
+In them `__o` is the operation and `__a` what those before it left; `__owners` of the operation's
+row has the owner's name, and last the one under which it owns columns. The name of a sink that has
+gone holds the rows that it has written: they stay as if a statement had, until a sink of that name
+takes them over.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ def _values(
     others: str = "__a.r",
 ) -> dict[str, str]:
     """Return a value per column; `owned` takes the column and whether it is the operation's own."""
-    owner = {column: one.name for one in owners for column in one.columns}
-    return {
-        c: owned(quoted(c), f"{_MINE}[0] = {quote(owner[c])}")
-        if c in owner
-        else f"{others}.{quoted(c)}"
-        for c in names
-    }
+
+    def mine(column: str) -> str:
+        known = ", ".join(quote(one.name) for one in owners if column in one.columns)
+        return f"element_at({_MINE}, -1) IN ({known})"
+
+    any_ = {column for one in owners for column in one.columns}
+    return {c: owned(quoted(c), mine(c)) if c in any_ else f"{others}.{quoted(c)}" for c in names}

@@ -1,0 +1,74 @@
+"""Planted bugs of sinks that own columns."""
+
+from __future__ import annotations
+
+from planted import Planted, on_reference, on_spark
+
+_FOLD = "runtime/operators/owned.py"
+_MODEL = "tests/property/test_owned_spark.py::test_the_reference_holds_rows_as_the_model_does"
+_RUNTIME = "tests/runtime/test_owned_columns.py"
+OWNING = (
+    Planted(
+        "the row goes with the first of its owners",
+        _FOLD,
+        "(NOT {_whole(owners)} AND size({_LEFT}) = 0)",
+        "(NOT {_whole(owners)} AND size({_LEFT}) <= 1)",
+        on_spark("owned_columns"),
+    ),
+    Planted(
+        "an owner takes the row of a statement away",
+        _FOLD,
+        "(NOT {_whole(owners)} AND size({_LEFT}) = 0)",
+        "coalesce(size({_LEFT}), 0) <= 0",
+        on_spark("owned_columns_beside_other_writers"),
+    ),
+    Planted(
+        "a delete leaves the columns of its owner",
+        _FOLD,
+        'f"CASE WHEN NOT {mine} THEN __a.r.{c} END"',
+        'f"__a.r.{c}"',
+        on_spark("owned_columns"),
+    ),
+    Planted(
+        "an owner that comes second does not hold the row",
+        _FOLD,
+        'f"array_sort(array_union({_HELD}, {_MINE}))"',
+        "_HELD",
+        on_spark("owned_columns"),
+    ),
+    Planted(
+        "another sink's row saves the columns of a delete",
+        _FOLD,
+        "x.o.stage AND y.o.writer = x.o.writer",
+        "x.o.stage",
+        on_spark("owned_columns_by_another_key"),
+    ),
+    Planted(
+        "who holds a row is stored with what else changes alone",
+        "runtime/objects/merging.py",
+        'renews = f"NOT ({NEW_ROW}.{OWNERS} <=> {OLD_ROW}.{OWNERS})"',
+        'renews = ""',
+        on_spark("owned_columns"),
+    ),
+    Planted(
+        "views that catch up see who holds rows",
+        "runtime/inputs.py",
+        "for f in layout.row_schema(found) if f.name != OWNERS",
+        "for f in layout.row_schema(found)",
+        (f"{_RUNTIME}::test_a_view_that_catches_up_sees_no_holds",),
+    ),
+    Planted(
+        "a former owner's holds come back",
+        "runtime/definitions/reshape.py",
+        "anew = anew or any(f.name in how.added for f in handle.schema)",
+        "anew = bool(anew)",
+        (f"{_RUNTIME}::test_the_last_owner_takes_all_holds_with_it",),
+    ),
+    Planted(
+        "the model's owners hold nothing of each other's rows",
+        "reference/owned.py",
+        "held | {owner}",
+        "frozenset((owner,))",
+        (f"{_MODEL}[0]", *on_reference("owned_columns")),
+    ),
+)
