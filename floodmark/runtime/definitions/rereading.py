@@ -24,7 +24,7 @@ def refuse_rereading(changes: Iterable[Change], before: Pipeline, after: Pipelin
         found = after[change.key]
         scanned = _scanned(found, formers.get(change.key))
         gone = [k for k in scanned if k not in anew and _forgets(before.objects.get(k))]
-        if not gone or not _reads_again(found, change, formers.get(change.key)):
+        if not gone or not _reads_again(found, formers.get(change.key)):
             continue
         into = found.kind is Kind.SINK and found.object.target is not None
         raise NotSupported(
@@ -48,11 +48,11 @@ def _forgets(found: AnalysedObject | None) -> bool:
     return found is not None and found.declared is not None and found.declared.forgets
 
 
-def _reads_again(found: AnalysedObject, change: Change, former: AnalysedObject | None) -> bool:
+def _reads_again(found: AnalysedObject, former: AnalysedObject | None) -> bool:
     """Tell whether an object's rows follow from what is there; a view's always do."""
     if found.kind is not Kind.SINK:
         return True
     if found.object.target is None:
         return takes_snapshot(found.object)
-    # What a sink has written into a table stays there when it is rebuilt.
-    return change.action == "replace" and goes_on(found, former) == DIFF
+    # What a sink has written into a table stays there when it is rebuilt: it has no former query.
+    return former is not None and goes_on(found, former) == DIFF
