@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.explain import Explanation
-from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.changelog import EPOCH, KIND
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
@@ -28,16 +27,7 @@ from floodmark.runtime.query import Reader
 from floodmark.runtime.replay import Replayed, replay
 from floodmark.runtime.results import Result, table_result
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
-from floodmark.runtime.settings import (
-    ACCEPTED,
-    DEFAULTS,
-    check_setting,
-    check_value,
-    mode_named,
-    retention_of,
-    rows_of_setting,
-    with_mode,
-)
+from floodmark.runtime.settings import ACCEPTED, Settings, check_setting, with_mode
 from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.runtime.sizes import TableSize, sizes_of
 from floodmark.runtime.summary import EpochSummary
@@ -96,7 +86,7 @@ class Floodmark:
         self._shared = sessions
         self._sessions: Sessions | None = None
         self._lock = threading.Lock()
-        self._settings = dict(DEFAULTS)
+        self._settings = Settings()
         self.store = DeltaStore(root)
         self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait)
         self.transaction = Transaction(self.scheduler, self.reader)
@@ -139,7 +129,7 @@ class Floodmark:
     @property
     def retention(self) -> timedelta:
         """Return how long changes and old epochs are kept: `SET retention`, or 7 days."""
-        return retention_of(self._settings["retention"])
+        return self._settings.retention
 
     def read(self, pipelines: str | Path) -> Desired:
         """Parse a folder of pipeline files; their SET statements hold for this connection."""
@@ -164,17 +154,17 @@ class Floodmark:
     def apply(self, pipelines: str | Path, *, discard_rows: bool = False) -> Plan:
         """Apply a folder of pipeline files in one epoch and return what changed.
 
-        E0379 where a table with rows that statements wrote would begin anew without them, unless
-        `discard_rows`.
+        E0379 where a table with rows that statements wrote would go, or begin anew without them,
+        unless `discard_rows`.
         """
-        what = "change of the definitions"
+        what, discards = "change of the definitions", ("drop", "rebuild") if discard_rows else ()
         with (
             telling(what, self.scheduler) as begun,
             self.scheduler.held("applying the pipeline files"),
         ):
             plan = self.plan(pipelines)
             if plan.changes or deployment.defines_else(plan, self.deployed):
-                statements.apply_plan(plan, self.scheduler, begun, discard_rows=discard_rows)
+                statements.apply_plan(plan, self.scheduler, begun, discards=discards)
         return plan
 
     def deploy(self, pipelines: Path) -> Plan:
@@ -279,7 +269,7 @@ class Floodmark:
             case s.Explain():
                 return explain_result(statement, self.deployed, self.sizes)
             case s.Show() | s.Describe():
-                return show(statement, self.deployed, self._settings)
+                return show(statement, self.deployed, self._settings.values)
             case s.SetOption():
                 return self._set(statement)
             case s.Flush():
@@ -337,18 +327,13 @@ class Floodmark:
         return explain_statement(self.settled(parse_statement(name)), deployed)
 
     def _set(self, statement: s.SetOption) -> Result:
-        name = statement.name.lower()
-        if name not in DEFAULTS:
-            return Result(status="SET", notices=(f"nothing follows from {statement.name} here",))
-        value = DEFAULTS[name] if statement.value is None else statement.value
-        check_value(name, value, statement.span)
-        self._settings[name] = value
-        self.scheduler.max_due_rows = rows_of_setting(self._settings["max_due_rows"])
-        return Result(status="SET")
+        result = self._settings.set(statement)
+        self.scheduler.max_due_rows = self._settings.max_due_rows
+        return result
 
     def settled(self, statement: s.Statement) -> s.Statement:
         """Return a statement, with what SET says written into the options of what it defines."""
-        return with_mode(statement, mode_named(self._settings[OPTION]))
+        return with_mode(statement, self._settings.mode)
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:
         """Return what changed in an object after an epoch: `__epoch`, `__kind`, then its columns.

@@ -7,19 +7,25 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import environ
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from deltalake import DeltaTable
 
 from floodmark.api import Floodmark, connect
+from floodmark.errors import TransientError
+from floodmark.runtime import failpoints
 from floodmark.runtime.failpoints import VARIABLE
+from floodmark.runtime.replay import Replayed, ReplayOutcome
 from floodmark.spark.session import Sessions
 from floodmark.testing import FixedClock
 
@@ -76,6 +82,20 @@ def put(landing: Path, name: str, readings: Sequence[Reading]) -> None:
         }
     )
     pq.write_table(table, landing / f"{name}.parquet")
+
+
+def put_timed(
+    landing: Path, name: str, rows: Sequence[tuple[datetime | None, int]], zone: str | None = None
+) -> Path:
+    """Write a file of rows with a time, in a zone or in none, and a number."""
+    landing.mkdir(exist_ok=True)
+    columns = {
+        "ts": pa.array([ts for ts, _ in rows], pa.timestamp("us", zone)),
+        "a": pa.array([a for _, a in rows], pa.int32()),
+    }
+    path = landing / f"{name}.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
 
 
 def readings(first: int, count: int) -> list[Reading]:
@@ -148,6 +168,43 @@ class Site:
         """Run until a failpoint kills the process; not to get there is a failure."""
         ended = self.run(name, failpoint=failpoint)
         assert ended.returncode == -signal.SIGKILL, ended.stdout + ended.stderr
+
+
+@contextmanager
+def dying_at(point: str) -> Iterator[None]:
+    """Let what is done inside die at a failpoint; not to get there is a failure."""
+
+    def die(name: str) -> None:
+        if name == point:
+            raise TransientError("E0515", "killed")
+
+    with mock.patch.object(failpoints, "reach", die), pytest.raises(TransientError):
+        yield
+
+
+def numbers(fm: Floodmark, name: str, column: str = "a") -> list[int]:
+    """Return the numbers of a relation, sorted."""
+    return [row[0] for row in fm.execute(f"SELECT {column} FROM {name} ORDER BY 1").rows]
+
+
+def replay_all(fm: Floodmark) -> list[Replayed]:
+    """Do the work of every epoch once more."""
+    last = fm.scheduler.log.head().sealed
+    return [r for epoch in range(1, last + 1) for r in fm.replay(epoch)]
+
+
+def differing(found: Sequence[Replayed]) -> list[Replayed]:
+    """Return what was not the same again."""
+    return [r for r in found if r.outcome is not ReplayOutcome.SAME]
+
+
+def double(folder: Path) -> None:
+    """Write every row of a table's files twice, behind the back of its log."""
+    for path in folder.rglob("*.parquet"):
+        if "_delta_log" not in path.parts:
+            rows = pq.read_table(path)
+            pq.write_table(pa.concat_tables([rows, rows]), path)
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
 def tables(root: Path) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from floodmark.analysis.sinks import FORCED, KEEPING
+from floodmark.catalog.catalog import OWNED, Catalog
 from floodmark.catalog.objects import CatalogObject, Relation
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan.definitions import Declared
@@ -40,6 +41,17 @@ def owner_of(sink: CatalogObject, key: Sequence[str]) -> Owner:
 def owners_of(feeders: Iterable[CatalogObject], key: Sequence[str]) -> tuple[Owner, ...]:
     """Return the sinks among those into a table that own columns of it."""
     return tuple(owner_of(sink, key) for sink in feeders if owns(sink))
+
+
+def keeping_holds(catalog: Catalog, owned: Iterable[str]) -> Catalog:
+    """Return the catalog in which tables without owners know that they had some.
+
+    Their rows still say who holds them: a sink of that name takes them over.
+    """
+    there = [catalog.objects[key] for key in owned if key in catalog.objects]
+    alone = [o for o in there if not any(map(owns, catalog.feeders(o.key)))]
+    past = [replace(o, past=(*o.past, (OWNED,))) for o in alone if (OWNED,) not in o.past]
+    return catalog.replace(past) if past else catalog
 
 
 def parse_on_delete(option: s.Option) -> None:

@@ -25,7 +25,7 @@ from floodmark.analysis.sinks import check_sole_writer, fit_to_target, written_c
 from floodmark.analysis.snapshot import SNAPSHOT, check_snapshot
 from floodmark.analysis.stored import declaration
 from floodmark.analysis.supported import check_columns, check_options, check_supported
-from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.catalog import OWNED, Catalog
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import STORED
@@ -104,6 +104,11 @@ class AnalysedObject:
         return () if transform is None else transform.period
 
     @property
+    def owned(self) -> bool:
+        """Tell whether the rows of a table say which sinks hold them: some own columns, or did."""
+        return bool(self.owners) or (OWNED,) in self.object.past
+
+    @property
     def emits_on_close(self) -> bool:
         """Tell whether each of its rows is emitted once, when the watermark has passed."""
         return bool(getattr(self.object.statement, "emit_on_window_close", False))
@@ -124,8 +129,8 @@ class AnalysedObject:
         parts.append(repr(sorted((o.name, o.value) for o in told)))
         if self.outside is not None:
             parts.append(repr(getattr(self.object.statement, "format", None)))
-        # Which sinks they are is not a matter of the table's rows.
-        parts += ["owned"] if self.owners else []
+        parts += [self.object.target] if self.object.target is not None else []
+        parts += ["owned"] if self.owned else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

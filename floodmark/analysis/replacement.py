@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.sinks import keeps_rows
+from floodmark.analysis.snapshot import takes_snapshot
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
@@ -31,24 +32,34 @@ def parse_backfill(option: s.Option) -> str:
     )
 
 
-def goes_on(sink: AnalysedObject, former: AnalysedObject | None = None) -> str:
+def goes_on(sink: AnalysedObject, former: AnalysedObject) -> str:
     """Return how a sink with another query goes on: its option, else by what it writes.
 
-    One that is its own former definition has nothing to make up for.
+    One that is its own former definition has nothing to make up for. What one has written that
+    began without a snapshot does not follow from its query.
     """
-    if former is not None and former.fingerprint == sink.fingerprint:
+    if former.fingerprint == sink.fingerprint:
         return NONE
     adds = sink.relation.mode is ChangelogMode.APPEND_ONLY or keeps_rows(sink.object)
+    adds = adds or not _began_whole(sink, former)
     return (sink.object.option(BACKFILL) or (NONE if adds else DIFF)).lower()
 
 
-def check_difference(sink: AnalysedObject, target: AnalysedObject) -> None:
+def _began_whole(*sinks: AnalysedObject) -> bool:
+    return all(takes_snapshot(sink.object) for sink in sinks)
+
+
+def check_difference(sink: AnalysedObject, former: AnalysedObject, target: AnalysedObject) -> None:
     """Raise E0843 where what a sink's former query gave cannot be taken out of its target."""
     declared = target.declared
-    if goes_on(sink) == NONE or declared is None:
+    if goes_on(sink, former) == NONE or declared is None:
         return
     action = declared.conflict.action
     reasons = (
+        (
+            not _began_whole(sink, former),
+            "has not got all of it: the sink began without a snapshot",
+        ),
         (not declared.primary_key, "has no primary key to find them by"),
         (declared.append_only, "is append-only"),
         (action is ConflictAction.DO_NOTHING, "keeps the row that was there first"),

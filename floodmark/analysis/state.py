@@ -69,19 +69,12 @@ def derive(
     """
     marks = tuple(frozenset(w.column for w in columns) for columns in watermarks)
     cleaned = [None if c is None else c.column for c in cleaned_by(node, marks)]
-    updating = bool(modes) and modes[0] is not ChangelogMode.APPEND_ONLY
     match node:
-        case n.MaterializeProject() if updating:
-            by = next((w.column for w in watermarks[0]), None)
-            return (StateTable(f"{identifier}_stored", "stored values", key, by),)
-        case n.MaterializeProject():
-            return (StateTable(f"{identifier}_evaluated", "an epoch's rows", key),)
-        case n.LookupJoin() if node.stored and updating:
-            by = next((w.column for w in watermarks[0]), None)
-            return (StateTable(f"{identifier}_lookup", "looked-up rows", key, by),)
-        case n.LookupJoin() if node.external is not None:
-            asked = tuple(b for _, b in node.equi)
-            return (StateTable(f"{identifier}_fetched", "an epoch's fetched rows", asked),)
+        case n.MaterializeProject() | n.LookupJoin():
+            updating = bool(modes) and modes[0] is not ChangelogMode.APPEND_ONLY
+            return _beside_rows(node, identifier, key, updating=updating, watermarks=watermarks)
+        case n.CloseAggregate() | n.SortBuffer() if closes_from_input(node, modes[0]):
+            return ()
         case n.Aggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
             return (
@@ -89,13 +82,9 @@ def derive(
                 *_values(node, identifier),
                 *_arrangement(node, identifier, modes, cleaned),
             )
-        case n.CloseAggregate() if closes_from_input(node, modes[0]):
-            return ()
         case n.CloseAggregate():
             own = StateTable(f"{identifier}_aggregate", "accumulators", node.group, node.window)
             return (own, *_arrangement(node, identifier, modes, cleaned))
-        case n.SortBuffer() if closes_from_input(node, modes[0]):
-            return ()
         case n.SortBuffer():
             return (StateTable(held_name(identifier), "rows", (node.column,), node.column),)
         case n.Join():
@@ -114,6 +103,30 @@ def derive(
             return _arrangements(node, identifier, [node.partition], cleaned)
         case n.TemporalFilter() | n.GrowingSeries():
             return (StateTable(due_name(identifier), "changes to come", (DUE_AT,)),)
+        case _:
+            return ()
+
+
+def _beside_rows(
+    node: n.MaterializeProject | n.LookupJoin,
+    identifier: str,
+    key: tuple[str, ...],
+    *,
+    updating: bool,
+    watermarks: tuple[tuple[n.WatermarkColumn, ...], ...],
+) -> tuple[StateTable, ...]:
+    """Return what is kept beside each row of the input as long as it, or only for the epoch."""
+    by = next((w.column for w in watermarks[0]), None) if updating else None
+    match node:
+        case n.MaterializeProject() if updating:
+            return (StateTable(f"{identifier}_stored", "stored values", key, by),)
+        case n.MaterializeProject():
+            return (StateTable(f"{identifier}_evaluated", "an epoch's rows", key),)
+        case n.LookupJoin() if node.stored and updating:
+            return (StateTable(f"{identifier}_lookup", "looked-up rows", key, by),)
+        case n.LookupJoin() if node.external is not None:
+            asked = tuple(b for _, b in node.equi)
+            return (StateTable(f"{identifier}_fetched", "an epoch's fetched rows", asked),)
         case _:
             return ()
 

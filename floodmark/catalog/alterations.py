@@ -34,7 +34,7 @@ def altered(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relati
             if statement.if_exists and statement.column not in visible:
                 return catalog
             definition = without_column(statement, found)
-            catalog = without_seen(catalog, found.key, statement.column)
+            catalog = without_seen(catalog, found.key, statement.column, visible)
             return catalog_with(catalog, found, definition)
         case s.AlterRenameColumn():
             definition = with_renamed(statement, found)
@@ -45,6 +45,15 @@ def altered(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relati
             if found.kind is Kind.MATERIALIZED_VIEW:
                 catalog = with_seen(catalog, found.key, visible)
             return catalog_with(catalog, found, _altered(statement, found))
+
+
+def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
+    """Tell whether an ALTER … IF EXISTS names what is not there."""
+    name = qualified(statement.name)
+    kind = None if statement.kind is None else _KINDS[statement.kind.value.lower()]
+    return statement.missing_ok and not catalog.is_taken(
+        name if kind is None else key_of(name, kind)
+    )
 
 
 def catalog_with(

@@ -16,8 +16,10 @@ from floodmark.catalog.objects import (
     Origin,
     key_of,
     kind_of,
+    name_of,
     not_available,
     qualified,
+    title_of,
 )
 from floodmark.catalog.outputs import objects_of
 from floodmark.catalog.references import calls_of, relations_of
@@ -25,17 +27,6 @@ from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_statement
-
-_DROP_KINDS = {
-    s.ObjectKind.SOURCE: Kind.SOURCE,
-    s.ObjectKind.TABLE: Kind.TABLE,
-    s.ObjectKind.MATERIALIZED_VIEW: Kind.MATERIALIZED_VIEW,
-    s.ObjectKind.VIEW: Kind.VIEW,
-    s.ObjectKind.SINK: Kind.SINK,
-    s.ObjectKind.FUNCTION: Kind.FUNCTION,
-    s.ObjectKind.AGGREGATE: Kind.FUNCTION,
-    s.ObjectKind.INDEX: Kind.INDEX,
-}
 
 
 @dataclass(frozen=True)
@@ -51,7 +42,9 @@ class Catalog:
         """Return an object by key; an unknown one is E0201 with the nearest names."""
         found = self.objects.get(name)
         if found is None:
-            raise unknown_object(name, self.objects, span)
+            mine = next((k for k in _NAMED if name.startswith(key_of("", k))), None)
+            known = [o.key for o in self.objects.values() if mine in (None, o.kind)]
+            raise unknown_object(name, known, span, mine.value if mine else "relation")
         return found
 
     def create(self, statement: s.Definition, origin: Origin) -> Catalog:
@@ -60,7 +53,7 @@ class Catalog:
         Raises E0202 where the name is taken, E0201 for an unknown relation, E0204 for a cycle.
         """
         name = qualified(statement.name)
-        if self._group(key_of(name, kind_of(statement))) and name not in self.objects:
+        if self.group_of(key_of(name, kind_of(statement))) and name not in self.objects:
             raise _taken(statement, name, "source with outputs")
         catalog = self
         for declared in self.declared(statement, origin):
@@ -107,20 +100,20 @@ class Catalog:
 
     def is_taken(self, key: str) -> bool:
         """Tell whether something has a key, or several objects go by it."""
-        return key in self.objects or bool(self._group(key))
+        return key in self.objects or bool(self.group_of(key))
 
     def made_by(self, statement: s.Definition) -> tuple[CatalogObject, ...]:
         """Return the objects that a statement made, in the order of their creation."""
         key = key_of(qualified(statement.name), kind_of(statement))
-        return tuple(self.objects[k] for k in self._group(key) or (key,))
+        return tuple(self.objects[k] for k in self.group_of(key) or (key,))
 
     def output_of(self, found: CatalogObject) -> tuple[CatalogObject, ...]:
         """Return the objects of which one object is the last: itself, and what it is split off."""
         if found.part is None or found.name != qualified(found.part.output.name):
             return (found,)
-        return tuple(self.objects[key] for key in self._output(found.name))
+        return tuple(self.objects[key] for key in self.output_named(found.name))
 
-    def _group(self, name: str) -> tuple[str, ...]:
+    def group_of(self, name: str) -> tuple[str, ...]:
         """Return the keys of what a CREATE SOURCE of that name made, if that was several."""
         return tuple(k for k, o in self.objects.items() if o.part and o.part.group == name)
 
@@ -139,64 +132,7 @@ class Catalog:
             out.append(replace(declared, reads=(*declared.reads, *used)) if used else declared)
         return tuple(out)
 
-    def drop(self, statement: s.Drop) -> tuple[Catalog, tuple[str, ...]]:
-        """Return the catalog without an object, and the keys that went, dependents first."""
-        named = self._dropped(statement)
-        if not named:
-            return self, ()
-        gone = self.dependents(*named)
-        if gone and not statement.cascade:
-            names = ", ".join(self.objects[k].name for k in gone)
-            raise BindError(
-                "E0205",
-                f'"{qualified(statement.name)}" is used by {names}',
-                span=statement.name.span,
-                hint="drop those first, or add CASCADE",
-            )
-        keys = (*reversed(gone), *reversed(named))
-        catalog = self._withdrawn(named[0], statement) if statement.with_rows else self
-        kept = {k: o for k, o in catalog.objects.items() if k not in keys}
-        return Catalog(kept), keys
-
-    def _withdrawn(self, key: str, statement: s.Drop) -> Catalog:
-        """Return the catalog in which a sink's target loses what it has written."""
-        sink = self.objects[key]
-        target = self.objects[sink.target or ""]
-        kept = next((o for o in _KEEPING if sink.is_on(o)), None)
-        appends = getattr(target.statement, "append_only", False)
-        if kept or appends:
-            why = f"it has {kept}" if kept else f'"{target.name}" is append-only'
-            raise NotSupported(
-                "E0342",
-                f'the rows that "{sink.name}" has written cannot be taken out: {why}',
-                span=statement.span,
-                hint="DROP SINK without WITH ROWS, and DELETE the rows that are to go",
-            )
-        return self.replace([replace(target, past=(*target.past, (WITHDRAWN, key)))])
-
-    def _dropped(self, statement: s.Drop) -> tuple[str, ...]:
-        """Return the keys of what a DROP names, in the order of creation: all that a source has."""
-        kind, name = _DROP_KINDS[statement.kind], qualified(statement.name)
-        if kind is Kind.SOURCE and (group := self._group(name) or self._output(name)):
-            return group
-        key = key_of(name, kind)
-        if key not in self.objects:
-            if statement.if_exists:
-                return ()
-            names = [o.name for o in self.objects.values() if o.kind is kind]
-            raise unknown_object(name, names, statement.name.span, kind.value)
-        found = self.objects[key]
-        meant = kind_of(found.shown)
-        if kind is not meant:
-            raise BindError(
-                "E0203",
-                f'"{found.name}" is a {meant.value}',
-                span=statement.name.span,
-                hint=f"DROP {meant.value.upper()} {found.name}",
-            )
-        return (found.key,)
-
-    def _output(self, name: str) -> tuple[str, ...]:
+    def output_named(self, name: str) -> tuple[str, ...]:
         """Return the keys of the objects of one output, if that has several."""
         parts = ((k, o.part) for k, o in self.objects.items())
         return tuple(k for k, part in parts if part and qualified(part.output.name) == name)
@@ -250,7 +186,7 @@ class Catalog:
         if declared.key in self.objects:
             raise _taken(statement, declared.name, self.objects[declared.key].kind.value)
         group = "" if declared.part is None else declared.part.group
-        if group in self.objects and not self._group(group):
+        if group in self.objects and not self.group_of(group):
             raise _taken(statement, group, self.objects[group].kind.value)
         return Catalog({**self.objects, declared.key: declared})._checked(declared)
 
@@ -259,14 +195,16 @@ class Catalog:
         statement = declared.statement
         for name in (*declared.reads, *((declared.target,) if declared.target else ())):
             if name not in self.objects and not is_companion(name, self.objects):
-                known = [key for key in self.objects if key != declared.key]
+                plain = (o.key for o in self.objects.values() if o.kind not in _NAMED)
+                known = [key for key in plain if key != declared.key]
                 raise unknown_object(name, known, _span_of(statement, name))
         try:
             self.order()
         except CycleError as cycle:
             raise BindError(
                 "E0204",
-                "the objects would feed each other in a circle: " + " -> ".join(cycle.args[1]),
+                "the objects would feed each other in a circle: "
+                + " -> ".join(map(title_of, cycle.args[1])),
                 span=statement.name.span,
                 hint="write the sink into a table that none of its inputs reads"
                 if isinstance(statement, s.CreateSink)
@@ -294,9 +232,11 @@ def printed(statement: s.Definition, found: CatalogObject) -> s.Definition:
     return again
 
 
-_KEEPING = ("force_append_only", "ignore_delete")
-RENAMED, WITHDRAWN = "renamed", "withdrawn"
-"""In the past of an object: a column that was renamed, from and to; a sink that took its rows."""
+_NAMED = (Kind.SINK, Kind.FUNCTION)
+"""The kinds with name spaces of their own."""
+RENAMED, WITHDRAWN, OWNED = "renamed", "withdrawn", "owned"
+"""In the past of an object: a column that was renamed, from and to; a sink that took its rows; that
+sinks owned columns."""
 COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
 
 
@@ -310,9 +250,11 @@ def unknown_object(
     name: str, known: Iterable[str], span: Span | None, what: str = "relation"
 ) -> BindError:
     """Return the error for a name that is not in the catalog, with the nearest ones."""
-    near = difflib.get_close_matches(name, list(known), n=3)
+    names = dict.fromkeys(map(name_of, known))
+    names.pop(name_of(name), None)
+    near = difflib.get_close_matches(name_of(name), list(names), n=3)
     hint = "did you mean " + ", ".join(near) + "?" if near else "SHOW OBJECTS lists what exists"
-    return BindError("E0201", f'{what} "{name}" does not exist', span=span, hint=hint)
+    return BindError("E0201", f'{what} "{name_of(name)}" does not exist', span=span, hint=hint)
 
 
 def _takes_or_gives_rows(statement: s.Definition) -> bool:

@@ -176,6 +176,24 @@ def key_of(name: str, kind: Kind) -> str:
     return prefix + name
 
 
+def name_of(key: str) -> str:
+    """Return the name of the object that a key stands for.
+
+    >>> name_of("sink:t")
+    't'
+    """
+    return key.removeprefix(SINK_PREFIX).removeprefix(FUNCTION_PREFIX)
+
+
+def title_of(key: str) -> str:
+    """Return a name that tells a sink or function from a relation of that name.
+
+    >>> title_of("t"), title_of("sink:t")
+    ('t', 'sink t')
+    """
+    return key.replace(":", " ", 1) if key.startswith((SINK_PREFIX, FUNCTION_PREFIX)) else key
+
+
 def qualified(name: s.ObjectName) -> str:
     """Return the catalog's form of a written name: the default schema is left out."""
     return str(name) if name.schema not in (None, DEFAULT_SCHEMA) else name.name

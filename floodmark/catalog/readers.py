@@ -6,7 +6,7 @@ column that is renamed keeps its name there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -14,7 +14,7 @@ from sqlglot import exp
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.column_changes import renamed_in
 from floodmark.catalog.objects import CatalogObject, Kind
-from floodmark.catalog.references import name_columns, table_name, tables_of
+from floodmark.catalog.references import forget_column, name_columns, table_name, tables_of
 from floodmark.sql import statements as s
 
 
@@ -28,14 +28,20 @@ def with_seen(catalog: Catalog, key: str, columns: Iterable[str]) -> Catalog:
     )
 
 
-def without_seen(catalog: Catalog, key: str, column: str) -> Catalog:
-    """Return the catalog in which nothing that reads a relation knows a column."""
+def without_seen(catalog: Catalog, key: str, column: str, columns: Sequence[str]) -> Catalog:
+    """Return the catalog in which nothing that reads a relation knows a column.
 
-    def left(found: CatalogObject) -> CatalogObject:
-        sees = ((k, tuple(c for c in v if c != column or k != key)) for k, v in found.sees)
-        return replace(found, sees=tuple(sees))
-
-    return catalog.replace(left(o) for o in _readers(catalog, key) if key in dict(o.sees))
+    `columns` are the visible ones of before.
+    """
+    for reader in _readers(catalog, key):
+        known = dict(reader.sees).get(key, tuple(columns))
+        left = ((k, tuple(c for c in v if c != column or k != key)) for k, v in reader.sees)
+        seen = replace(reader, sees=tuple(left))
+        query = None
+        if reader.kind is not Kind.INDEX:
+            query = _changed(reader, key, lambda table: forget_column(table, known, column))  # noqa: B023
+        catalog = catalog.replace([seen]) if query is None else catalog.redefined(seen, query)
+    return catalog
 
 
 def with_former_name(
@@ -50,7 +56,9 @@ def with_former_name(
         if reader.kind is Kind.INDEX or old not in known:
             continue
         sees = tuple((k, _swapped(v, old, new) if k == key else v) for k, v in reader.sees)
-        statement = _with_names(reader, key, known, _swapped(known, old, new))
+        present = _swapped(known, old, new)
+        statement = _changed(reader, key, lambda table: name_columns(table, known, present))  # noqa: B023
+        assert statement is not None
         catalog = catalog.redefined(replace(reader, sees=sees), statement)
     for sink in catalog.feeders(key):
         written = sink.statement
@@ -75,16 +83,19 @@ def _swapped(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
     return tuple(new if name == old else name for name in names)
 
 
-def _with_names(
-    reader: CatalogObject, key: str, known: Sequence[str], present: Sequence[str]
-) -> s.Definition:
-    """Return a definition whose query calls the columns of a relation as it did."""
+def _changed(
+    reader: CatalogObject, key: str, change: Callable[[exp.Table], None]
+) -> s.Definition | None:
+    """Return a definition whose references to a relation are others; None where they are not."""
     statement = reader.statement
-    assert isinstance(statement, s.CreateView | s.CreateMaterializedView | s.CreateSink)
+    if not isinstance(statement, s.CreateView | s.CreateMaterializedView | s.CreateSink):
+        return None
     query: exp.Expression = statement.query.copy()
     for table in tables_of(query):
         if table_name(table) == key:
-            name_columns(table, known, present)
+            change(table)
+    if query == statement.query:
+        return None
     if isinstance(statement, s.CreateSink):
         return replace(statement, query=query, from_relation=None)
     return replace(statement, query=query)

@@ -55,6 +55,15 @@ def name_columns(table: exp.Table, known: Sequence[str], present: Sequence[str])
     alias.set("columns", [exp.to_identifier(name, quoted=True) for name in names])
 
 
+def forget_column(table: exp.Table, known: Sequence[str], column: str) -> None:
+    """Leave a column that goes out of the list of names that a reference gives to `known` ones."""
+    alias = table.args.get("alias")
+    given = alias.args.get("columns") or () if alias is not None else ()
+    if column in known and known.index(column) < len(given):
+        at = known.index(column)
+        alias.set("columns", [*given[:at], *given[at + 1 :]])
+
+
 def calls_of(*trees: exp.Expression | None) -> tuple[str, ...]:
     """Return the names of the functions that expressions call, in order, each once."""
     calls = (call for tree in trees if tree is not None for call in tree.find_all(exp.Anonymous))

@@ -128,51 +128,67 @@ def rewritten(
 
     One that is `respelled` has no aliases for the old ones: so somebody would write it.
     """
-    said = [False]
-
-    def new_name(name: s.ObjectName, key: str) -> s.ObjectName:
-        to = names.keys.get(key)
-        if to is None:
-            return name
-        said[0] = True
-        return replace(name, name=to.rpartition(":")[2].rpartition(".")[2])
-
-    def new_tree(tree: exp.Expression) -> exp.Expression:
-        out, bases = tree.copy(), dict[str, str]()
-        for table in tables_of(out):
-            to = names.relation(table_name(table))
-            if to is not None:
-                said[0], alias = True, table.args.get("alias")
-                bases[table.name] = to.rpartition(".")[2]
-                _rename(table, to)
-                if respelled:
-                    table.set("alias", alias)
-        return _without_old(tree, out, bases) if respelled else out
-
-    out: s.Definition = _mapped(definition, new_tree)
-    own = out.name
-    kind = _kind(definition)
-    out = replace(out, name=new_name(own, key_of(qualified(own), kind)))
-    match out:
-        case s.CreateSink():
-            into = out.into and new_name(out.into, qualified(out.into))
-            source = out.from_relation
-            if source is not None and (to := names.relation(qualified(source))) is not None:
-                said[0] = True
-                source = replace(source, name=to.rpartition(".")[2])
-            out = replace(out, into=into, from_relation=source)
-        case s.CreateIndex():
-            before = out.table
-            out = replace(out, table=new_name(before, qualified(before)))
-            out = _requalified(out, before.name, out.table.name)
-        case s.CreateTable() | s.CreateSource():
-            out = _requalified(out, own.name, out.name.name)
-    if not said[0]:
+    renaming = _Renaming(names, respelled)
+    out = renaming.definition(definition)
+    if not renaming.said:
         return None
     span = definition.span
     again = parse_statement(to_sql(out), span.file, line=span.line, column=span.column)
     assert isinstance(again, s.Definition)
     return again
+
+
+@dataclass
+class _Renaming:
+    """New names put into one definition; `said` tells whether it says one of the old ones."""
+
+    names: Names
+    respelled: bool
+    said: bool = False
+
+    def definition(self, definition: s.Definition) -> s.Definition:
+        """Return the definition with the new names."""
+        out: s.Definition = _mapped(definition, self._tree)
+        own = out.name
+        out = replace(out, name=self._name(own, key_of(qualified(own), _kind(definition))))
+        match out:
+            case s.CreateSink():
+                into = out.into and self._name(out.into, qualified(out.into))
+                source = out.from_relation and self._relation(out.from_relation)
+                out = replace(out, into=into, from_relation=source)
+            case s.CreateIndex():
+                before = out.table
+                out = replace(out, table=self._name(before, qualified(before)))
+                out = _requalified(out, before.name, out.table.name)
+            case s.CreateTable() | s.CreateSource():
+                out = _requalified(out, own.name, out.name.name)
+        return out
+
+    def _name(self, name: s.ObjectName, key: str) -> s.ObjectName:
+        to = self.names.keys.get(key)
+        if to is None:
+            return name
+        self.said = True
+        return replace(name, name=to.rpartition(":")[2].rpartition(".")[2])
+
+    def _relation(self, name: s.ObjectName) -> s.ObjectName:
+        to = self.names.relation(qualified(name))
+        if to is None:
+            return name
+        self.said = True
+        return replace(name, name=to.rpartition(".")[2])
+
+    def _tree(self, tree: exp.Expression) -> exp.Expression:
+        out, bases = tree.copy(), dict[str, str]()
+        for table in tables_of(out):
+            to = self.names.relation(table_name(table))
+            if to is not None:
+                self.said, alias = True, table.args.get("alias")
+                bases[table.name] = to.rpartition(".")[2]
+                _rename(table, to)
+                if self.respelled:
+                    table.set("alias", alias)
+        return _without_old(tree, out, bases) if self.respelled else out
 
 
 def _without_old(

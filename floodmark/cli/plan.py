@@ -41,9 +41,9 @@ HELP = """Show what the pipeline files would change in the warehouse: objects, S
   floodmark plan --json              the same as data
 
 An altered object keeps its rows; of one that is replaced, what differs changes in one epoch. A
-rebuilt one is computed anew from what it reads; one that is reset loses what statements wrote, and
-is so with --discard-rows only. Asks before it rebuilds or drops, unless
---yes is given or nobody is at the terminal.
+rebuilt one is computed anew from what it reads. What statements wrote is lost where a table is
+reset or dropped: with --discard-rows only. Asks before it rebuilds or drops, unless --yes is given
+or nobody is at the terminal.
 """
 
 
@@ -57,7 +57,7 @@ def plan(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     discard_rows: Annotated[
         bool,
-        typer.Option("--discard-rows", help="Rebuild tables without what statements wrote."),
+        typer.Option("--discard-rows", help="Drop and rebuild tables with what statements wrote."),
     ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,
@@ -69,18 +69,23 @@ def plan(
     with connected(settings) as connection:
         from floodmark.runtime.definitions.effects import effects
         from floodmark.runtime.definitions.filed import drift
+        from floodmark.runtime.unfinished import unfinished
 
         found = connection.plan(settings.pipelines)
         told, drifted = effects(found, connection.scheduler), drift(found.catalog)
+        begun = unfinished(connection.scheduler)
         if settings.json:
             rebases = {key: list(names) for key, names in connection.deployed.to_rebase.items()}
-            typer.echo(json.dumps(plan_json(told, drifted) | {"to_rebase": rebases}))
+            more = {"to_rebase": rebases, "open": begun}
+            typer.echo(json.dumps(plan_json(told, drifted) | more))
         else:
             show(told, drifted)
             for key, names in connection.deployed.to_rebase.items():
                 what = f"{', '.join(names)} means something else"
                 typer.echo(f"! {key} does not go on (E0377): {what}; ALTER SOURCE {key} REBASE")
-        if apply and found.changes and (yes or settings.json or _agreed(found)):
+            if begun is not None:
+                typer.echo(f"! epoch {begun} is open: the next run, statement or apply finishes it")
+        if apply and (found.changes or begun) and (yes or settings.json or _agreed(found)):
             code = _apply(connection, settings, discard_rows=discard_rows)
         elif found.changes and not settings.json and not apply:
             typer.echo("\nnothing has been changed; `floodmark plan --apply` does it")
@@ -174,9 +179,10 @@ def _apply(connection: Floodmark, settings: Settings, *, discard_rows: bool) -> 
     if not quiet:
         typer.echo("")
         connection.scheduler.on_progress = lambda e, r: typer.echo(object_line(e, r))
-    connection.apply(settings.pipelines, discard_rows=discard_rows)
+    changes = connection.apply(settings.pipelines, discard_rows=discard_rows).changes
     if not quiet:
-        typer.echo(f"applied in epoch {connection.scheduler.log.head().sealed}")
+        what = "applied in" if changes else "finished"
+        typer.echo(f"{what} epoch {connection.scheduler.log.head().sealed}")
         if connection.has_new():
             typer.echo("the sources have rows to take in: floodmark run")
     return suspended_code(connection)

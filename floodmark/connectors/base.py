@@ -149,7 +149,8 @@ class Connector(Protocol):
         `__offset` BIGINT (unique and increasing within the partition), `__corrupt` STRING (the raw
         text of a row that does not parse, else NULL; its other columns hold what could be read),
         `__file` STRING and `__line` BIGINT (where a row stands, for dead letters; NULL where it
-        stands nowhere), plus one column per requested metadata name, with `METADATA` before it.
+        stands nowhere), plus one column per requested metadata name, with `METADATA` before it, and
+        a BOOLEAN `absent_column` per column of `SourceSpec.defaulted`.
 
         Of FORMAT UPSERT and DEBEZIUM a row is a message. It has three more columns: `__operation`
         STRING (UPSERTS: the row takes the place of the one of its key; DELETES: only the key
@@ -200,7 +201,7 @@ class SourceSpec:
     """What a connector needs to know of a source.
 
     `metadata` has the names of what it says of itself, with the types of the columns that take it;
-    `key` is the primary key.
+    `key` is the primary key, `defaulted` the columns of which it says whether a row lacks them.
     """
 
     name: str
@@ -210,6 +211,7 @@ class SourceSpec:
     options: Mapping[str, str]
     metadata: Schema = ()
     key: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
 
 
 class WithoutFiles:

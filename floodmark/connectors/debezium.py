@@ -96,6 +96,7 @@ def _rows(line: Mapping[str, Any]) -> Sequence[Any]:
 DEBEZIUM = MessageForm(
     steps=_steps,
     rows=_rows,
+    row="coalesce(get_json_object(value, '$.payload.after'), get_json_object(value, '$.after'))",
     tells=True,
     metadata={
         "op": (VARCHAR, "__op"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import VARCHAR, Field
+from floodmark.connectors.absent import absent_column
 from floodmark.connectors.base import (
     BEFORE,
     DELETES,
@@ -136,6 +137,10 @@ class DeltaConnector:
                 f"'{says}' AS {OPERATION}",
                 f"CAST(NULL AS struct<{whole}>) AS {BEFORE}",
             ]
+        near = {name.lower() for name in values}
+        for name in self.spec.defaulted:
+            column = absent_column(name)
+            hidden.append(f"FALSE AS {column}" if name.lower() in near else column)
         return frame.selectExpr(*names, *hidden)
 
     def _files(self, folder: Path, *, feed: bool = False) -> FilesConnector:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from urllib.parse import unquote, urlparse
-
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.delta import DeltaConnector
 from floodmark.connectors.delta_commits import APPEND, CHANGE_FEED, TableFeed
@@ -36,7 +33,7 @@ def make_delta(spec: SourceSpec) -> DeltaConnector:
         spec,
         TableFeed(
             spec.name,
-            _folder(options),
+            options.folder("path", "lake/orders"),
             spec.schema,
             mode,
             ignores,
@@ -44,11 +41,3 @@ def make_delta(spec: SourceSpec) -> DeltaConnector:
             None if first is None else options.integer("starting_version", least=0),
         ),
     )
-
-
-def _folder(options: Options) -> Path:
-    text = options.text("path")
-    url = urlparse(text)
-    if url.scheme not in ("", "file"):
-        raise options.wrong("path", "a local folder or a file:// URL", "lake/orders")
-    return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()

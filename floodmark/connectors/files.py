@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, VARCHAR, Kind, SqlType
 from floodmark.connectors import files_text, files_unreadable
+from floodmark.connectors.absent import absent_column, absent_key, absent_texts
 from floodmark.connectors.base import BEFORE, FAULT, OPERATION, Discovery, SourceSpec, Split
 from floodmark.connectors.files_discovery import (
     PARTITION,
@@ -29,7 +30,7 @@ from floodmark.connectors.files_discovery import (
     list_new,
     offer_files,
 )
-from floodmark.connectors.messages import Lines, MessageForm, message_columns, no_message
+from floodmark.connectors.messages import Lines, MessageForm, lacking, message_columns, no_message
 from floodmark.connectors.metadata import metadata_column, names_of, no_metadata
 from floodmark.errors import DataError
 from floodmark.spark.types import quoted, spark_type
@@ -187,7 +188,7 @@ class FilesConnector:
         stored = [
             f"{quoted(c.name)} {types.get(c.name, spark_type(c.type))}"
             for c in self.spec.schema
-            if types.get(c.name, "") is not None
+            if types.get(c.name, "") not in files_parquet.WITHOUT_VALUES
         ]
         scan = spark.read.schema(", ".join(stored)).parquet(*paths)
         return scan.selectExpr(
@@ -196,6 +197,7 @@ class FilesConnector:
             f"{_file_name(splits)} AS __file",
             "_metadata.row_index AS __row",
             *self._file_metadata(),
+            *absent_texts(self.spec.defaulted, files_parquet.absent_columns(types)),
         )
 
     def _scan_text(self, spark: SparkSession, paths: list[str], splits: list[Split]) -> DataFrame:
@@ -216,13 +218,17 @@ class FilesConnector:
         if dialect is None:
             parse = files_text.json_cells(schema, columns or ())
             cells = files_text.json_cell_names(schema, columns or ())
+            absent = [
+                absent_key(str(cells[c]), "value", c, columns or ()) for c in self.spec.defaulted
+            ]
         else:
             header = columns if columns is not None else [c.name for c in schema]
             parse = files_text.csv_cells(header, dialect)
             cells = files_text.csv_cell_names(schema, header)
+            absent = absent_texts(self.spec.defaulted, [c for c in cells if cells[c] is None])
             kept = kept.where("__row > 0") if dialect.header else kept
         return kept.selectExpr("value", parse, *carried).selectExpr(
-            *files_text.row_expressions(schema, cells, dialect), *carried
+            *files_text.row_expressions(schema, cells, dialect), *absent, *carried
         )
 
     def _messages(self, rows: DataFrame, lines: Lines, carried: Sequence[str]) -> DataFrame:
@@ -231,7 +237,8 @@ class FilesConnector:
             rows = rows.selectExpr(*step, *carried)
         known = self.form.metadata
         told = [f"{known[m][1]} AS __{m}" for m in names_of(self.spec) if m in known]
-        return rows.selectExpr(*message_columns(lines), *told, *carried)
+        absent = lacking(lines, self.spec.defaulted, self.form.row)
+        return rows.selectExpr(*message_columns(lines), *absent, *told, *carried)
 
     def _wanted_file_metadata(self) -> list[str]:
         return [m for m in names_of(self.spec) if m in ("file_path", "file_modified_at")]
@@ -252,6 +259,7 @@ class FilesConnector:
             "__row + 1 AS __line",
             *((FAULT, OPERATION, BEFORE) if self.form is not None else ()),
             *(f"{sources.get(m, f'__{m}')} AS {metadata_column(m)}" for m in names_of(self.spec)),
+            *map(absent_column, self.spec.defaulted),
         ]
 
     def _bad_files(self, spark: SparkSession, splits: list[Split]) -> DataFrame:
@@ -267,7 +275,7 @@ class FilesConnector:
         hidden.append("CAST(NULL AS BIGINT) AS __line")
         hidden += no_message(self.spec.schema) if self.form is not None else []
         metadata = no_metadata(names_of(self.spec), known_metadata(self.form))
-        return frame.selectExpr(*nulls, *hidden, *metadata)
+        return frame.selectExpr(*nulls, *hidden, *metadata, *absent_texts(self.spec.defaulted))
 
 
 def _refused(what: str) -> DataError:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 from floodmark.connectors import files_text
 from floodmark.connectors.base import SourceSpec
@@ -48,7 +46,7 @@ def make_files(spec: SourceSpec) -> FilesConnector:
         files_text.check_text_types(spec.name, spec.schema)
     return FilesConnector(
         spec=spec,
-        folder=_folder(options),
+        folder=options.folder("path", "landing/orders"),
         pattern=options.text("match_pattern", "*"),
         encode=encode,
         dialect=_dialect(options) if encode == "csv" else None,
@@ -75,14 +73,6 @@ def _form_of(spec: SourceSpec, encode: str, options: Options) -> MessageForm | N
 
 def _what(spec: SourceSpec) -> str:
     return f"the files connector with FORMAT {spec.format or 'PLAIN'}"
-
-
-def _folder(options: Options) -> Path:
-    text = options.text("path")
-    url = urlparse(text)
-    if url.scheme not in ("", "file"):
-        raise options.wrong("path", "a local folder or a file:// URL", "landing/orders")
-    return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
 
 
 def _dialect(options: Options) -> files_text.CsvDialect:

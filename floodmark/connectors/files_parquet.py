@@ -22,14 +22,18 @@ _INTEGERS = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _INTEGER_DIGITS = {"smallint": 5, "int": 10, "bigint": 19}
 _UNKNOWN_TO_SPARK = frozenset({"BROTLI", "LZO", "BYTE_STREAM_SPLIT"})
 """Codecs and encodings of pages that Arrow reads and Spark does not."""
+VOID = "void"
+"""The type of a column of which a file says that all its values are NULL."""
+WITHOUT_VALUES = (None, VOID)
 _WIDTH = {"smallint": 0, "int": 1, "bigint": 2}
 
 
 def inspect_parquet(found: FoundFile, schema: Schema) -> FileFacts:
     """Read a footer: the rows, and per column what differs from the declared type.
 
-    `extra["types"]` maps a column to the Spark type that is in the file, or to None when the file
-    lacks it. Raises `DataError` when a column cannot be read as declared.
+    `extra["types"]` maps a column to the Spark type that is in the file, to None when the file
+    lacks it, to VOID when its type was left open. Raises `DataError` when a column cannot be read
+    as declared.
     """
     try:
         footer = pq.read_metadata(found.path)
@@ -69,9 +73,11 @@ def _int96_columns(footer: Any) -> frozenset[str]:
 
 def _stored_type(path: Path, column: Field, arrow: pa.Schema, int96: frozenset[str]) -> str | None:
     name = find_name(column.name, arrow.names)
-    if name is None or pa.types.is_null(arrow.field(name).type):
-        # A writer that saw only NULLs in a column may have left its type open.
+    if name is None:
         return None
+    if pa.types.is_null(arrow.field(name).type):
+        # A writer that saw only NULLs in a column may have left its type open.
+        return VOID
     type_ = arrow.field(name).type
     stored = "timestamp_ltz" if name in int96 else stored_as(type_, column.type)
     if stored is None or not _readable(stored, column.type):
@@ -326,6 +332,11 @@ def _found(footer: Any, split: Split, column: str) -> list[Any]:
     return [footer.row_group(group).column(index).statistics for group, _, _ in groups]
 
 
+def absent_columns(types: Mapping[str, str | None]) -> list[str]:
+    """Return the columns that a file lacks."""
+    return [name for name, stored in types.items() if stored is None]
+
+
 def fault(schema: Schema, types: Mapping[str, str | None]) -> str:
     """Return the Spark text of what is wrong with a row's times, NULL where nothing is."""
     whens = []
@@ -353,7 +364,7 @@ def column_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[
         if column.name not in types:
             # A file with other bytes is put aside as one that cannot be read.
             texts.append(f"validate_utf8({name}) AS {name}" if target == "string" else name)
-        elif types[column.name] is None:
+        elif types[column.name] in WITHOUT_VALUES:
             texts.append(f"CAST(NULL AS {target}) AS {name}")
         else:
             texts.append(f"CAST({name} AS {target}) AS {name}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from floodmark.connectors.absent import absent_texts
 from floodmark.connectors.base import Discovery, SourceSpec, Split, WithoutFiles
 from floodmark.errors import UserError
 
@@ -86,6 +87,7 @@ class GeneratedConnector(WithoutFiles):
             "CAST(NULL AS STRING) AS __corrupt",
             "CAST(NULL AS STRING) AS __file",
             "CAST(NULL AS BIGINT) AS __line",
+            *absent_texts(self.spec.defaulted),
         )
 
     def bounds(self, splits: Sequence[Split], column: str) -> tuple[Any, Any] | None:

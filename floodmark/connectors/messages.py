@@ -12,6 +12,7 @@ from typing import Any
 
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
+from floodmark.connectors.absent import absent_key
 from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, UPSERTS
 from floodmark.connectors.files_text import cell_places, cell_types, convert
 from floodmark.connectors.logical_types import DECIMAL, NAMED, from_bytes, from_number
@@ -75,11 +76,13 @@ class MessageForm:
     `steps` are selections, each over the one before and the first over `value`, that end with
     `__kind` (the operation), `__new` and `__old` (rows of cells c0, c1 …), `__why` (the code of
     what is wrong) and what the texts of `metadata` read. `rows` finds the rows in a parsed line.
+    `row` is the text of the new row as JSON, over the last of the steps.
     Where the form `tells`, they also have the columns' logical types, by `logical_type`.
     """
 
     steps: Callable[[Lines], Sequence[Select]]
     rows: Callable[[Mapping[str, Any]], Sequence[Any]]
+    row: str
     metadata: Mapping[str, tuple[SqlType, str]] = field(default_factory=dict)
     coding: Coding = field(default_factory=Coding)
     tells: bool = False
@@ -125,6 +128,13 @@ def message_columns(lines: Lines) -> list[str]:
         f"{KIND} AS {OPERATION}",
         f"CASE WHEN {OLD} IS NOT NULL THEN struct({', '.join(old)}) END AS {BEFORE}",
     ]
+
+
+def lacking(lines: Lines, defaulted: Sequence[str], row: str) -> list[str]:
+    """Return the texts that say which columns a message's new row lacks."""
+    pairs = zip(lines.schema, cell_places(lines.schema, lines.variants), strict=True)
+    cells = {column.name: cell(NEW, places) for column, places in pairs}
+    return [absent_key(cells[c], row, c, lines.variants) for c in defaulted]
 
 
 def no_message(schema: Schema) -> list[str]:

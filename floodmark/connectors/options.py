@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 from floodmark.errors import UserError
 
@@ -69,6 +71,14 @@ class Options:
                 hint=f"add {name} = '…' to WITH (…)",
             )
         return value
+
+    def folder(self, name: str, example: str) -> Path:
+        """Return an option that is a local folder, or the file:// URL of one."""
+        text = self.text(name)
+        url = urlparse(text)
+        if url.scheme not in ("", "file"):
+            raise self.wrong(name, "a local folder or a file:// URL", example)
+        return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
 
     def choice(self, name: str, choices: Iterable[str], default: str | None = None) -> str:
         """Return an option that is one of a few words, in lower case."""

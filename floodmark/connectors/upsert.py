@@ -58,6 +58,7 @@ def _steps(lines: Lines) -> Sequence[Select]:
             f"CASE WHEN __keyed THEN {_merged(lines)} ELSE {_bare(lines)} END AS {NEW}",
             f"CAST(NULL AS struct<{placed}>) AS {OLD}",
             f"CASE WHEN {corrupt} THEN {IntakeCode.CORRUPT} END AS {WHY}",
+            "__keyed",
         ),
     )
 
@@ -91,5 +92,9 @@ def _rows(line: Mapping[str, Any]) -> Sequence[Any]:
     return (line, line.get("key"), line.get("value"))
 
 
-UPSERT = MessageForm(steps=_steps, rows=_rows)
+UPSERT = MessageForm(
+    steps=_steps,
+    rows=_rows,
+    row="CASE WHEN __keyed THEN get_json_object(value, '$.value') ELSE value END",
+)
 """Rows and messages by key."""

@@ -8,19 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
-from floodmark.catalog.functions.model import RowError
-from floodmark.catalog.interval_text import parse_interval
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.errors import BindError, Span
+from floodmark.plan.option_lengths import length_of
 from floodmark.sql.statements import Option
 
 PREFIX = "watermark."
 MAX_AHEAD, ADVANCE, IDLE_AFTER = (f"{PREFIX}{n}" for n in ("max_ahead", "advance", "idle_after"))
 OPTIONS = (ADVANCE, IDLE_AFTER, MAX_AHEAD)
 TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE)
-_LONGEST = timedelta(days=36_525)
 _TERM = re.compile(r"""(now|max) \s* \( \s* ("?)(\w*)\2 \s* \) \s* (?: - \s* (.+))?""", re.X | re.I)
 _EXAMPLES = {
     MAX_AHEAD: "1 day",
@@ -170,17 +169,7 @@ def _column(option: Option, column: str, marked: Mapping[str, SqlType]) -> str:
 
 
 def _duration(option: Option, text: str) -> timedelta:
-    bare = re.sub(r"^interval\s*'(.*)'$", r"\1", text.strip(), flags=re.I)
-    try:
-        months, days, micros = parse_interval(bare)
-    except RowError:
-        raise _wrong(option, f"{bare!r} is not an interval") from None
-    if months:
-        raise _wrong(option, "months have no fixed length")
-    length = timedelta(days=days, microseconds=micros)
-    if not timedelta() < length <= _LONGEST:
-        raise _wrong(option, f"{bare!r} is not between nothing and 100 years")
-    return length
+    return length_of(text, partial(_wrong, option))
 
 
 def _wrong(option: Option, why: str, known: str = "") -> BindError:

@@ -117,6 +117,12 @@ class Declared:
         return tuple(c.name for c in self.columns if c.metadata == INGESTION_TIMESTAMP)
 
     @property
+    def defaulted(self) -> tuple[str, ...]:
+        """Return the columns that take a DEFAULT where the connector's row lacks them."""
+        plain = {f.name for f in self.physical}
+        return tuple(c.name for c in self.columns if c.default is not None and c.name in plain)
+
+    @property
     def physical(self) -> Schema:
         """Return the columns that the connector delivers: neither generated nor metadata."""
         plain = (c for c in self.columns if c.generated is None and c.metadata is None)
@@ -143,9 +149,7 @@ def declare_columns(
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
     columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)
     options = tuple((o.name.lower(), o.value) for o in st.options)
-    format_ = st.format.format if st.format is not None else PLAIN
-    if (dict(options).get("connector"), dict(options).get("mode")) == FEED and format_ == PLAIN:
-        format_ = UPSERT
+    format_ = _format_of(st, dict(options))
     watermarks = tuple(_watermark(w, scope, context) for w in st.watermarks)
     connector = dict(options).get("connector")
     conflict = getattr(st, "conflict", None)
@@ -172,12 +176,24 @@ def declare_columns(
         ttl=ends.ttl,
         fading=ends.fading,
     )
+    _check(declared, st)
+    return declared
+
+
+def _format_of(st: s.CreateSource | s.CreateTable, options: Mapping[str, str]) -> str:
+    """Return the format that is declared, or the one that the connector's mode stands for."""
+    declared = st.format.format if st.format is not None else PLAIN
+    feeds = (options.get("connector"), options.get("mode")) == FEED
+    return UPSERT if feeds and declared == PLAIN else declared
+
+
+def _check(declared: Declared, st: s.CreateSource | s.CreateTable) -> None:
+    """Refuse what is declared but does not fit together."""
     if declared.is_messages:
         _check_key(declared, st.name.span if st.format is None else st.format.span)
     _check_key_types(declared, st.name.span)
     if declared.connector is not None:
         _check_repeatable(declared)
-    return declared
 
 
 def _check_key_types(declared: Declared, span: Span | None) -> None:

@@ -8,7 +8,7 @@ name in `Call.function`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -240,3 +240,12 @@ def unplaced(expr: Expr) -> Expr:
 def columns_of(expr: Expr) -> frozenset[str]:
     """Return the names of the columns that the expression reads."""
     return frozenset(e.name for e in walk(expr) if isinstance(e, ColumnRef))
+
+
+def passed_on(columns: Iterable[tuple[str, Expr]]) -> dict[str, str]:
+    """Map columns that are read to the first computed one that is the same."""
+    out: dict[str, str] = {}
+    for name, expr in columns:
+        if isinstance(expr, ColumnRef):
+            out.setdefault(expr.name, name)
+    return out

@@ -10,8 +10,9 @@ from sqlglot import exp
 from floodmark.catalog.objects import Relation
 from floodmark.catalog.references import table_name
 from floodmark.changelog import is_hidden
-from floodmark.errors import BindError, Span
+from floodmark.errors import Span
 from floodmark.plan import nodes as n
+from floodmark.plan.aliases import alias_of
 from floodmark.plan.joins import disjoint, paired
 from floodmark.plan.lookups import looked_up_table, only_looked_up, refuse_version
 from floodmark.plan.scope import Bound, Column, QueryScope, Source
@@ -137,17 +138,8 @@ def _renamed(
     default: str,
     key: tuple[str, ...] = (),
 ) -> Bound:
-    alias = item.args.get("alias")
-    name = (alias.name if alias is not None else "") or default
-    given = [c.name for c in (alias.args.get("columns") or ())] if alias is not None else []
     shown = [c for c in columns if not is_hidden(c.name)]
-    if len(given) > len(shown):
-        raise BindError(
-            "E0209",
-            f'"{name}" has {len(shown)} columns, {len(given)} names are given',
-            span=builder.span(alias),
-            hint="give at most one name per column",
-        )
+    name, given = alias_of(builder, item, default, len(shown))
     names = dict(zip((c.plan_name for c in shown), given, strict=False))
     columns = tuple(replace(c, name=names.get(c.plan_name, c.name)) for c in columns)
     return Bound(node, QueryScope.of(Source(name, columns, key=key)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from floodmark.catalog.types import BIGINT, BOOLEAN, Field
-from floodmark.errors import BindError
 from floodmark.plan import nodes as n
+from floodmark.plan.aliases import alias_of
 from floodmark.plan.binder import Binder
 from floodmark.plan.expressions import TRUE, Call, Case, ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.scope import Bound, Column, QueryScope, Source, fresh_name
@@ -122,16 +122,7 @@ def _source(
     columns: list[tuple[str, str]],
 ) -> Source:
     """Return the function's columns under its alias; a single one without a name has the alias."""
-    alias = item.args.get("alias")
-    name = (alias.name if alias is not None else "") or call.name
-    given = [c.name for c in (alias.args.get("columns") or ())] if alias is not None else []
-    if len(given) > len(columns):
-        raise BindError(
-            "E0209",
-            f'"{name}" has {len(columns)} columns, {len(given)} names are given',
-            span=builder.span(alias),
-            hint="give at most one name per column",
-        )
+    name, given = alias_of(builder, item, call.name, len(columns))
     single = len(call.columns) == 1
     names = [shown for shown, _ in columns]
     if single and names[0] == call.name:

@@ -25,7 +25,16 @@ from floodmark.plan import nodes as n
 from floodmark.plan.build import build_query
 from floodmark.plan.conjunctions import all_of, conjuncts
 from floodmark.plan.determinism import reads_now
-from floodmark.plan.expressions import Attempt, Call, ColumnRef, Expr, Outcome, transform, walk
+from floodmark.plan.expressions import (
+    Attempt,
+    Call,
+    ColumnRef,
+    Expr,
+    Outcome,
+    passed_on,
+    transform,
+    walk,
+)
 from floodmark.plan.temporal import NoPeriodError, period_of, place_of
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
@@ -79,11 +88,7 @@ class Transform:
     @property
     def passed(self) -> dict[str, str]:
         """Map declared columns to the first stored one that is the same."""
-        out: dict[str, str] = {}
-        for name, expr in self.columns:
-            if isinstance(expr, ColumnRef):
-                out.setdefault(expr.name, name)
-        return out
+        return passed_on(self.columns)
 
 
 def bind_transform(

@@ -14,16 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
+from functools import partial
 
-from floodmark.catalog.functions.model import RowError
-from floodmark.catalog.interval_text import parse_interval
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.errors import BindError, Span
+from floodmark.plan.option_lengths import fitting, length_of
 from floodmark.plan.table_options import COLUMN, MODE, OPTIONS, RETENTION, TTL
 from floodmark.sql.statements import Option
 
 TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE)
-_LONGEST = timedelta(days=36_525)
 _EXAMPLE = "write ttl = '7 days'"
 
 
@@ -113,32 +112,17 @@ def _length(found: Mapping[str, Option], span: Span | None) -> timedelta:
             span=option.span or span,
             hint=f"add ttl = '7 days', or leave {name} out",
         )
-    return _seconds(retention) if retention is not None else _interval(ttl)
+    if retention is not None:
+        return _seconds(retention)
+    assert ttl is not None
+    return length_of(ttl.value, partial(_wrong, ttl))
 
 
 def _seconds(option: Option) -> timedelta:
     text = option.value.strip()
     if not re.fullmatch(r"\d{1,12}", text):
         raise _wrong(option, f"{option.value!r} is not a whole number of seconds")
-    return _fitting(option, timedelta(seconds=int(text)))
-
-
-def _interval(option: Option | None) -> timedelta:
-    assert option is not None
-    text = re.sub(r"^interval\s*'(.*)'$", r"\1", option.value.strip(), flags=re.I)
-    try:
-        months, days, micros = parse_interval(text)
-    except RowError:
-        raise _wrong(option, f"{text!r} is not an interval") from None
-    if months:
-        raise _wrong(option, "months have no fixed length; count days")
-    return _fitting(option, timedelta(days=days, microseconds=micros))
-
-
-def _fitting(option: Option, length: timedelta) -> timedelta:
-    if not timedelta() < length <= _LONGEST:
-        raise _wrong(option, f"{option.value!r} is not between nothing and 100 years")
-    return length
+    return fitting(timedelta(seconds=int(text)), option.value, partial(_wrong, option))
 
 
 def _wrong(option: Option, why: str) -> BindError:

@@ -118,11 +118,7 @@ def diff(
         totals = found.totals()
         notices: tuple[str, ...] = ()
         if by and totals["twice"]:
-            text = f"several rows have one key ({', '.join(by)})"
-            if key is not None:
-                hint = "name more columns; without --key rows are compared as bags where there "
-                raise BindError("E0772", text, hint=hint + "is no key in both")
-            notices = (f"{text}: rows are compared as bags",)
+            notices = (_as_bags(by, asked_for=key is not None),)
             by = ()
             found = _Comparison(left, right, columns, by)
             totals = found.totals()
@@ -172,6 +168,19 @@ def _given(key: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
                 hint=f"both have {', '.join(names)}",
             )
     return tuple(dict.fromkeys(key))
+
+
+def _as_bags(key: Sequence[str], *, asked_for: bool) -> str:
+    """Return the notice that a key tells no rows apart; E0772 for one that was asked for."""
+    text = f"several rows have one key ({', '.join(key)})"
+    if asked_for:
+        raise BindError(
+            "E0772",
+            text,
+            hint="name more columns; without --key rows are compared as bags where there is no key "
+            "in both",
+        )
+    return f"{text}: rows are compared as bags"
 
 
 class _Comparison:

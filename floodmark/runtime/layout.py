@@ -124,7 +124,7 @@ def merge_key(found: AnalysedObject) -> tuple[str, ...]:
 
 def row_schema(found: AnalysedObject) -> Schema:
     """Return the columns of a row: the relation's, the period in which it is seen, who holds it."""
-    held = (HELD,) if found.owners else ()
+    held = (HELD,) if found.owned else ()
     return (*found.relation.columns, *found.period, *held)
 
 

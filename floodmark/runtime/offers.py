@@ -25,6 +25,7 @@ def connector_of(found: AnalysedObject) -> Connector:
             dict(declared.options),
             declared.metadata,
             declared.primary_key,
+            declared.defaulted,
         )
     )
 
@@ -183,7 +184,7 @@ def _alike(found: AnalysedObject, rows: int, taken: Mapping[int, int]) -> Hashab
     if declared is None or part is None:
         return None
     form = (declared.options, declared.format, declared.encode, declared.primary_key)
-    columns = (declared.physical, declared.metadata)
+    columns = (declared.physical, declared.metadata, declared.defaulted)
     return (part.group, form, columns, rows, frozenset(taken.items()))
 
 

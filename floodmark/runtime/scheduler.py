@@ -285,6 +285,7 @@ class Scheduler:
                 if last - clock > _STANDS_STILL:
                     notes.append(f"the clock went back from {last} to {clock}; kept {now}")
         notes += notes_on(offers or {})
+        begins = self.catalogs.at(version).dml if version != former else ()
         splits = {k: [split.as_json() for split in v] for k, v in (offers or {}).items() if v}
         restarted = self.change_at(epoch, version).created
         self._lift(restarted, version)
@@ -294,7 +295,7 @@ class Scheduler:
             version,
             self.clock.now(),
             splits=splits,
-            dml=dml,
+            dml=[*dml, *begins],
             notes=notes,
             restarted=sorted(restarted),
             backfills=backfills(self, epoch, version, restarted) if epoch > 1 else None,

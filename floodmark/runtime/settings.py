@@ -13,6 +13,7 @@ from floodmark.catalog.functions.model import RowError
 from floodmark.catalog.interval_text import parse_interval
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.runtime.due import MAX_DUE_ROWS
+from floodmark.runtime.results import Result
 from floodmark.sql import statements as s
 
 DEFAULTS: Mapping[str, str] = {
@@ -43,6 +44,38 @@ ACCEPTED = frozenset(
     )
 )  # fmt: skip
 """Settings of other engines that scripts bring along; nothing follows from them."""
+
+
+class Settings:
+    """The settings of one connection, by name."""
+
+    def __init__(self) -> None:
+        self.values = dict(DEFAULTS)
+
+    def set(self, statement: s.SetOption) -> Result:
+        """Give a setting its value, or the default again; one of other engines is told of."""
+        name = statement.name.lower()
+        if name not in DEFAULTS:
+            return Result(status="SET", notices=(f"nothing follows from {statement.name} here",))
+        value = DEFAULTS[name] if statement.value is None else statement.value
+        check_value(name, value, statement.span)
+        self.values[name] = value
+        return Result(status="SET")
+
+    @property
+    def retention(self) -> timedelta:
+        """Return how long changes and old epochs are kept."""
+        return retention_of(self.values["retention"])
+
+    @property
+    def max_due_rows(self) -> int:
+        """Return how many rows come and go in one epoch because of the time."""
+        return rows_of_setting(self.values["max_due_rows"])
+
+    @property
+    def mode(self) -> DeterminismMode:
+        """Return the determinism of what is created from now on."""
+        return mode_named(self.values[determinism.OPTION])
 
 
 def check_setting(name: str, span: Span | None = None) -> None:

@@ -10,6 +10,7 @@ from floodmark.catalog.objects import kind_of
 from floodmark.errors import NotSupported, UserError
 from floodmark.runtime import failpoints
 from floodmark.runtime.definitions import deployment, removal
+from floodmark.runtime.definitions.alter_places import placed_in
 from floodmark.runtime.definitions.altering import refuse_behind
 from floodmark.runtime.definitions.changes import Change
 from floodmark.runtime.definitions.deployed import statements_of
@@ -31,41 +32,51 @@ from floodmark.sql.parse import parse_statement
 from floodmark.storage.epoch_log import dml_of
 
 
-def run_ddl(statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler) -> Result:
-    """Create, alter or drop an object in one epoch; what fails at once is a notice."""
+def run_definition(
+    statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler, reader: Callable[[], Reader]
+) -> Result:
+    """Create, alter or drop an object in one epoch; what fails at once is a notice.
+
+    `reader` is asked for where a table begins with rows; it is called when the lease is held.
+    """
     word = statement.sql.split()[0].upper()
     kind = _kind(statement)
     status = f"{word}_{kind}".replace(" ", "_")
     with telling(f"{word} {kind}", scheduler) as begun, scheduler.held(f"{word} {kind}"):
-        plan = deployment.plan_statement(statement, scheduler.deployed())
-        if plan is None:
-            return Result(status=status, notices=("nothing to do",))
-        check_at_rest(plan, scheduler, statement)
-        apply_plan(plan, scheduler, begun)
+        deployed = scheduler.deployed()
+        with placed_in(statement, deployed):
+            plan = deployment.plan_statement(statement, deployed)
+            if plan is None:
+                return Result(status=status, notices=("nothing to do",))
+            check_at_rest(plan, scheduler, statement)
+            first = _first_rows(statement, plan, scheduler, reader)
+            try:
+                apply_plan(plan, scheduler, begun, first=first)
+            finally:
+                if first is not None and (first.entry is None or begun.version is None):
+                    first.discard()
     touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
     touched &= plan.pipeline.objects.keys()
     targets = {plan.pipeline[key].object.target for key in touched}
-    return Result(status=status, notices=notices({*touched, *filter(None, targets)}, scheduler))
+    told = notices({*touched, *filter(None, targets)}, scheduler)
+    return replace(Result() if first is None else first.result, status=status, notices=told)
 
 
-def run_definition(
-    statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler, reader: Callable[[], Reader]
-) -> Result:
-    """Create, alter or drop an object; a table that is filled once is not there if that fails."""
-    created = run_ddl(statement, scheduler)
-    if not isinstance(statement, s.CreateTableAs) or is_continuous(statement) or created.notices:
-        return created
+def _first_rows(
+    statement: s.Definition | s.Drop | s.Alter,
+    plan: Plan,
+    scheduler: Scheduler,
+    reader: Callable[[], Reader],
+) -> Written | None:
+    """Write the rows of a table that its CREATE fills once; None for anything else."""
+    if not isinstance(statement, s.CreateTableAs) or is_continuous(statement):
+        return None
     name = object_sql(statement.name)
     insert = parse_statement(f"INSERT INTO {name} {print_expression(statement.query)}")
     assert isinstance(insert, s.Insert)
-    try:
-        filled = run_dml(insert, scheduler, reader)
-    except Exception:
-        drop = parse_statement(f"DROP TABLE {name}")
-        assert isinstance(drop, s.Drop)
-        run_ddl(drop, scheduler)
-        raise
-    return replace(filled, status=created.status)
+    target = target_of(insert, replace(scheduler.deployed(), pipeline=plan.pipeline))
+    start = scheduler.log.positions().get(dml_of(target.key), {}).get(0, 0)
+    return write_rows(insert, target, scheduler, reader(), start)
 
 
 def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
@@ -75,28 +86,34 @@ def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
 
 
 def apply_plan(
-    plan: Plan, scheduler: Scheduler, begun: Begun, *, discard_rows: bool = False
+    plan: Plan,
+    scheduler: Scheduler,
+    begun: Begun,
+    *,
+    discards: Collection[str] = ("drop",),
+    first: Written | None = None,
 ) -> EpochSummary:
     """Log a catalog version and run the epoch from which it is in force; the lease is held.
 
-    `begun` is told the version. E0379 where a table would begin anew without the rows that
-    statements wrote into it, unless `discard_rows`; a source that begins anew has to be readable.
+    A table that the plan creates begins with the `first` rows. `begun` is told the version. E0379
+    where a table would go, or begin anew, with rows that statements wrote into it, unless that
+    action is one that `discards`; a source that begins anew has to be readable.
     """
     deployed = scheduler.deployed()
     _ask_again(plan)
     refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
     check_places(plan, scheduler)
-    if not discard_rows:
-        _refuse_loss(plan, scheduler)
+    _refuse_loss(plan, scheduler, discards)
     epoch = scheduler.log.head().sealed + 1
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
     removal.leave(
         scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
     )
     failpoints.reach("change_planned")
-    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now(), plan.renamed)
-    failpoints.reach("change_logged")
+    dml = [first.entry] if first is not None and first.entry is not None else []
+    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now(), plan.renamed, dml)
     begun.version = version.version
+    failpoints.reach("change_logged")
     return scheduler.run_once(version.version)
 
 
@@ -120,16 +137,19 @@ def _ask_again(plan: Plan) -> None:
                 raise problem.with_span(found.object.statement.name.span) from None
 
 
-def _refuse_loss(plan: Plan, scheduler: Scheduler) -> None:
-    positions = scheduler.log.positions()
+def _refuse_loss(plan: Plan, scheduler: Scheduler, discards: Collection[str]) -> None:
+    positions, words = scheduler.log.positions(), {"rebuild": "begins anew", "drop": "goes"}
     for change in plan.changes:
+        if change.action in discards or change.action not in words:
+            continue
         rows = positions.get(dml_of(change.key), {}).get(0, 0)
-        if change.action == "rebuild" and rows:
+        if rows:
+            defined = (plan if change.action == "rebuild" else scheduler.deployed()).pipeline
             raise NotSupported(
                 "E0379",
-                f"{change.key} begins anew, because {change.reason}: what {rows} "
-                "changes by statements wrote into it would be lost",
-                span=plan.pipeline[change.key].object.statement.span,
+                f"{change.key} {words[change.action]}, because {change.reason}, and with it what "
+                f"statements have written: {rows} {'row' if rows == 1 else 'rows'}",
+                span=defined[change.key].object.statement.span,
                 hint="keep the definition; or copy the rows (SELECT), apply with --discard-rows, "
                 "and INSERT them again",
             )

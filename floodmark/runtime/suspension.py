@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
+from floodmark.catalog.alterations import is_nothing
 from floodmark.catalog.objects import Kind, key_of, qualified
 from floodmark.catalog.splitting import STORED
 from floodmark.errors import UserError
@@ -64,6 +65,9 @@ def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
 
 def go_on(statement: s.AlterResume | s.AlterRebase, scheduler: Scheduler) -> Result:
     """Execute `ALTER … RESUME` or `ALTER … REBASE`."""
+    if is_nothing(statement, scheduler.deployed().catalog):
+        status = f"ALTER_{'REBASE' if isinstance(statement, s.AlterRebase) else 'RESUME'}"
+        return Result(status=status, notices=("nothing to do",))
     if isinstance(statement, s.AlterRebase):
         return _rebase(statement, scheduler)
     return _resume(statement, scheduler)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from floodmark.errors import NotSupported
 from floodmark.sql.function_parser import FunctionParser
 from floodmark.sql.statements import (
     AlterAddColumn,
+    AlterColumns,
     AlterConflict,
     AlterDropColumn,
     AlterQuery,
@@ -20,9 +21,18 @@ from floodmark.sql.statements import (
     AlterWatermark,
     Drop,
     ObjectKind,
+    ObjectName,
     Statement,
 )
 
+_OTHER_TYPE = (
+    "ADD COLUMN another one, UPDATE … SET it = {c}::…, DROP COLUMN {c}, RENAME COLUMN it TO {c}; "
+    "or cast in a view"
+)
+_OTHER_DEFAULT = "INSERT and sinks can give the value; or create another table, and a sink into it"
+_OTHER_TABLE = "create another table, and a sink into it"
+_CONSTRAINTS = ("constraint", "primary", "unique", "check", "foreign")
+_ALONE = "one ALTER adds and drops any number of columns; any other change is an ALTER of its own"
 _ACTIONS = "ADD COLUMN, DROP COLUMN, RENAME, ALTER WATERMARK, ON CONFLICT, SET, AS, RESUME"
 
 
@@ -40,8 +50,19 @@ class AlterParser(FunctionParser):
 
     def alter(self, start: int) -> Statement:
         """Parse what follows ALTER."""
+        statement = self._alter(start)
+        if self.at(","):
+            raise self.unexpected("the end of the statement", hint=_ALONE)
+        return statement
+
+    def _alter(self, start: int) -> Statement:
         kind = self.object_kind()
-        head: dict[str, Any] = {"kind": kind, "name": self.object_name()}
+        missing_ok = kind is not None and self.accept("if", "exists")
+        head: dict[str, Any] = {
+            "kind": kind,
+            "name": self.object_name(),
+            "missing_ok": missing_ok,
+        }
         match True:
             case _ if self.accept("resume"):
                 return AlterResume(**head, span=self.span_from(start))
@@ -79,22 +100,12 @@ class AlterParser(FunctionParser):
         )
 
     def _alter_table(self, start: int, head: dict[str, Any]) -> Statement:
-        if self.accept("add"):
-            return self._add_column(start, head)
-        if self.accept("drop"):
-            self.accept("column")
-            if_exists = self.accept("if", "exists")
-            column = self.name("a column name")
-            cascade = self.accept_any("cascade", "restrict") == "cascade"
-            return AlterDropColumn(
-                **head,
-                column=column,
-                cascade=cascade,
-                if_exists=if_exists,
-                span=self.span_from(start),
-            )
-        if self.at("alter", "watermark"):
-            self.accept("alter")
+        marked = any(self.at(word, "watermark", "for") for word in ("add", "alter"))
+        if not marked and (self.at("add") or self.at("drop")):
+            return self._columns(start, head)
+        if self.accept_any("add", "alter"):
+            if not marked:
+                self._refuse_column(start)
             watermark = self.watermark()
             return AlterWatermark(**head, watermark=watermark, span=self.span_from(start))
         if self.at("on", "conflict"):
@@ -102,8 +113,50 @@ class AlterParser(FunctionParser):
             return AlterConflict(**head, conflict=conflict, span=self.span_from(start))
         raise self.unexpected(_ACTIONS)
 
-    def _add_column(self, start: int, head: dict[str, Any]) -> AlterAddColumn:
+    def _columns(self, start: int, head: dict[str, Any]) -> Statement:
+        """Parse ADD COLUMN and DROP COLUMN, one or several."""
+        actions = [self._column(start, head)]
+        while self.accept(","):
+            if not (self.at("add") or self.at("drop")):
+                raise self.unexpected("ADD COLUMN or DROP COLUMN", hint=_ALONE)
+            actions.append(self._column(self.index, head))
+        if len(actions) == 1:
+            return actions[0]
+        return AlterColumns(**head, actions=tuple(actions), span=self.span_from(start))
+
+    def _column(self, start: int, head: dict[str, Any]) -> AlterAddColumn | AlterDropColumn:
+        if self.accept("add"):
+            return self._add_column(start, head)
+        self.expect("drop")
         self.accept("column")
+        if_exists = self.accept("if", "exists")
+        column = self.name("a column name")
+        cascade = self.accept_any("cascade", "restrict") == "cascade"
+        return AlterDropColumn(
+            **head,
+            column=column,
+            cascade=cascade,
+            if_exists=if_exists,
+            span=self.span_from(start),
+        )
+
+    def _refuse_column(self, start: int) -> NoReturn:
+        """Raise E0853 for ALTER COLUMN: stored rows have been checked and computed with it."""
+        self.accept("column")
+        column = self.name("a column name, or WATERMARK FOR a column")
+        what, hint = f'the type of the column "{column}" stays', _OTHER_TYPE.format(c=column)
+        if self.accept_any("set", "drop") is not None and not self.at("data"):
+            what, hint = f'the DEFAULT of the column "{column}" stays', _OTHER_DEFAULT
+            if self.at("not"):
+                what, hint = f'whether "{column}" can be NULL stays', _OTHER_TABLE
+        elif not self.at_any("type", "data"):
+            raise self.unexpected("TYPE, SET or DROP", hint=hint)
+        self.advance()
+        raise NotSupported("E0853", what, span=self.span_from(start), hint=hint)
+
+    def _add_column(self, start: int, head: dict[str, Any]) -> AlterAddColumn:
+        if not self.accept("column") and self.at_any(*_CONSTRAINTS):
+            raise self.unexpected("a column name", hint=_OTHER_TABLE)
         if_not_exists = self.accept("if", "not", "exists")
         column = self.column_def()
         conflict = self.conflict() if self.at("on", "conflict") else None
@@ -134,16 +187,21 @@ class AlterParser(FunctionParser):
                 "what kind of object to drop", hint="write DROP TABLE t, DROP SINK k, …"
             )
         if_exists = self.accept("if", "exists")
-        name = self.object_name()
-        if kind in (ObjectKind.FUNCTION, ObjectKind.AGGREGATE) and self.at("("):
-            self._parameters()
+        name, *others = self.comma_list(lambda: self._dropped(kind))
         with_rows = kind is ObjectKind.SINK and self.accept("with", "rows")
         cascade = self.accept_any("cascade", "restrict") == "cascade"
         return Drop(
             kind=kind,
             name=name,
+            others=tuple(others),
             if_exists=if_exists,
             cascade=cascade,
             with_rows=with_rows,
             span=self.span_from(start),
         )
+
+    def _dropped(self, kind: ObjectKind) -> ObjectName:
+        name = self.object_name()
+        if kind in (ObjectKind.FUNCTION, ObjectKind.AGGREGATE) and self.at("("):
+            self._parameters()
+        return name

@@ -27,6 +27,7 @@ from floodmark.sql.normalise_parts import (
 from floodmark.sql.statements import (
     Alter,
     AlterAddColumn,
+    AlterColumns,
     AlterConflict,
     AlterDropColumn,
     AlterQuery,
@@ -91,7 +92,7 @@ def _command(statement: Statement) -> str:
             parts = [
                 f"DROP {statement.kind.value}",
                 "IF EXISTS" if statement.if_exists else "",
-                object_sql(statement.name),
+                ", ".join(map(object_sql, (statement.name, *statement.others))),
                 "WITH ROWS" if statement.with_rows else "",
                 "CASCADE" if statement.cascade else "",
             ]
@@ -135,7 +136,8 @@ def _show(statement: Show) -> str:
 
 def _alter(statement: Alter) -> str:
     kind = f"{statement.kind.value} " if statement.kind else ""
-    return f"ALTER {kind}{object_sql(statement.name)} {_alter_action(statement)}"
+    exists = "IF EXISTS " if statement.missing_ok else ""
+    return f"ALTER {kind}{exists}{object_sql(statement.name)} {_alter_action(statement)}"
 
 
 def _alter_action(statement: Alter) -> str:
@@ -149,6 +151,8 @@ def _alter_action(statement: Alter) -> str:
             exists = "IF EXISTS " if statement.if_exists else ""
             cascade = " CASCADE" if statement.cascade else ""
             return f"DROP COLUMN {exists}{quote_name(statement.column)}{cascade}"
+        case AlterColumns():
+            return ", ".join(map(_alter_action, statement.actions))
         case AlterRename():
             return f"RENAME TO {quote_name(statement.new_name)}"
         case AlterRenameColumn():

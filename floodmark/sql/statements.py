@@ -214,10 +214,14 @@ class CreateSchema(Definition):
 
 @dataclass(frozen=True, kw_only=True)
 class Alter(Statement):
-    """An ALTER statement; `kind` is None for `ALTER x RESUME` without a kind word."""
+    """An ALTER statement; `kind` is None for `ALTER x RESUME` without a kind word.
+
+    With `missing_ok`, IF EXISTS, there is nothing to do where the object is not there.
+    """
 
     kind: ObjectKind | None
     name: ObjectName
+    missing_ok: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +240,13 @@ class AlterDropColumn(Alter):
     column: str
     cascade: bool = False
     if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterColumns(Alter):
+    """`ALTER TABLE t ADD COLUMN c …, DROP COLUMN d, …`: several changes, one after the other."""
+
+    actions: tuple[AlterAddColumn | AlterDropColumn, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,10 +312,11 @@ class AlterRebase(Alter):
 
 @dataclass(frozen=True, kw_only=True)
 class Drop(Statement):
-    """`DROP …`; `with_rows` takes a sink's rows out of its target too."""
+    """`DROP …`, of one object or of `others`, too; `with_rows` takes sinks' rows out as well."""
 
     kind: ObjectKind
     name: ObjectName
+    others: tuple[ObjectName, ...] = ()
     if_exists: bool = False
     cascade: bool = False
     with_rows: bool = False

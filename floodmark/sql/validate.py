@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from floodmark.errors import Span, SqlSyntaxError
 from floodmark.sql.statements import (
     AlterAddColumn,
+    AlterColumns,
     AlterRename,
     AlterRenameColumn,
     Assignment,
@@ -45,6 +46,9 @@ def validate(statement: Statement) -> None:
         case AlterAddColumn():
             _columns((statement.column,))
             _conflict(statement.conflict)
+        case AlterColumns():
+            for action in statement.actions:
+                validate(action)
         case AlterRename():
             _object_name(statement.new_name, statement.span)
         case AlterRenameColumn():

@@ -52,7 +52,8 @@ class AppliedStatement:
 class CatalogVersion:
     """A catalog version, counted from 1, and the epoch from which it is in force.
 
-    One with `renamed`, new keys by the former ones, does nothing but that.
+    One with `renamed`, new keys by the former ones, does nothing but that. `dml` are the rows, as
+    the epoch log has those of statements, with which tables begin that the version creates.
     """
 
     version: int
@@ -60,6 +61,7 @@ class CatalogVersion:
     statements: tuple[AppliedStatement, ...]
     applied_at: datetime
     renamed: Mapping[str, str] = field(default_factory=dict)
+    dml: Sequence[Mapping[str, Any]] = ()
 
 
 class CatalogLog:
@@ -83,7 +85,8 @@ class CatalogLog:
                 hint=f"versions go from 1 to {self._last()}",
             )
         statements = tuple(AppliedStatement(**s) for s in data.pop("statements"))
-        return CatalogVersion(statements=statements, **data)
+        dml = tuple(data.pop("dml", ()))
+        return CatalogVersion(statements=statements, dml=dml, **data)
 
     def versions(self) -> list[CatalogVersion]:
         """Return all versions, oldest first."""
@@ -95,10 +98,11 @@ class CatalogLog:
         statements: Sequence[AppliedStatement],
         applied_at: datetime,
         renamed: Mapping[str, str] | None = None,
+        dml: Sequence[Mapping[str, Any]] = (),
     ) -> CatalogVersion:
         """Append the next version; E0507 when somebody else appended it first."""
         record = CatalogVersion(
-            self._last() + 1, epoch, tuple(statements), applied_at, renamed or {}
+            self._last() + 1, epoch, tuple(statements), applied_at, renamed or {}, tuple(dml)
         )
         with disk_errors("the catalog log"):
             self._folder.mkdir(parents=True, exist_ok=True)

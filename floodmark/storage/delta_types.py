@@ -79,11 +79,8 @@ def delta_type(type_: SqlType) -> Any:
             return _struct([("months", "integer"), ("days", "integer"), ("micros", "long")])
         case Kind.LIST:
             assert type_.element is not None
-            return {
-                "type": "array",
-                "elementType": delta_type(type_.element),
-                "containsNull": True,
-            }
+            element = delta_type(type_.element)
+            return {"type": "array", "elementType": element, "containsNull": True}
         case Kind.MAP:
             assert type_.key is not None and type_.element is not None
             return {

@@ -97,3 +97,28 @@ def test_a_file_that_says_a_former_name_is_told_of(project: Path) -> None:
     assert [d["object"] for d in json.loads(call("plan", "--json").stdout)["drift"]] == ["r"]
     call("sql", "ALTER TABLE r ON CONFLICT DO NOTHING")
     assert "t has been renamed to r and r has been altered" in call("plan").stdout
+
+
+@pytest.mark.spark
+def test_an_apply_without_changes_finishes_an_open_epoch(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, "CREATE TABLE t (k INT PRIMARY KEY);")
+    call("run")
+    write(project, "CREATE TABLE t (k INT PRIMARY KEY) ON CONFLICT DO NOTHING;")
+    with monkeypatch.context() as patched:
+        patched.setattr("floodmark.runtime.scheduler.Scheduler._run", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            CliRunner().invoke(app, ["plan", "--apply"], catch_exceptions=False)
+    shown = call("plan").stdout.splitlines()
+    assert shown[:2] == [
+        "nothing would change",
+        "! epoch 2 is open: the next run, statement or apply finishes it",
+    ]
+    assert json.loads(call("plan", "--json").stdout)["open"] == 2
+    assert call("plan", "--apply").stdout.splitlines()[-1] == "finished epoch 2"
+    assert json.loads(call("plan", "--json").stdout)["open"] is None
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -21,6 +21,7 @@ from floodmark.api import Floodmark
 from resources.clock import EngineClock
 from resources.spark import FloodmarkSpark
 from resources.warehouse import Warehouse
+from sensors.new_data import make_new_data_sensor
 
 PIPELINE = """
 -- Readings of all stations
@@ -67,6 +68,31 @@ class Skin:
             [self.assets], instance=instance, resources=self.resources,
             run_config=QUIET, raise_on_error=False,
         )  # fmt: skip
+
+    def tick(self, instance: dg.DagsterInstance) -> dg.RunRequest | dg.SkipReason:
+        """Return what the sensor answers."""
+        sensor = make_new_data_sensor("epoch_job")
+        with dg.build_sensor_context(instance=instance, resources=self.resources) as context:
+            result = sensor(context)
+        assert isinstance(result, dg.RunRequest | dg.SkipReason)
+        return result
+
+    def asks(self, instance: dg.DagsterInstance) -> bool:
+        """Tell whether the sensor asks for a run."""
+        return isinstance(self.tick(instance), dg.RunRequest)
+
+    def stand_at(self, time: datetime) -> None:
+        """Let the clock of the engine stand at a time."""
+        known = self.warehouse
+        self.warehouse = Warehouse(
+            root=known.root, pipelines=known.pipelines, checks=known.checks, spark=self.spark,
+            clock=EngineClock(fixed=time.isoformat()),
+        )  # fmt: skip
+
+    def define(self, text: str) -> None:
+        """Write another text into the pipeline file."""
+        (file,) = Path(self.warehouse.pipelines).glob("*.sql")
+        file.write_text(text)
 
     def land(self, number: int, hour: int, day: int = 1) -> None:
         """Put a file with three readings of an hour and the next into the folder."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import dagster as dg
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from warehouses import double
 
 from assets.checks import REPLAY, on_demand_checks
 from floodmark.connectors.files import FilesConnector
@@ -59,7 +58,7 @@ def test_doctored_rows_are_found(skin: Skin, monkeypatch: pytest.MonkeyPatch) ->
         assert difference(floodmark, "stations").missing == 0
 
         for table in ("_changes/public/stations", "public/stations", "public/readings"):
-            _double(Path(skin.warehouse.root) / table)
+            double(Path(skin.warehouse.root) / table)
         failed = {
             (key, outcome.check)
             for key, outcomes in run_checks(floodmark.scheduler, found, {}).items()
@@ -71,15 +70,6 @@ def test_doctored_rows_are_found(skin: Skin, monkeypatch: pytest.MonkeyPatch) ->
         drifted = difference(floodmark, "others")
         assert not drifted.missing and not drifted.surplus
         assert difference(floodmark, "stations").surplus > 0
-
-
-def _double(folder: Path) -> None:
-    """Write every row of a table's files twice, behind the back of its log."""
-    for path in folder.rglob("*.parquet"):
-        if "_delta_log" not in path.parts:
-            rows = pq.read_table(path)
-            pq.write_table(pa.concat_tables([rows, rows]), path)
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
 def test_statistics_answer_bounds() -> None:
@@ -117,5 +107,5 @@ def test_an_epoch_of_each_object_is_replayed_on_demand(skin: Skin) -> None:
     same = (True, "ERROR")
     assert found() == {"readings": same, "stations": same}
     (skin.landing / "readings" / "0001.parquet").unlink()
-    _double(Path(skin.warehouse.root) / "_changes/public/stations")
+    double(Path(skin.warehouse.root) / "_changes/public/stations")
     assert found() == {"readings": (False, "WARN"), "stations": (False, "ERROR")}

@@ -11,7 +11,6 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from sensors.new_data import make_new_data_sensor
 from sensors.watermark_stall import watermark_stall
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 
@@ -57,27 +56,19 @@ def test_a_missing_pipeline_folder_is_an_error(skin: Skin, tmp_path: Path) -> No
     assert done.returncode == 1 and "E0365" in done.stderr
 
 
-def _tick(skin: Skin, instance: dg.DagsterInstance) -> dg.RunRequest | dg.SkipReason:
-    sensor = make_new_data_sensor("epoch_job")
-    with dg.build_sensor_context(instance=instance, resources=skin.resources) as context:
-        result = sensor(context)
-    assert isinstance(result, dg.RunRequest | dg.SkipReason)
-    return result
-
-
 @pytest.mark.spark
 def test_the_sensor_asks_for_a_run_when_there_is_something_new(skin: Skin) -> None:
     instance = dg.DagsterInstance.ephemeral()
-    assert isinstance(_tick(skin, instance), dg.RunRequest)  # the objects are not deployed yet
+    assert isinstance(skin.tick(instance), dg.RunRequest)  # the objects are not deployed yet
     skin.land_other("1.parquet", pa.array([1], pa.int64()))
     assert skin.run(instance).success
-    assert isinstance(_tick(skin, instance), dg.SkipReason)
+    assert isinstance(skin.tick(instance), dg.SkipReason)
     skin.land(1, 1)
-    assert isinstance(_tick(skin, instance), dg.RunRequest)
+    assert isinstance(skin.tick(instance), dg.RunRequest)
     queued = instance.create_run_for_job(_job(), status=dg.DagsterRunStatus.STARTED)
-    assert isinstance(_tick(skin, instance), dg.SkipReason)
+    assert isinstance(skin.tick(instance), dg.SkipReason)
     instance.delete_run(queued.run_id)
-    assert isinstance(_tick(skin, instance), dg.RunRequest)
+    assert isinstance(skin.tick(instance), dg.RunRequest)
 
 
 def test_a_watermark_is_not_stalled_in_an_empty_warehouse(skin: Skin) -> None:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from resources.clock import EngineClock
-from resources.warehouse import Warehouse
-from sensors.new_data import make_new_data_sensor
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 
 START = datetime(2024, 1, 1, 10, tzinfo=UTC)
@@ -28,20 +24,8 @@ def _metadata(instance: dg.DagsterInstance) -> dict[str, object]:
     return {k: v.value for k, v in event.asset_materialization.metadata.items()}
 
 
-def _asks(skin: Skin, instance: dg.DagsterInstance) -> bool:
-    sensor = make_new_data_sensor("epoch_job")
-    with dg.build_sensor_context(instance=instance, resources=skin.resources) as context:
-        return isinstance(sensor(context), dg.RunRequest)
-
-
 def _at(skin: Skin, minutes: float) -> None:
-    """Let the clock of the engine stand at a time."""
-    clock = EngineClock(fixed=(START + timedelta(minutes=minutes)).isoformat())
-    known = skin.warehouse
-    skin.warehouse = Warehouse(
-        root=known.root, pipelines=known.pipelines, checks=known.checks, spark=skin.spark,
-        clock=clock,
-    )  # fmt: skip
+    skin.stand_at(START + timedelta(minutes=minutes))
 
 
 @pytest.mark.spark
@@ -51,8 +35,7 @@ def test_what_is_stored_and_the_next_bound_are_told(skin: Skin) -> None:
     rows = [(1, 0), (2, 5), (-3, 5), (4, -60)]
     texts = (json.dumps({"id": i, "ts": f"{START + timedelta(minutes=m)}"}) for i, m in rows)
     (folder / "1.json").write_text("\n".join(texts))
-    (file,) = Path(skin.warehouse.pipelines).glob("*.sql")
-    file.write_text(DEFINED.format(landing=folder))
+    skin.define(DEFINED.format(landing=folder))
     instance = dg.DagsterInstance.ephemeral()
     _at(skin, 0)
     first = skin.run(instance)
@@ -62,11 +45,11 @@ def test_what_is_stored_and_the_next_bound_are_told(skin: Skin) -> None:
     assert told["share_stored"] == 0.5
     assert told["next_due"] == (START + timedelta(minutes=10)).timestamp()
     _at(skin, 9)
-    assert not _asks(skin, instance)
+    assert not skin.asks(instance)
     _at(skin, 10)
-    assert _asks(skin, instance)
+    assert skin.asks(instance)
     second = skin.run(instance)
     assert second.success and all(e.passed for e in second.get_asset_check_evaluations())
     told = _metadata(instance)
     assert (told["rows_in"], told["rows_timed"]) == (0, 1)
-    assert not _asks(skin, instance)
+    assert not skin.asks(instance)

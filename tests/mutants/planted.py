@@ -337,92 +337,6 @@ TIMES = (
         on_spark("source_ingestion_timestamp"),
     ),
 )
-TABLES = (
-    Planted(
-        "a table keeps a row that its last operation deletes",
-        f"{_OPERATORS}/merge.py",
-        'f"CASE WHEN last.w > 0 THEN last.r END AS {NEW_ROW}"',
-        'f"last.r AS {NEW_ROW}"',
-        on_spark("table_same_key_in_one_epoch"),
-    ),
-    Planted(
-        "of two sinks the first one has the last word",
-        f"{_OPERATORS}/merge.py",
-        'f"{STAGE} AS writer"',
-        'f"-{STAGE} AS writer"',
-        on_spark("sink_two_into_one_table"),
-    ),
-    Planted(
-        "an equal version is ignored",
-        f"{_OPERATORS}/conflicts.py",
-        "{incoming} < {stored}",
-        "{incoming} <= {stored}",
-        on_spark("conflict_versions"),
-    ),
-    Planted(
-        "a delete counts whose key a sink writes again",
-        f"{_OPERATORS}/conflicts.py",
-        "NOT (__again AND",
-        "NOT (FALSE AND",
-        on_spark("conflict_other_stream_key"),
-    ),
-    Planted(
-        "DO UPDATE IF NOT NULL prefers what is stored",
-        f"{_OPERATORS}/conflicts.py",
-        "coalesce(__o.r.{quoted(c)}, __a.r.{quoted(c)})",
-        "coalesce(__a.r.{quoted(c)}, __o.r.{quoted(c)})",
-        on_spark("conflict_if_not_null"),
-    ),
-    Planted(
-        "a sink brings rows without a key",
-        f"{_OPERATORS}/needed.py",
-        "    if not needed:",
-        "    if needed or not needed:",
-        on_spark("sink_null_in_a_key"),
-    ),
-    Planted(
-        "the first message of a key stands",
-        f"{_OPERATORS}/merge.py",
-        "-1, ROW_ID, *passed",
-        '-1, f"-{ROW_ID}", *passed',
-        on_spark("upsert_replaces_by_key"),
-    ),
-    Planted(
-        "a message that deletes puts its row",
-        "runtime/objects/table.py",
-        "THEN -1 ELSE 1 END",
-        "THEN 1 ELSE 1 END",
-        on_spark("cdc_changes_by_key"),
-    ),
-    Planted(
-        "an update that moves the key leaves the old row",
-        f"{_OPERATORS}/messages.py",
-        "THEN array('take', 'put')",
-        "THEN array('put')",
-        on_spark("cdc_key_moves"),
-    ),
-    Planted(
-        "the second row of a promised key is stored",
-        f"{_OPERATORS}/promised_key.py",
-        'twice = f"({_NTH} > 1 OR',
-        'twice = f"({_NTH} > 2 OR',
-        on_spark("source_promises_a_key"),
-    ),
-    Planted(
-        "dead letters are not stored",
-        "runtime/stages.py",
-        "for written, into in ((files, self.dead), (withdrawn, self.withdrawn)):",
-        "for written, into in ((withdrawn, self.withdrawn),):",
-        on_spark("dead_division_in_select"),
-    ),
-    Planted(
-        "dead letters are never taken back",
-        "runtime/stages.py",
-        "for written, into in ((files, self.dead), (withdrawn, self.withdrawn)):",
-        "for written, into in ((files, self.dead),):",
-        on_spark("subquery_scalar"),
-    ),
-)
 PROTOCOL = (
     Planted(
         "an epoch that a table has recorded is committed again",
@@ -460,4 +374,4 @@ PROTOCOL = (
         ("tests/spark/test_volatile.py::test_spark_draws_what_the_reference_draws",),
     ),
 )
-PLANTED = (*CHANGES, *GROUPS, *JOINS, *ORDERED, *TIMES, *TABLES, *PROTOCOL)
+PLANTED = (*CHANGES, *GROUPS, *JOINS, *ORDERED, *TIMES, *PROTOCOL)

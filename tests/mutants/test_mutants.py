@@ -17,13 +17,14 @@ from imported import SAYS
 from owning import OWNING
 from planted import PLANTED as OTHERS
 from planted import Planted
+from tables import TABLES
 from temporal import TEMPORAL
 from thinning import THINNING
 from watermarks import WATERMARKS
 
 from floodmark.spark.session import Sessions
 
-PLANTED = (*OTHERS, *CLOSING, *ENDING, *OWNING, *TEMPORAL, *THINNING, *WATERMARKS)
+PLANTED = (*OTHERS, *CLOSING, *ENDING, *OWNING, *TABLES, *TEMPORAL, *THINNING, *WATERMARKS)
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FAILED, PASSED = 1, 0

@@ -2,68 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from users_functions import bound, created, user_function, value
 
-from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.functions import Determinism, RowError, RowErrorCode, lookup
-from floodmark.catalog.functions.python_values import from_python, to_python
-from floodmark.catalog.functions.user import CallError, UserFunction
-from floodmark.catalog.objects import Origin
-from floodmark.catalog.types import (
-    BIGINT,
-    BOOLEAN,
-    BYTEA,
-    DATE,
-    DOUBLE,
-    INT,
-    INTERVAL,
-    JSONB,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    UUID,
-    VARCHAR,
-    Field,
-    SqlType,
-    list_of,
-    map_of,
-    numeric,
-    struct_of,
-)
-from floodmark.errors import Span, UserError
-from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
-from floodmark.plan.expressions import Expr, UserCall, Volatile, walk
+from floodmark.catalog.dropping import without
+from floodmark.catalog.functions import Determinism, RowErrorCode, lookup
+from floodmark.errors import UserError
+from floodmark.plan.expressions import UserCall, Volatile, walk
 from floodmark.plan.user_functions import check, functions_of
 from floodmark.reference.expressions import evaluate
-from floodmark.spark.user_functions import _batch_form
 from floodmark.sql import statements as s
-from floodmark.sql.parse import parse_expression, parse_script
-
-SCHEMA = (Field("i", INT), Field("t", VARCHAR), Field("d", DOUBLE))
-
-
-def created(sql: str) -> Catalog:
-    catalog = Catalog()
-    for statement in parse_script(sql):
-        assert isinstance(statement, s.Definition)
-        catalog = catalog.create(statement, Origin.STATEMENT)
-    return catalog
-
-
-def bound(text: str, sql: str) -> Expr:
-    functions = functions_of(created(sql).objects.values())
-    context = BindContext(Span.at(text, 0, 0), functions=functions)
-    return bind_scalar(parse_expression(text), SchemaScope(SCHEMA), context)
-
-
-def value(text: str, sql: str, **row: Any) -> Any:
-    return evaluate(bound(text, sql), {"i": 1, "t": "x", "d": 0.5, **row})
-
+from floodmark.sql.parse import parse_script
 
 PLUS = "CREATE FUNCTION plus(a int, b int) RETURNS bigint LANGUAGE sql AS 'SELECT a + b';"
 DOUBLE_IT = "CREATE FUNCTION double_it(int) RETURNS int LANGUAGE sql AS $$ $1 * 2 $$;"
@@ -86,73 +38,6 @@ def shout(a, b):
     return a if a == 4 else f"{b}{a}!"
 $$;
 """
-
-
-@pytest.mark.parametrize("raised", ["SystemExit(1)", "KeyboardInterrupt('x')", "GeneratorExit"])
-def test_whatever_a_function_raises_is_an_error_of_its_row(raised: str) -> None:
-    text = f"""CREATE FUNCTION f(a int) RETURNS int LANGUAGE python AS $$
-def f(a):
-    if a == 2:
-        raise {raised}
-    return a
-$$;
-"""
-    (call,) = (e for e in walk(bound("f(i)", text)) if isinstance(e, UserCall))
-    batch = _batch_form(call.user.compute, call.user.takes, call.user.gives)
-    found = batch(pa.array([1, 2, 3], pa.int32())).to_pylist()
-    assert [row["value"] for row in found] == [1, None, 3]
-    assert [row["error"] for row in found] == [None, RowErrorCode.FUNCTION_RAISED, None]
-    assert found[1]["message"].startswith(raised.partition("(")[0])
-
-
-@pytest.mark.parametrize("raised", ["ValueError('no')", "KeyError(1)", "SystemExit(1)"])
-def test_what_a_generator_raises_is_said(raised: str) -> None:
-    text = f"""CREATE FUNCTION f(a int) RETURNS int[] LANGUAGE python AS $$
-def f(a):
-    yield a
-    if a == 2:
-        raise {raised}
-    yield 'x' if a == 3 else None
-$$;
-"""
-    assert value("f(i)", text) == ((1, None), None)
-    assert value("f(i)", text, i=2) == (None, RowErrorCode.FUNCTION_RAISED)
-    assert value("f(i)", text, i=3) == (None, RowErrorCode.WRONG_RESULT)
-
-
-@pytest.mark.parametrize(
-    ("returns", "given", "message"),
-    [
-        ("int", "2**31", "gave 2147483648 (int), no value of integer"),
-        (
-            "numeric(5,2)",
-            "Decimal(1000)",
-            "gave Decimal('1000') (Decimal), no value of numeric(5,2)",
-        ),
-        ("int[]", "[1.5]", "gave [1.5] (list), no value of integer[]"),
-        ("int", "object()", "gave <object object at 0x…> (object), no value of integer"),
-        ("text", "Bad()", "gave <Bad instance at 0x…> (Bad), no value of character varying"),
-        ("TABLE (x int)", "5", "gave 5 (int), no rows of (integer)"),
-        ("TABLE (x int)", "'ab'", "gave 'ab' (str), no rows of (integer)"),
-        ("TABLE (x int)", "{'x': 1}", "gave {'x': 1} (dict), no rows of (integer)"),
-        ("TABLE (x int)", "iter(['a'])", "gave [('a',)] (list), no rows of (integer)"),
-        ("TABLE (x int, y int)", "[(1,)]", "gave [(1,)] (list), no rows of (integer, integer)"),
-    ],
-)
-def test_a_value_of_another_type_is_shown(returns: str, given: str, message: str) -> None:
-    text = f"""CREATE FUNCTION f(a int) RETURNS {returns} LANGUAGE python AS $$
-from decimal import Decimal
-class Bad:
-    def __repr__(self):
-        raise ValueError
-def f(a):
-    return {given}
-$$;
-"""
-    function = functions_of(created(text).objects.values())["f"]
-    with pytest.raises(CallError) as refused:
-        function.compute(1)
-    assert (refused.value.code, refused.value.message) == (RowErrorCode.WRONG_RESULT, message)
 
 
 def test_an_sql_function_stands_in_the_place_of_its_call() -> None:
@@ -322,57 +207,6 @@ def test_table_functions_and_aggregates_stand_where_they_can() -> None:
         assert refused.value.code == code
 
 
-def user_function(sql: str) -> UserFunction:
-    (function,) = functions_of(created(sql).objects.values()).values()
-    return function
-
-
-def test_rows_of_a_table_function() -> None:
-    pairs = user_function(
-        """CREATE FUNCTION g(n int) RETURNS TABLE (a int, b text) LANGUAGE python AS $$
-def g(n):
-    if n is None:
-        return None
-    for i in range(n):
-        yield (i, str(i)) if i < 2 else {"b": "x"} if i == 2 else None
-$$;"""
-    )
-    assert pairs.compute(4) == ((0, "0"), (1, "1"), (None, "x"), None)
-    assert pairs.compute(None) == () and pairs.compute(0) == ()
-    one = "CREATE FUNCTION g(t jsonb) RETURNS TABLE (a {}) LANGUAGE python AS $$\n{}\n$$;"
-    lists = user_function(one.format("int[]", "def g(t): return t"))
-    assert lists.compute("[[1,2],null,[]]") == (((1, 2),), (None,), ((),))
-    raising = ("yield 1; raise ValueError", "yield 1; raise SystemExit")
-    for body in ("return 3", "return 'ab'", "return [('a',)]", *raising):
-        wrong = user_function(one.format("int", f"def g(t): {body}"))
-        with pytest.raises(RowError):
-            wrong.compute("[]")
-
-
-def test_an_aggregate_is_a_class_or_a_function_of_lists() -> None:
-    text = "CREATE AGGREGATE h(int, text) RETURNS text LANGUAGE python AS $$\n{}\n$$;"
-    as_class = """
-class h:
-    def __init__(self):
-        self.seen = []
-    def accumulate(self, n, t):
-        self.seen.append(f"{n}{t}")
-    def finish(self):
-        return "-".join(self.seen)"""
-    as_function = "def h(ns, ts): return '-'.join(f'{n}{t}' for n, t in zip(ns, ts))"
-    for body in (as_class, as_function):
-        made = user_function(text.format(body))
-        check(made, {})
-        assert made.compute(((1, "a"), (None, "b"))) == "1a-Noneb"
-        assert made.compute(None) == ""
-    with pytest.raises(UserError) as refused:
-        check(user_function(text.format("class h: pass")), {})
-    assert refused.value.code == "E0290"
-    with pytest.raises(UserError) as refused:
-        check(user_function(text.format(as_class).replace("int, text", "")), {})
-    assert refused.value.code == "E0290"
-
-
 def test_what_calls_a_function_depends_on_it() -> None:
     catalog = created(
         PLUS
@@ -387,61 +221,13 @@ def test_what_calls_a_function_depends_on_it() -> None:
     (drop,) = parse_script("DROP FUNCTION plus")
     assert isinstance(drop, s.Drop)
     with pytest.raises(UserError) as used:
-        catalog.drop(drop)
+        without(catalog, drop)
     assert used.value.code == "E0205"
     (cascade,) = parse_script("DROP FUNCTION plus(int, int) CASCADE")
     assert isinstance(cascade, s.Drop)
-    left, gone = catalog.drop(cascade)
+    left, gone = without(catalog, cascade)
     assert set(gone) == {"function:plus", "function:more", "t", "w"}
     assert list(left.objects) == ["plus"]
-
-
-WHEN = datetime(2024, 1, 2, 3, 4, 5)
-VALUES: list[tuple[SqlType, Any, Any]] = [
-    (BOOLEAN, True, True),
-    (BIGINT, 2**62, 2**62),
-    (numeric(9, 2), Decimal("1.25"), Decimal("1.25")),
-    (DOUBLE, 1.5, 1.5),
-    (VARCHAR, "ä", "ä"),
-    (BYTEA, b"\x00", b"\x00"),
-    (DATE, date(2024, 1, 2), date(2024, 1, 2)),
-    (TIME, 3_723_000_004, time(1, 2, 3, 4)),
-    (TIMESTAMP, WHEN, WHEN),
-    (TIMESTAMPTZ, WHEN.replace(tzinfo=UTC), WHEN.replace(tzinfo=UTC)),
-    (INTERVAL, (1, 2, 3), (1, 2, 3)),
-    (JSONB, '{"a":[1,null]}', {"a": [1, None]}),
-    (UUID, "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000a"),
-    (list_of(TIME), (0, None), [time(0), None]),
-    (struct_of(("a", INT), ("b", VARCHAR)), (1, None), {"a": 1, "b": None}),
-    (map_of(VARCHAR, INT), (("a", 1),), {"a": 1}),
-]
-
-
-@pytest.mark.parametrize(("type_", "engine", "python"), VALUES, ids=lambda v: str(v)[:20])
-def test_values_go_to_python_and_back(type_: SqlType, engine: Any, python: Any) -> None:
-    assert to_python(engine, type_) == python
-    assert from_python(python, type_) == engine
-    assert to_python(None, type_) is None and from_python(None, type_) is None
-
-
-@pytest.mark.parametrize(
-    ("value_", "type_"),
-    [
-        (1, BOOLEAN), (True, INT), (1.0, INT), (2**31, INT), ("1", INT), (1.5, numeric(9, 2)),
-        (Decimal(10) ** 9, numeric(9, 2)), ("x", DOUBLE), (1, VARCHAR), ("x", BYTEA),
-        (WHEN, DATE), (WHEN, TIMESTAMPTZ), (WHEN.replace(tzinfo=UTC), TIMESTAMP), ("x", UUID),
-        (float("nan"), JSONB), ({1, 2}, JSONB), ("ab", list_of(VARCHAR)), ([1, "x"], list_of(INT)),
-        ({"z": 1}, struct_of(("a", INT))), ((1, 2), struct_of(("a", INT))), ([1], map_of(INT, INT)),
-    ],
-)  # fmt: skip
-def test_values_of_another_type_are_refused(value_: Any, type_: SqlType) -> None:
-    with pytest.raises(RowError) as refused:
-        from_python(value_, type_)
-    assert refused.value.code is RowErrorCode.WRONG_RESULT
-
-
-def test_a_timedelta_is_an_interval() -> None:
-    assert from_python(timedelta(days=-1, hours=-2), INTERVAL) == (0, -1, -7_200_000_000)
 
 
 DRAWN = """

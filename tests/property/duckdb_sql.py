@@ -46,7 +46,6 @@ _JOINS = {
 
 def render(node: n.Node, inputs: Mapping[str, Sequence[Row]]) -> str:
     """Return a query over literal rows that means the plan."""
-    columns = ", ".join(map(quoted, node.names))
     match node:
         case n.Scan():
             return _rows(node.schema, inputs[node.object])
@@ -63,17 +62,7 @@ def render(node: n.Node, inputs: Mapping[str, Sequence[Row]]) -> str:
                 for i, side in sides
             )
         case n.Join():
-            left, right = render(node.left, inputs), render(node.right, inputs)
-            tests = [f"l.{quoted(a)} = r.{quoted(b)}" for a, b in node.equi]
-            tests += [] if node.residual is None else [expression(node.residual)]
-            on = " AND ".join(tests) or "TRUE"
-            if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
-                word = "EXISTS" if node.kind is n.JoinKind.SEMI else "NOT EXISTS"
-                return (
-                    f"SELECT * FROM ({left}) l WHERE {word} (SELECT 1 FROM ({right}) r WHERE {on})"
-                )
-            join = f"({left}) l {_JOINS[node.kind]} ({right}) r ON {on}"
-            return f"SELECT {columns} FROM {join}"
+            return _join(node, render(node.left, inputs), render(node.right, inputs))
         case n.Aggregate() | n.CloseAggregate():
             return _aggregate(node, render(node.input, inputs))
         case n.OverWindow():
@@ -95,6 +84,17 @@ def render(node: n.Node, inputs: Mapping[str, Sequence[Row]]) -> str:
             return _set_operation(node, *(render(side, inputs) for side in node.inputs))
         case _:
             raise AssertionError(f"no DuckDB form of {type(node).__name__}")
+
+
+def _join(node: n.Join, left: str, right: str) -> str:
+    columns = ", ".join(map(quoted, node.names))
+    tests = [f"l.{quoted(a)} = r.{quoted(b)}" for a, b in node.equi]
+    tests += [] if node.residual is None else [expression(node.residual)]
+    on = " AND ".join(tests) or "TRUE"
+    if node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
+        word = "EXISTS" if node.kind is n.JoinKind.SEMI else "NOT EXISTS"
+        return f"SELECT * FROM ({left}) l WHERE {word} (SELECT 1 FROM ({right}) r WHERE {on})"
+    return f"SELECT {columns} FROM ({left}) l {_JOINS[node.kind]} ({right}) r ON {on}"
 
 
 def _unrolled(node: n.ProjectSet, below: str) -> str:

@@ -33,8 +33,17 @@ TARGETS = {
     "t_merged": "ON CONFLICT DO UPDATE IF NOT NULL WITH VERSION COLUMN (at, v)",
     "t_sums": "ON CONFLICT DO UPDATE SET v = t_sums.v + EXCLUDED.v, at = EXCLUDED.at "
     "WHERE EXCLUDED.v IS NOT NULL",
+    "t_owned": "",
+    "t_held": "ON CONFLICT DO UPDATE IF NOT NULL",
 }
-FORCED = " WITH (force_append_only = 'true')"
+FORCED, OWNING = " WITH (force_append_only = 'true')", " WITH (on_delete = 'columns')"
+SINKS = {
+    "t_sums": ("(k, v, at) AS SELECT k, v, at", FORCED, "(k, v)", FORCED),
+    "t_owned": ("(k, v) AS SELECT k, v", OWNING, "(k, at)", OWNING),
+    "t_held": ("(k, v, at) AS SELECT k, v, at", OWNING, "(k, v)", ""),
+}
+PLAIN = ("AS SELECT k, v, at", "", "(k, v)", "")
+"""What sinks of x and y write, and how, where the table's are not these."""
 SQL = """sql:  CREATE TABLE x (id INT PRIMARY KEY, k INT, v INT, at INT);
       CREATE TABLE y (id INT PRIMARY KEY, k INT, v INT);
 {}
@@ -47,11 +56,11 @@ _Row = tuple[int, int | None, int | None, int]
 def _sql() -> str:
     lines = []
     for name, clause in TARGETS.items():
-        tail = FORCED if name == "t_sums" else ""
+        mine, tail, others, last = SINKS.get(name, PLAIN)
         lines += [
             f"      CREATE TABLE {name} (k INT PRIMARY KEY, v INT, at INT) {clause};",
-            f"      CREATE SINK x_{name} INTO {name} AS SELECT k, v, at FROM x{tail};",
-            f"      CREATE SINK y_{name} INTO {name} (k, v) AS SELECT k, v FROM y{tail};",
+            f"      CREATE SINK x_{name} INTO {name} {mine} FROM x{tail};",
+            f"      CREATE SINK y_{name} INTO {name} {others} AS SELECT k, v FROM y{last};",
         ]
     return SQL.format("\n".join(lines))
 
@@ -86,11 +95,15 @@ def _epochs(seed: int) -> list[dict[str, list[Line]]]:
                     after = (*after[:3], random.randint(0, 2))
                 epochs[epoch]["x"] += _moves(row, after)
                 row = after
+        there: tuple[int, int, int] | None = None
         for epoch in range(3):
+            if there is not None and random.random() < 0.4:
+                epochs[epoch]["y"].append(_line(RowKind.DELETE, *there))
+                there = None
             if case % 3 == 1 and random.random() < 0.5:
                 key = case * 10 + random.randint(1, 2)
-                lines = epochs[epoch]["y"]
-                lines.append(_line(RowKind.INSERT, case * 100 + epoch, key, random.randint(-9, 9)))
+                there = (case * 100 + epoch, key, random.randint(-9, 9))
+                epochs[epoch]["y"].append(_line(RowKind.INSERT, *there))
             if case % 3 == 2 and random.random() < 0.5:
                 values = (case * 10 + random.randint(1, 2), random.randint(-9, 9), epoch)
                 kind = random.choice([RowKind.INSERT, RowKind.INSERT, RowKind.DELETE])

@@ -53,6 +53,20 @@ LARGE = {
 }
 
 
+def _land(file: Path, columns: tuple[str, str, str], time: datetime, random: Random) -> None:
+    """Write four rows of a time, some of them a little out of order."""
+    key, value, at = columns
+    rows = [
+        {
+            key: random.randrange(6),
+            value: random.randrange(1, 4),
+            at: (time + timedelta(seconds=random.randrange(-50, 30))).isoformat(),
+        }
+        for _ in range(4)
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+
+
 @pytest.mark.parametrize(
     ("views", "epochs"),
     [
@@ -77,17 +91,8 @@ def test_state_is_what_is_open(
         largest = [0, 0, 0]
         for epoch in range(epochs):
             time = START + timedelta(minutes=epoch)
-            for name, (key, value, at) in {"a": ("k", "v", "ts"), "b": ("j", "u", "tb")}.items():
-                rows = [
-                    {
-                        key: random.randrange(6),
-                        value: random.randrange(1, 4),
-                        at: (time + timedelta(seconds=random.randrange(-50, 30))).isoformat(),
-                    }
-                    for _ in range(4)
-                ]
-                lines = "\n".join(map(json.dumps, rows)) + "\n"
-                (tmp_path / name / f"{epoch:04}.json").write_text(lines)
+            for name, names in {"a": ("k", "v", "ts"), "b": ("j", "u", "tb")}.items():
+                _land(tmp_path / name / f"{epoch:04}.json", names, time, random)
             fm.advance()
             if epoch % MAINTAINED == MAINTAINED - 1:
                 maintain(fm)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from os import environ
 
 import pytest
-from warehouses import NOW, READINGS, START, WINDOWED, Site, put
+from warehouses import NOW, READINGS, START, WINDOWED, Site, differing, put
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
@@ -17,7 +17,6 @@ from floodmark.runtime.checks import run_checks
 from floodmark.runtime.corrections.correct import Corrected, Span, correct, parsed
 from floodmark.runtime.equivalence import differences
 from floodmark.runtime.failpoints import VARIABLE
-from floodmark.runtime.replay import ReplayOutcome
 from floodmark.runtime.reporting import reports
 
 pytestmark = pytest.mark.spark
@@ -66,7 +65,7 @@ def test_what_reads_the_view_follows_its_corrections(site: Site) -> None:
         outcomes = run_checks(fm.scheduler, reports(fm.scheduler, {}), {})
         assert [o for found in outcomes.values() for o in found if not o.passed] == []
         replayed = fm.replay(done.taken_in)
-        assert [r for r in replayed if r.outcome is not ReplayOutcome.SAME] == []
+        assert differing(replayed) == []
 
         # Nothing is left to do, other definitions leave the rows, and later windows close as ever.
         assert not _backfill(fm).taken_in

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from warehouses import dying_at
 
 import floodmark
 from floodmark import Floodmark
 from floodmark.catalog.types import BIGINT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.connectors.base import Split
 from floodmark.connectors.parquet_delivery import storable
-from floodmark.errors import TransientError
-from floodmark.runtime import compacting, failpoints
+from floodmark.runtime import compacting
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
 from floodmark.storage.delivered import is_delivered
@@ -152,7 +152,7 @@ def test_a_file_that_is_replaced_while_it_is_taken_over_is_not_stored(
 @pytest.mark.spark
 @pytest.mark.parametrize("form", ["", ", PRIMARY KEY (k)"], ids=["without key", "with key"])
 def test_files_that_are_stored_may_go_before_the_epoch_is_sealed(
-    fm: Floodmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+    fm: Floodmark, tmp_path: Path, form: str
 ) -> None:
     landing = tmp_path / "landing"
     fm.execute(SOURCE.replace("'5 seconds'", f"'5 seconds'{form}").format(folder=landing))
@@ -163,12 +163,7 @@ def test_files_that_are_stored_may_go_before_the_epoch_is_sealed(
     late["ts"] = pa.array([START, *late["ts"].to_pylist()[1:]], pa.timestamp("us"))
     land(landing, "b.parquet", late)
 
-    def die(name: str) -> None:
-        if name == "view_committed":
-            raise TransientError("E0515", "killed")
-
-    with monkeypatch.context() as patched, pytest.raises(TransientError):
-        patched.setattr(failpoints, "reach", die)
+    with dying_at("view_committed"):
         fm.advance()
     (landing / "b.parquet").unlink()
     fm.advance()

@@ -6,26 +6,22 @@ import json
 import random
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from program_reference import compile_sql
-from warehouses import NOW, Site, digests
+from warehouses import NOW, Site, digests, dying_at
 
 from floodmark.api import Floodmark
 from floodmark.catalog.types import Schema
 from floodmark.changelog import is_hidden
-from floodmark.errors import TransientError
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
 from floodmark.reference.messages import Refused, read_message
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
-from floodmark.runtime import failpoints
 from floodmark.runtime.checks import run_checks
 from floodmark.runtime.reporting import reports
 from floodmark.storage.epoch_log import ObjectRecord
@@ -350,9 +346,7 @@ POINTS = ("files_written", "dead_letter_committed", "view_committed")
 @pytest.mark.parametrize(
     "points", [("first_table_committed",), pytest.param(POINTS, marks=pytest.mark.long)]
 )
-def test_what_is_cut_short_is_done_once(
-    site: Site, monkeypatch: pytest.MonkeyPatch, points: tuple[str, ...]
-) -> None:
+def test_what_is_cut_short_is_done_once(site: Site, points: tuple[str, ...]) -> None:
     """Wherever an epoch stops, the next run ends it as if it had not; and so does a replay."""
     define(site, "DEBEZIUM")
     site.define((site.pipelines / "all.sql").read_text(), PROMISED)
@@ -376,46 +370,7 @@ def test_what_is_cut_short_is_done_once(
     expected = digests(site.root / "warehouse")
     for point in points:
         with site.connect(point) as fm:
-            with monkeypatch.context() as patch, pytest.raises(TransientError):
-                patch.setattr(failpoints, "reach", _stopping_at(point))
+            with dying_at(point):
                 fm.advance(now=NOW)
             fm.advance(now=NOW)
         assert digests(site.root / point) == expected, point
-
-
-def _stopping_at(point: str) -> Callable[[str], None]:
-    def reach(name: str) -> None:
-        if name == point:
-            raise TransientError("E0599", f"stopped at {point}")
-
-    return reach
-
-
-@pytest.mark.parametrize("encode", ["CSV", "PARQUET"])
-def test_rows_of_files_know_their_place(site: Site, encode: str) -> None:
-    site.define(f"""
-    CREATE SOURCE c (a INT, place VARCHAR METADATA FROM 'file_name',
-                     line BIGINT METADATA FROM 'row_number', doubled BIGINT AS line * 2)
-    WITH (connector = 'files', path = '{{landing}}') FORMAT PLAIN ENCODE {encode};
-    CREATE MATERIALIZED VIEW v AS SELECT place, count(*) AS n, max(doubled) AS most
-    FROM c GROUP BY place;
-    """)  # fmt: skip
-    site.landing.mkdir(parents=True)
-    for name, numbers in (("x", [5, 6]), ("y", [7])):
-        if encode == "CSV":
-            text = "a\n" + "".join(f"{n}\n" for n in numbers)
-            (site.landing / name).write_text(text)
-        else:
-            pq.write_table(pa.table({"a": pa.array(numbers, pa.int32())}), site.landing / name)
-    with site.connect() as fm:
-        fm.advance(now=NOW)
-        head = 1 if encode == "CSV" else 0
-        assert sorted(result(fm).rows) == [
-            (5, "x", 1 + head, 2 + 2 * head),
-            (6, "x", 2 + head, 4 + 2 * head),
-            (7, "y", 1 + head, 2 + 2 * head),
-        ]
-        assert sorted(emitted(fm.store, fm.deployed.pipeline["v"]).rows) == [
-            ("x", 2, 4 + 2 * head),
-            ("y", 1, 2 + 2 * head),
-        ]

@@ -75,3 +75,44 @@ def test_a_source_is_not_rebuilt_over_rows_of_another_connector(site: Site) -> N
         with pytest.raises(UserError, match="its rows came from datagen") as raised:
             fm.apply(site.pipelines)
         assert raised.value.code == "E0379"
+
+
+MOVED = """
+CREATE TABLE o (id INT PRIMARY KEY, v INT);
+CREATE TABLE t (id INT PRIMARY KEY, v INT);
+CREATE SINK s INTO t AS SELECT id, v FROM o;
+"""
+
+
+@pytest.mark.parametrize("other", ["CREATE TABLE u (id INT PRIMARY KEY, v INT);", ""])
+def test_a_sink_into_another_table_fills_it(site: Site, other: str) -> None:
+    site.define(other + MOVED)
+    with site.connect() as fm:
+        fm.execute("INSERT INTO o VALUES (1, 1), (2, 2)")
+    moved = MOVED.replace("INTO t", "INTO u")
+    site.define(other + moved if other else moved.replace("TABLE t", "TABLE u"))
+    with connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
+        plan = fm.apply(site.pipelines)
+        assert ("rebuild", "sink:s") in [(c.action, c.key) for c in plan.changes]
+        assert fm.execute("SELECT * FROM u ORDER BY id").rows == ((1, 1), (2, 2))
+        fm.execute("UPDATE o SET v = 3 WHERE id = 1")
+        assert fm.execute("SELECT * FROM u ORDER BY id").rows == ((1, 3), (2, 2))
+        if other:
+            assert fm.execute("SELECT * FROM t ORDER BY id").rows == ((1, 1), (2, 2))
+        assert fm.apply(site.pipelines).changes == ()
+
+
+def test_a_table_with_rows_of_statements_does_not_go_unasked(site: Site) -> None:
+    site.define("CREATE TABLE o (id INT PRIMARY KEY);\nCREATE TABLE p (id INT PRIMARY KEY);")
+    with site.connect() as fm:
+        fm.execute("INSERT INTO o VALUES (1), (2)")
+    site.define("CREATE TABLE q (id INT PRIMARY KEY);")
+    with connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
+        with pytest.raises(
+            UserError, match=r"o goes, .* statements have written: 2 rows"
+        ) as raised:
+            fm.apply(site.pipelines)
+        assert raised.value.code == "E0379"
+        assert fm.execute("SELECT id FROM o ORDER BY id").rows == ((1,), (2,))
+        fm.apply(site.pipelines, discard_rows=True)
+        assert [o.name for o in fm.deployed.pipeline.stored] == ["q"]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from warehouses import (
     GROUPED,
@@ -20,12 +17,14 @@ from warehouses import (
     SUNK,
     WINDOWED,
     Site,
+    differing,
     digests,
+    double,
     put,
     readings,
+    replay_all,
 )
 
-from floodmark.api import Floodmark
 from floodmark.errors import DataError
 from floodmark.runtime.replay import Replayed, ReplayOutcome
 
@@ -51,15 +50,6 @@ def _outcomes(found: Sequence[Replayed]) -> dict[str, str]:
     return {r.object: r.outcome.name for r in found}
 
 
-def _replay_all(fm: Floodmark) -> list[Replayed]:
-    last = fm.scheduler.log.head().sealed
-    return [r for epoch in range(1, last + 1) for r in fm.replay(epoch)]
-
-
-def _different(found: Sequence[Replayed]) -> list[Replayed]:
-    return [r for r in found if r.outcome is not ReplayOutcome.SAME]
-
-
 @pytest.mark.long
 def test_every_epoch_of_every_kind_of_object_is_the_same_again(site: Site) -> None:
     texts = (NAMES, JOINED, GROUPED, REGROUPED, RECOMPUTED, PROJECTED, WINDOWED, SUNK, VOLATILE)
@@ -71,8 +61,8 @@ def test_every_epoch_of_every_kind_of_object_is_the_same_again(site: Site) -> No
         fm.execute("UPDATE d SET name = 'other' WHERE k = 'a'")
         put(site.landing, "more", readings(20, 20))
         fm.advance()
-        found = _replay_all(fm)
-        assert _different(found) == []
+        found = replay_all(fm)
+        assert differing(found) == []
         assert {r.object for r in found} == {o.key for o in fm.deployed.pipeline.stored}
         assert {r.object for r in fm.replay(sample=2, objects=["st"])} == {"st"}
 
@@ -84,8 +74,8 @@ def test_an_epoch_is_the_same_again_and_nothing_is_changed(site: Site) -> None:
         fm.advance()
         root = site.root / "warehouse"
         before = digests(root)
-        found = _replay_all(fm)
-        assert _different(found) == [] and {r.object for r in found} == {"s", "st", "r"}
+        found = replay_all(fm)
+        assert differing(found) == [] and {r.object for r in found} == {"s", "st", "r"}
         assert sum(r.rows for r in found) == 20 + 5 + 5
         assert digests(root) == before
         assert list((root / "_floodmark" / "replay").glob("*")) == []
@@ -108,19 +98,10 @@ def test_rows_that_differ_are_shown(site: Site) -> None:
     put(site.landing, "000", readings(0, 9))
     with site.connect() as fm:
         fm.advance()
-        _double(site.root / "warehouse" / "public" / "p")
+        double(site.root / "warehouse" / "public" / "p")
         (doctored,) = fm.replay(objects=["p"])
     assert doctored.outcome is ReplayOutcome.DIFFERS and "stored files" in doctored.cause
     assert {(d.side, d.count) for d in doctored.differences} == {("stored", 1)}
-
-
-def _double(folder: Path) -> None:
-    """Write every row of a table's files twice, behind the back of its log."""
-    for path in folder.rglob("*.parquet"):
-        if "_delta_log" not in path.parts:
-            rows = pq.read_table(path)
-            pq.write_table(pa.concat_tables([rows, rows]), path)
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
 def test_a_source_that_cannot_be_read_again_is_told(site: Site) -> None:

@@ -1,14 +1,15 @@
 """The SQL of the proposal for sinks into tables, each example of it, on rows of the test.
 
-What is corrected in the examples, everywhere: `connector = 'kafka'` (files, or a table that takes
-INSERT), a comma behind the last column of a list, `order_time` (the column is `event_time`), a
-missing semicolon, a sum of BIGINT for a BIGINT column (a sum is NUMERIC: it is cast). What is
-corrected in one of them stands beside it.
+It is that of tests/sql/seeds.sql. What is corrected in the examples, everywhere: `connector =
+'kafka'` (files, or a table that takes INSERT), `order_time` (the column is `event_time`), a sum of
+BIGINT for a BIGINT column (a sum is NUMERIC: it is cast), the day from which a new query counts,
+which is the same everywhere: 2020-10-10. What is corrected in one of them stands beside it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,33 @@ from floodmark.errors import FloodmarkError
 
 pytestmark = pytest.mark.spark
 
-TTL = "WITH ('ttl' = '7d')"
-WITH_AND_WITHOUT_TTL = pytest.mark.parametrize("ttl", ["", TTL], ids=["kept", "ttl"])
-ORDERS = """
-CREATE TABLE dwd_orders (
-    user VARCHAR,
-    product VARCHAR,
-    price BIGINT,
-    event_time TIMESTAMP
-){more};
-"""
+WITH_AND_WITHOUT_TTL = pytest.mark.parametrize("ttl", [False, True], ids=["kept", "ttl"])
+SEEDS = (Path(__file__).parents[1] / "sql" / "seeds.sql").read_text().split(";\n")
+EVERYWHERE = (
+    ("order_time", "event_time"),
+    ("'2010-10-10", "'2020-10-10"),
+    ("sum(price) as", "sum(price)::bigint as"),
+)
+TTL = re.compile(r"\s*WITH \(\s*'ttl' = '7d'[^)]*\)")
+KAFKA = re.compile(r"\s*WITH \(\s*'connector.type' = 'kafka',?\s*\)")
+FILES = "WITH (connector = 'files', path = '{landing}') FORMAT PLAIN ENCODE JSON"
+
+
+def seed(begins: str, *corrections: tuple[str, str], ttl: bool = False) -> str:
+    """Return the statement that begins so, corrected; without a TTL unless it is asked for."""
+    (found,) = (text for text in SEEDS if text.startswith(begins))
+    found = found if ttl else TTL.sub("", found)
+    if found.startswith("CREATE SOURCE"):
+        found = f"{KAFKA.sub('', found)} {FILES}"
+    for wrong, right in corrections:
+        assert wrong in found, (wrong, found)
+        found = found.replace(wrong, right)
+    for wrong, right in EVERYWHERE:
+        found = found.replace(wrong, right)
+    return f"{KAFKA.sub('', found)};\n"
+
+
+ORDERS = seed("CREATE TABLE dwd_orders (\n    user VARCHAR,\n    product")
 
 
 def land(folder: Path, name: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -52,35 +70,17 @@ def rows_of(fm: Floodmark, query: str) -> list[tuple[Any, ...]]:
     return list(fm.execute(query).rows)
 
 
+WIDE = "CREATE TABLE dws_product_per_hour (\n  hour TIMESTAMP,\n  product VARCHAR,\n  click_cnt"
+
+
 @WITH_AND_WITHOUT_TTL
-def test_several_streams_into_one_wide_table(site: Site, ttl: str) -> None:
+def test_several_streams_into_one_wide_table(site: Site, ttl: bool) -> None:
     site.define(
+        seed("CREATE SOURCE dwd_click_events"),
+        ORDERS,
+        seed(WIDE, ttl=ttl),
+        seed("CREATE SINK click_production_analyze_per_hour_job"),
         """
-        CREATE SOURCE dwd_click_events (
-            user VARCHAR,
-            product VARCHAR,
-            event_time TIMESTAMP
-        ) WITH (connector = 'files', path = '{landing}') FORMAT PLAIN ENCODE JSON;
-        """,
-        ORDERS.replace("{more}", ""),
-        """
-        CREATE TABLE dws_product_per_hour (
-          hour TIMESTAMP,
-          product VARCHAR,
-          click_cnt BIGINT,
-          sell_cnt BIGINT,
-          PRIMARY KEY (hour, product)
-        ) {ttl} ON CONFLICT PARTIAL UPDATE;
-
-        CREATE SINK click_production_analyze_per_hour_job INTO dws_product_per_hour AS
-        SELECT
-          window_start,
-          product,
-          COUNT(*),
-          NULL as sell_cnt
-        FROM TUMBLE(dwd_click_events, event_time, INTERVAL '1' HOUR)
-        GROUP BY window_start, product;
-
         CREATE SINK order_production_analyze_per_hour_job INTO dws_product_per_hour AS
         SELECT
           window_start,
@@ -89,7 +89,7 @@ def test_several_streams_into_one_wide_table(site: Site, ttl: str) -> None:
           COUNT(*)
         FROM TUMBLE(dwd_orders, event_time, INTERVAL '1' HOUR)
         GROUP BY window_start, product;
-        """.replace("{ttl}", ttl),
+        """,
     )
     at = "2020-10-09T{}:00"
     clicks = [("ann", "nut", "10:05"), ("bob", "nut", "10:55"), ("ann", "pin", "11:00")]
@@ -107,124 +107,68 @@ def test_several_streams_into_one_wide_table(site: Site, ttl: str) -> None:
 
 
 @WITH_AND_WITHOUT_TTL
-def test_results_that_statements_correct(site: Site, ttl: str) -> None:
+def test_results_that_statements_correct(site: Site, ttl: bool) -> None:
     """Corrected: `DAY(event_time) = '${1-days-ago}'` is extract(day FROM …) = a number."""
     site.define(
+        seed("CREATE SOURCE dwd_user_behavior_with_watermark"),
         """
-        CREATE SOURCE dwd_user_behavior_with_watermark (
-            user VARCHAR,
-            product VARCHAR,
-            price BIGINT,
-            event_time TIMESTAMP,
-            behavior VARCHAR,
-            WATERMARK FOR event_time AS event_time - INTERVAL '5' SECOND
-        ) WITH (connector = 'files', path = '{landing}') FORMAT PLAIN ENCODE JSON;
-
         CREATE TABLE dwd_user_behavior (
             user VARCHAR,
             product VARCHAR,
             price BIGINT,
             event_time TIMESTAMP,
             behavior VARCHAR
-        ) WITH (connector = 'files', path = '{landing}'{ttl30}) FORMAT PLAIN ENCODE JSON;
-
-        CREATE TABLE dws_per_hour (
-          hour TIMESTAMP PRIMARY KEY,
-          buy_cnt BIGINT,
-          sell_cnt BIGINT
-        ) {ttl};
-
-        CREATE SINK events_analyze_per_hour_job INTO dws_per_hour AS
-        SELECT
-          window_start,
-          COUNT(*) filter(where behavior = 'buy'),
-          COUNT(*) filter(where behavior = 'sell')
-        FROM TUMBLE(dwd_user_behavior_with_watermark, event_time, INTERVAL '1' HOUR)
-        GROUP BY window_start;
-        """.replace("{ttl30}", ", 'ttl' = '30d'" if ttl else "").replace("{ttl}", ttl),
+        ) WITH (connector = 'files', path = '{landing}'{ttl}) FORMAT PLAIN ENCODE JSON;
+        """.replace("{ttl}", ", 'ttl' = '30d'" if ttl else ""),
+        seed("CREATE TABLE dws_per_hour", ttl=ttl),
+        seed("CREATE SINK events_analyze_per_hour_job"),
     )
     did = [("10:00:00", "buy"), ("10:30:00", "sell"), ("11:00:00", "buy"), ("10:59:00", "buy")]
-    events = [
-        {
-            "user": "ann",
-            "product": "nut",
-            "price": 1,
-            "event_time": f"2020-10-09T{t}",
-            "behavior": b,
-        }
-        for t, b in did
-    ]
-    corrected = """
-        INSERT INTO dws_per_hour
-        SELECT
-          window_start,
-          COUNT(*) filter(where behavior = 'buy'),
-          COUNT(*) filter(where behavior = 'sell')
-        FROM TUMBLE({}, event_time, INTERVAL '1' HOUR)
-        WHERE extract(day FROM event_time) = 9
-        GROUP BY window_start"""
+    shared = {"user": "ann", "product": "nut", "price": 1}
+    events = [{**shared, "event_time": f"2020-10-09T{t}", "behavior": b} for t, b in did]
+    corrected = seed(
+        "INSERT INTO dws_per_hour",
+        ("DAY(event_time) = '${1-days-ago}'", "extract(day FROM event_time) = 9"),
+    )
+    streamed = "dwd_user_behavior_with_watermark"
     counts = "SELECT to_char(hour, 'HH24'), buy_cnt, sell_cnt FROM dws_per_hour ORDER BY 1"
     with site.connect() as fm:
         land(site.landing, "1", events)
         fm.advance()
         late = [("10", 1, 1), ("11", 1, 0)]
         assert rows_of(fm, counts) == late
-        fm.execute(corrected.format("dwd_user_behavior_with_watermark"))
+        fm.execute(corrected)
         assert rows_of(fm, counts) == late
-        fm.execute(corrected.format("dwd_user_behavior"))
+        fm.execute(corrected.replace(streamed, streamed.removesuffix("_with_watermark")))
         assert rows_of(fm, counts) == [("10", 2, 1), ("11", 1, 0)]
 
 
-PER_PRODUCT = """
-CREATE TABLE dws_product (
-  product VARCHAR,
-  order_cnt BIGINT,
-  PRIMARY KEY (product)
-) {ttl} ON CONFLICT DO UPDATE SET (product, order_cnt) = (
-      CASE WHEN EXCLUDED.order_cnt IS NOT NULL AND EXCLUDED.order_cnt > order_cnt
-        THEN EXCLUDED.product ELSE product
-      END,
-      CASE WHEN EXCLUDED.order_cnt IS NOT NULL AND EXCLUDED.order_cnt > order_cnt
-        THEN EXCLUDED.order_cnt ELSE order_cnt
-      END);
-
-CREATE SINK order_production_analyze_job INTO dws_product AS
-SELECT
-  product,
-  COUNT(*) as order_cnt
-FROM dwd_orders
-GROUP BY product
-WITH (
-  force_append_only = 'true'
-);
-"""
-
-
 @WITH_AND_WITHOUT_TTL
-def test_backfill_with_a_conflict_behaviour_that_does_not_go_back(site: Site, ttl: str) -> None:
+def test_backfill_with_a_conflict_behaviour_that_does_not_go_back(site: Site, ttl: bool) -> None:
     """Corrected: `window_start`, which is neither in dwd_orders nor in the table, is left out, of
     `THEN EXCLUDED.order_cnt, order_cnt` the second; the later clause sets sell_sum, not sell_cnt,
     and goes on with order_cnt; the new sink counts the same orders, so that >= takes its sums.
     """
     site.define()
     with site.connect() as fm:
-        fm.execute_script(ORDERS.replace("{more}", " APPEND ONLY"))
-        fm.execute_script(PER_PRODUCT.replace("{ttl}", ttl))
+        fm.execute(ORDERS.replace(";", " APPEND ONLY;"))
+        fm.execute(seed("CREATE TABLE dws_product (", ttl=ttl))
+        fm.execute(seed("CREATE SINK order_production_analyze_job", ("  window_start,\n", "")))
         order(
             fm, ("ann", "nut", 5, "10:10"), ("bob", "nut", 6, "10:20"), ("bob", "pin", 1, "10:30")
         )
         order(fm, ("cid", "nut", 7, "11:10"))
         found = "SELECT product, order_cnt{} FROM dws_product ORDER BY 1"
         assert rows_of(fm, found.format("")) == [("nut", 3), ("pin", 1)]
+        highest = (
+            "CASE WHEN EXCLUDED.order_cnt > order_cnt THEN EXCLUDED.order_cnt ELSE order_cnt END"
+        )
         fm.execute(
-            """
-            ALTER TABLE dws_product ADD sell_sum BIGINT ON CONFLICT DO UPDATE SET
-              order_cnt = CASE WHEN EXCLUDED.order_cnt > order_cnt
-                               THEN EXCLUDED.order_cnt ELSE order_cnt END,
-              sell_sum = CASE WHEN EXCLUDED.order_cnt IS NOT NULL
-                                   AND EXCLUDED.order_cnt >= order_cnt
-                              THEN EXCLUDED.sell_sum ELSE sell_sum
-                         END"""
+            seed(
+                "ALTER TABLE dws_product ADD sell_sum",
+                ("sell_cnt = CASE", f"order_cnt = {highest}, sell_sum = CASE"),
+                ("AND EXCLUDED.order_cnt > ", "AND EXCLUDED.order_cnt >= "),
+            )
         )
         fm.execute(
             """
@@ -239,10 +183,8 @@ def test_backfill_with_a_conflict_behaviour_that_does_not_go_back(site: Site, tt
               force_append_only = 'true'
             )"""
         )
-        fm.execute("DROP SINK order_production_analyze_job")
-        fm.execute(
-            "ALTER SINK new_order_production_analyze_job RENAME TO order_production_analyze_job"
-        )
+        fm.execute(seed("DROP SINK order_production_analyze_job"))
+        fm.execute(seed("ALTER SINK new_order_production_analyze_job"))
         summed = found.format(", sell_sum")
         assert rows_of(fm, summed) == [("nut", 3, 18), ("pin", 1, 1)]
         order(fm, ("ann", "pin", 9, "12:00"))
@@ -250,14 +192,8 @@ def test_backfill_with_a_conflict_behaviour_that_does_not_go_back(site: Site, tt
         assert [r[0] for r in rows_of(fm, "SHOW SINKS")] == ["order_production_analyze_job"]
 
 
-PER_HOUR = """
-CREATE TABLE dws_product_per_hour (
-  hour TIMESTAMP,
-  product VARCHAR,
-  order_cnt BIGINT,
-  PRIMARY KEY (hour, product)
-) {ttl} ON CONFLICT DO UPSERT;
-
+PER_HOUR = "CREATE TABLE dws_product_per_hour (\n  hour TIMESTAMP,\n  product VARCHAR,\n  order_cnt"
+COUNTED = """
 CREATE SINK order_production_analyze_per_hour_job INTO dws_product_per_hour AS
 SELECT
   window_start,
@@ -278,47 +214,16 @@ def order_two_days(fm: Floodmark) -> None:
 
 
 @WITH_AND_WITHOUT_TTL
-def test_apply_delta_with_a_version_of_the_query(site: Site, ttl: str) -> None:
-    """Corrected: `ALTER TABLE ON CONFLICT` names no table, `ALTER TABLE dws_product` another one;
-    the day from which the new query counts is the same everywhere: 2020-10-10.
-    """
+def test_apply_delta_with_a_version_of_the_query(site: Site, ttl: bool) -> None:
+    """Corrected: `ALTER TABLE ON CONFLICT` names none, `ALTER TABLE dws_product` another table."""
     site.define()
     with site.connect() as fm:
-        fm.execute_script(ORDERS.replace("{more}", "") + PER_HOUR.replace("{ttl}", ttl))
+        fm.execute_script(ORDERS + seed(PER_HOUR, ttl=ttl) + COUNTED)
         order_two_days(fm)
         fm.execute("ALTER TABLE dws_product_per_hour ADD sell_sum BIGINT")
-        fm.execute("ALTER TABLE dws_product_per_hour ADD column sql_version int default 0")
-        fm.execute(
-            """
-            ALTER TABLE dws_product_per_hour ON CONFLICT DO UPDATE
-              SET (hour, product, order_cnt, sell_sum, sql_version) = (
-                CASE WHEN EXCLUDED.sql_version = 0 AND hour < '2020-10-10 00:00:00'
-                    THEN (EXCLUDED.hour,EXCLUDED.product,EXCLUDED.order_cnt,EXCLUDED.sell_sum,
-                          EXCLUDED.sql_version)
-                  WHEN EXCLUDED.sql_version = 1 AND hour >= '2020-10-10 00:00:00'
-                    THEN (EXCLUDED.hour,EXCLUDED.product,EXCLUDED.order_cnt,EXCLUDED.sell_sum,
-                          EXCLUDED.sql_version)
-                  -- do not update
-                  ELSE (hour, product, order_cnt, sell_sum, sql_version)
-                END)"""
-        )
-        fm.execute(
-            """
-            CREATE SINK new_order_production_analyze_per_hour_job INTO dws_product_per_hour AS
-            SELECT
-              window_start,
-              product,
-              COUNT(*) as order_cnt,
-              sum(price)::bigint as sell_sum,
-              1 as sql_version
-            FROM TUMBLE(dwd_orders, event_time, INTERVAL '1' HOUR)
-            -- omit unnecessary historical data
-            WHERE window_start >= '2020-10-10 00:00:00'
-            GROUP BY window_start, product
-            WITH (
-              force_append_only = 'true'
-            )"""
-        )
+        fm.execute(seed("ALTER TABLE dws_product_per_hour ADD column sql_version"))
+        fm.execute(seed("ALTER TABLE dws_product_per_hour ON CONFLICT"))
+        fm.execute(seed("CREATE SINK new_order_production_analyze_per_hour_job"))
         order(fm, ("ann", "nut", 8, "10:30"), ("ann", "nut", 9, "10 10:30"))
         hours = HOURS.format(", sql_version", "dws_product_per_hour")
         both = [("09 10", "nut", 3, None, 0), ("10 10", "nut", 2, 16, 1)]
@@ -333,41 +238,16 @@ def test_apply_delta_with_a_version_of_the_query(site: Site, ttl: str) -> None:
 
 
 @WITH_AND_WITHOUT_TTL
-def test_apply_delta_with_another_query_of_the_sink(site: Site, ttl: str) -> None:
-    """Corrected: WHERE stands before GROUP BY; the table and the day as above."""
+def test_apply_delta_with_another_query_of_the_sink(site: Site, ttl: bool) -> None:
+    """Corrected: WHERE stands before GROUP BY; the table as above."""
     site.define()
     with site.connect() as fm:
-        fm.execute_script(ORDERS.replace("{more}", "") + PER_HOUR.replace("{ttl}", ttl))
+        fm.execute_script(ORDERS + seed(PER_HOUR, ttl=ttl) + COUNTED)
         order_two_days(fm)
         fm.execute("ALTER TABLE dws_product_per_hour ADD sell_sum BIGINT")
-        fm.execute(
-            """
-            ALTER SINK order_production_analyze_per_hour_job AS SELECT
-              window_start,
-              product,
-              COUNT(*) as order_cnt
-            FROM TUMBLE(dwd_orders, event_time, INTERVAL '1' HOUR)
-            WHERE window_start < '2020-10-10 00:00:00'
-            GROUP BY window_start, product
-            WITH (
-              force_append_only = 'true'
-            )"""
-        )
-        fm.execute(
-            """
-            CREATE SINK new_order_production_analyze_per_hour_job INTO dws_product_per_hour AS
-            SELECT
-              window_start,
-              product,
-              COUNT(*) as order_cnt,
-              sum(price)::bigint as sell_sum
-            FROM TUMBLE(dwd_orders, event_time, INTERVAL '1' HOUR)
-            WHERE window_start >= '2020-10-10 00:00:00'
-            GROUP BY window_start, product
-            WITH (
-              force_append_only = 'true'
-            )"""
-        )
+        fm.execute(seed("ALTER SINK order_production_analyze_per_hour_job AS"))
+        no_version = (",\n  1 as sql_version", "")
+        fm.execute(seed("CREATE SINK new_order_production_analyze_per_hour_job", no_version))
         order(fm, ("ann", "nut", 8, "10:30"), ("ann", "nut", 9, "10 10:30"))
         assert rows_of(fm, HOURS.format("", "dws_product_per_hour")) == [
             ("09 10", "nut", 3, None), ("10 10", "nut", 2, 16),
@@ -378,7 +258,7 @@ def test_a_sink_of_some_columns_and_a_table_of_a_query(site: Site) -> None:
     """The forms that the text describes: column lists, CREATE TABLE AS, a view made a table."""
     site.define()
     with site.connect() as fm:
-        fm.execute_script(ORDERS.replace("{more}", ""))
+        fm.execute_script(ORDERS)
         fm.execute_script(
             """
             CREATE TABLE listed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from sinks_outside import (
@@ -18,8 +19,10 @@ from sinks_outside import (
 )
 from warehouses import NOW, READINGS, Site, put, readings
 
+from floodmark.api import connect
 from floodmark.errors import FloodmarkError, OutOfReach
 from floodmark.runtime.replay import ReplayOutcome
+from floodmark.spark.session import Sessions
 
 pytestmark = pytest.mark.spark
 
@@ -154,3 +157,23 @@ def test_places_that_do_not_do_are_refused_at_once(site: Site) -> None:
             assert refused.value.hint and refused.value.span is not None, options
             assert isinstance(refused.value, OutOfReach) == (code == "E0741")
         assert fm.scheduler.log.head().sealed == head
+
+
+def test_a_delta_sink_does_not_get_other_columns(tmp_path: Path, sessions: Sessions) -> None:
+    options = f"connector = 'delta', path = '{tmp_path / 'out'}', type = 'upsert'"
+    sink = f"CREATE SINK d FROM w WITH ({options});"
+    files = tmp_path / "p"
+    files.mkdir()
+    (files / "a.sql").write_text(f"CREATE TABLE w (id INT PRIMARY KEY, v INT); {sink}")
+    with connect(tmp_path / "w", sessions=lambda: sessions) as fm:
+        fm.apply(files)
+        fm.execute("INSERT INTO w VALUES (1, 1)")
+        (files / "a.sql").write_text(f"CREATE TABLE w (id INT PRIMARY KEY, v INT, n INT); {sink}")
+        changes = {c.key: (c.action, c.reason) for c in fm.plan(files).changes}
+        assert changes["sink:d"] == ("alter", "w has other columns: it goes on")
+        sealed = fm.scheduler.log.head().sealed
+        with pytest.raises(FloodmarkError, match="has other columns than the sink d") as raised:
+            fm.apply(files)
+        assert raised.value.code == "E0743" and fm.scheduler.log.head().sealed == sealed
+        assert not fm.scheduler.log.suspended()
+        assert fm.execute("SELECT * FROM w").rows == [(1, 1)]

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from warehouses import NOW, Site, tables, visible
+from warehouses import NOW, Site, differing, tables, visible
 
 from floodmark.analysis.ndu import DeterminismMode
 from floodmark.analysis.ndu.mode import mode_of
@@ -18,7 +18,6 @@ from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statem
 from floodmark.runtime.definitions.deployment import Plan, plan_files, plan_statement
 from floodmark.runtime.definitions.desired import read_files
 from floodmark.runtime.equivalence import differences
-from floodmark.runtime.replay import ReplayOutcome
 from floodmark.runtime.show import explain_name, show
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
@@ -277,7 +276,7 @@ def test_a_split_source_is_a_source_and_a_view_over_it(site: Site) -> None:
                 assert sorted(view, key=repr) == sorted(split, key=repr) != [], (epoch, i)
         dead = {key: record.dead_rows for key, record in fm.status().items() if record.dead_rows}
         assert dead.keys() == {"v2", "s2", "v3", "s3__stored"}
-        assert [r for r in fm.replay() if r.outcome is not ReplayOutcome.SAME] == []
+        assert differing(fm.replay()) == []
 
 
 def test_a_split_source_of_messages_follows_its_rows(site: Site) -> None:

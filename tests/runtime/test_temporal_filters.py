@@ -11,7 +11,7 @@ from warehouses import Site, contents
 from floodmark.api import Floodmark
 from floodmark.runtime import failpoints, maintenance
 from floodmark.runtime.replay import ReplayOutcome
-from floodmark.runtime.state import due
+from floodmark.runtime.state import clustered
 
 pytestmark = pytest.mark.spark
 
@@ -74,7 +74,7 @@ def test_epochs_open_when_a_bound_is_reached(site: Site) -> None:
 def test_after_a_long_stop_time_goes_in_portions(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(due, "ROWS_PER_FILE", 2)
+    monkeypatch.setattr(clustered, "ROWS_PER_FILE", 2)
     site.define("SET max_due_rows = 2;",
                 "CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMPTZ);",
                 "CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE now() < ts;")  # fmt: skip
@@ -116,7 +116,7 @@ def test_an_interrupted_epoch_makes_what_is_due_once(
 
 
 def test_random_periods_and_clocks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(due, "ROWS_PER_FILE", 2)
+    monkeypatch.setattr(clustered, "ROWS_PER_FILE", 2)
     drawn = random.Random(7)
     rows: dict[int, float] = {}
     now = 0.0

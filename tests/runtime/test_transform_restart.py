@@ -9,11 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from warehouses import Site
+from warehouses import Site, dying_at, numbers
 
 from floodmark.api import Floodmark
-from floodmark.errors import TransientError
-from floodmark.runtime import failpoints
 from floodmark.runtime.maintenance import maintain
 
 pytestmark = pytest.mark.spark
@@ -44,13 +42,11 @@ def _put(folder: Path, name: str, *rows: tuple[int, int, int]) -> Path:
 
 
 def _ids(fm: Floodmark, name: str) -> list[int]:
-    return [row[0] for row in fm.execute(f"SELECT id FROM {name} ORDER BY id").rows]
+    return numbers(fm, name, "id")
 
 
 @pytest.mark.parametrize("point", ["files_written", "view_committed", "before_seal", "after_seal"])
-def test_what_is_stored_is_not_asked_for_again(
-    site: Site, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
+def test_what_is_stored_is_not_asked_for_again(site: Site, point: str) -> None:
     site.define(THIN)
     with site.connect() as fm:
         _to(fm, 0)
@@ -58,13 +54,8 @@ def test_what_is_stored_is_not_asked_for_again(
         fm.advance()
         second = _put(site.landing, "2", (6, 5, 1), (7, -70, 2), (8, 10, 3))
 
-        def die(name: str) -> None:
-            if name == point:
-                raise TransientError("E0515", "killed")
-
         _to(fm, 10)
-        with monkeypatch.context() as patched, pytest.raises(TransientError):
-            patched.setattr(failpoints, "reach", die)
+        with dying_at(point):
             fm.advance()
         first.unlink()
         if point != "files_written":

@@ -5,15 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from warehouses import START, Site
+from warehouses import START, Site, differing, dying_at, numbers, put_timed, replay_all
 
 from floodmark.api import Floodmark
-from floodmark.errors import BindError, TransientError
-from floodmark.runtime import failpoints
-from floodmark.runtime.replay import ReplayOutcome
+from floodmark.errors import BindError
 
 pytestmark = pytest.mark.spark
 
@@ -38,24 +34,7 @@ def _insert(fm: Floodmark, *rows: tuple[int | None, int]) -> int:
 
 
 def _put(folder: Path, name: str, *rows: tuple[int | None, int]) -> Path:
-    folder.mkdir(exist_ok=True)
-    times = [None if m is None else _at(m) for m, _ in rows]
-    columns = {
-        "ts": pa.array(times, pa.timestamp("us")),
-        "a": pa.array([a for _, a in rows], pa.int32()),
-    }
-    pq.write_table(pa.table(columns), folder / f"{name}.parquet")
-    return folder / f"{name}.parquet"
-
-
-def _numbers(fm: Floodmark, name: str) -> list[int]:
-    return [row[0] for row in fm.execute(f"SELECT a FROM {name} ORDER BY a").rows]
-
-
-def _different(fm: Floodmark) -> list[tuple[int, str]]:
-    last = fm.scheduler.log.head().sealed
-    found = [r for epoch in range(1, last + 1) for r in fm.replay(epoch)]
-    return [(r.epoch, r.object) for r in found if r.outcome is not ReplayOutcome.SAME]
+    return put_timed(folder, name, [(None if m is None else _at(m), a) for m, a in rows])
 
 
 def test_statements_are_filtered_and_close_windows(site: Site) -> None:
@@ -64,8 +43,8 @@ def test_statements_are_filtered_and_close_windows(site: Site) -> None:
         fm.advance()
         assert _insert(fm, (10, 1), (0, 2)) == 2
         assert _insert(fm, (9, 3), (8, 4), (None, 5)) == 3
-        assert _numbers(fm, "t") == [1, 2, 3]
-        assert _numbers(fm, "w") == [2]
+        assert numbers(fm, "t") == [1, 2, 3]
+        assert numbers(fm, "w") == [2]
         late = fm.execute("SELECT a, epoch, watermark FROM t__late").rows
         assert late == ((4, 3, str(_at(9))),)
         dead = fm.execute("SELECT reason, expression, row FROM t__dead_letter").rows
@@ -74,8 +53,8 @@ def test_statements_are_filtered_and_close_windows(site: Site) -> None:
         counts = (record.rows_in, record.rows_out, record.late_rows, record.dead_rows)
         assert (counts, record.watermarks) == ((3, 1, 1, 1), {"ts": _at(9)})
         assert _insert(fm, (30, 6)) == 1
-        assert _numbers(fm, "w") == [1, 2, 3]
-        assert _different(fm) == []
+        assert numbers(fm, "w") == [1, 2, 3]
+        assert differing(replay_all(fm)) == []
 
 
 def test_rows_of_an_append_only_table_do_not_change(site: Site) -> None:
@@ -92,9 +71,9 @@ def test_rows_of_an_append_only_table_do_not_change(site: Site) -> None:
         _insert(fm, (60, 2))
         _insert(fm, (10, 3))
         fm.execute("COMMIT")
-        assert _numbers(fm, "t") == [1, 2, 3]
+        assert numbers(fm, "t") == [1, 2, 3]
         _insert(fm, (10, 4))
-        assert _numbers(fm, "t") == [1, 2, 3]
+        assert numbers(fm, "t") == [1, 2, 3]
 
 
 def test_a_new_view_takes_rows_below_the_watermark_as_they_are(site: Site) -> None:
@@ -109,12 +88,12 @@ def test_a_new_view_takes_rows_below_the_watermark_as_they_are(site: Site) -> No
             "CREATE MATERIALIZED VIEW sums AS SELECT window_start, sum(a) AS a "
             "FROM TUMBLE(t, ts, INTERVAL '10 minutes') GROUP BY window_start EMIT ON WINDOW CLOSE"
         )
-        assert _numbers(fm, "every") == [1, 2, 3, 4]
-        assert _numbers(fm, "w") == [1, 2, 3]
-        assert _numbers(fm, "sums") == [3]
+        assert numbers(fm, "every") == [1, 2, 3, 4]
+        assert numbers(fm, "w") == [1, 2, 3]
+        assert numbers(fm, "sums") == [3]
         _insert(fm, (41, 5))
-        assert (_numbers(fm, "w"), _numbers(fm, "sums")) == ([1, 2, 3], [3, 3])
-        assert _different(fm) == []
+        assert (numbers(fm, "w"), numbers(fm, "sums")) == ([1, 2, 3], [3, 3])
+        assert differing(replay_all(fm)) == []
 
 
 def test_a_connector_holds_the_watermark_back_and_statements_do_not(site: Site) -> None:
@@ -127,14 +106,14 @@ def test_a_connector_holds_the_watermark_back_and_statements_do_not(site: Site) 
         _put(site.landing, "1", (5, 2), (4, 3), (6, 4), (None, 5))
         fm.advance()
         assert fm.scheduler.cut().watermarks("t") == {"ts": _at(6)}
-        assert (_numbers(fm, "t__late"), _numbers(fm, "w")) == ([3], [2])
+        assert (numbers(fm, "t__late"), numbers(fm, "w")) == ([3], [2])
         _insert(fm, (9, 6), (10, 7))
-        assert _numbers(fm, "t__late") == [3, 6], "it is behind the statements before it"
+        assert numbers(fm, "t__late") == [3, 6], "it is behind the statements before it"
         _put(site.landing, "2", (8, 8))
         fm.advance()
         assert fm.scheduler.cut().watermarks("t") == {"ts": _at(8)}
-        assert (_numbers(fm, "t"), _numbers(fm, "w")) == ([1, 2, 4, 7, 8], [2, 4])
-        assert _different(fm) == []
+        assert (numbers(fm, "t"), numbers(fm, "w")) == ([1, 2, 4, 7, 8], [2, 4])
+        assert differing(replay_all(fm)) == []
 
 
 SUNK = """
@@ -149,9 +128,7 @@ POINTS = ["files_written", "dead_letter_committed", "sink_committed", "before_se
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_killed_epoch_is_done_once(
-    site: Site, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
+def test_a_killed_epoch_is_done_once(site: Site, point: str) -> None:
     site.define(SUNK, CLOSING)
     with site.connect() as fm:
         _put(site.landing, "1", (1, 1), (2, 2))
@@ -159,38 +136,26 @@ def test_a_killed_epoch_is_done_once(
         _put(site.landing, "2", (9, 3), (9, 4), (None, 5))
         _put(site.landing, "3", (12, 6))
 
-        def die(name: str) -> None:
-            if name == point:
-                raise TransientError("E0515", "killed")
-
-        with monkeypatch.context() as patched, pytest.raises(TransientError):
-            patched.setattr(failpoints, "reach", die)
+        with dying_at(point):
             fm.advance()
     with site.connect() as fm:
         fm.advance()
         records = fm.scheduler.cut().records
         assert records["t"].watermarks == {"ts": _at(12)}
-        assert _numbers(fm, "t") == [1, 2, 3, 4, 6, 7]
-        assert _numbers(fm, "t__late") == [3], "the first window closes after later rows came"
-        assert _numbers(fm, "w") == [1, 2, 3, 4, 7]
-        assert _different(fm) == []
+        assert numbers(fm, "t") == [1, 2, 3, 4, 6, 7]
+        assert numbers(fm, "t__late") == [3], "the first window closes after later rows came"
+        assert numbers(fm, "w") == [1, 2, 3, 4, 7]
+        assert differing(replay_all(fm)) == []
 
 
-def test_an_attempt_that_stored_all_needs_its_file_no_more(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_attempt_that_stored_all_needs_its_file_no_more(site: Site) -> None:
     site.define(CONNECTED, CLOSING)
     with site.connect() as fm:
         _put(site.landing, "1", (1, 1))
         fm.advance()
         second = _put(site.landing, "2", (9, 2), (3, 3), (None, 4))
 
-        def die(name: str) -> None:
-            if name == "sink_committed":
-                raise TransientError("E0515", "killed")
-
-        with monkeypatch.context() as patched, pytest.raises(TransientError):
-            patched.setattr(failpoints, "reach", die)
+        with dying_at("sink_committed"):
             fm.advance()
         second.unlink()
     with site.connect() as fm:
@@ -198,5 +163,5 @@ def test_an_attempt_that_stored_all_needs_its_file_no_more(
         record = fm.scheduler.cut().records["t"]
         counts = (record.rows_in, record.rows_out, record.late_rows, record.dead_rows)
         assert (counts, record.watermarks) == ((3, 1, 1, 1), {"ts": _at(9)})
-        assert (_numbers(fm, "t"), _numbers(fm, "t__late")) == ([1, 2], [3])
-        assert _numbers(fm, "w") == [1]
+        assert (numbers(fm, "t"), numbers(fm, "t__late")) == ([1, 2], [3])
+        assert numbers(fm, "w") == [1]

@@ -5,15 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from warehouses import Site
+from warehouses import Site, differing, dying_at, numbers, put_timed, replay_all
 
 from floodmark.api import Floodmark
-from floodmark.errors import FloodmarkError, TransientError
-from floodmark.runtime import failpoints
-from floodmark.runtime.replay import ReplayOutcome
+from floodmark.errors import FloodmarkError
 from floodmark.storage.delivered import is_delivered
 
 pytestmark = pytest.mark.spark
@@ -48,28 +44,12 @@ def _to(fm: Floodmark, minutes: float) -> None:
 
 
 def _put(folder: Path, name: str, *rows: tuple[float, int]) -> Path:
-    folder.mkdir(exist_ok=True)
-    columns = {
-        "ts": pa.array([_at(m) for m, _ in rows], pa.timestamp("us", "UTC")),
-        "a": pa.array([a for _, a in rows], pa.int32()),
-    }
-    pq.write_table(pa.table(columns), folder / f"{name}.parquet")
-    return folder / f"{name}.parquet"
+    return put_timed(folder, name, [(_at(m), a) for m, a in rows], "UTC")
 
 
 def _define(site: Site, options: str, *texts: str) -> None:
     site.landing.mkdir()
     site.define(SOURCE.replace("{options}", options), *texts)
-
-
-def _numbers(fm: Floodmark, name: str) -> list[int]:
-    return [row[0] for row in fm.execute(f"SELECT a FROM {name} ORDER BY a").rows]
-
-
-def _different(fm: Floodmark) -> list[tuple[int, str]]:
-    last = fm.scheduler.log.head().sealed
-    found = [r for epoch in range(1, last + 1) for r in fm.replay(epoch)]
-    return [(r.epoch, r.object) for r in found if r.outcome is not ReplayOutcome.SAME]
 
 
 def _waits_until(fm: Floodmark, minutes: float) -> bool:
@@ -85,22 +65,22 @@ def test_each_view_is_closed_by_one_epoch_of_time_alone(site: Site) -> None:
         _to(fm, 16)
         _put(site.landing, "1", (1, 1), (12, 2), (15, 3))
         fm.advance()
-        assert _numbers(fm, "w") == [1]
+        assert numbers(fm, "w") == [1]
         assert fm.scheduler.cut().watermarks("s") == {"ts": _at(14)}
         assert _waits_until(fm, 25)
         _to(fm, 25)
         (summary,) = fm.advance()
         assert {r.object for r in summary.touched} == {"w", "hourly", "t"}
-        assert (_numbers(fm, "w"), _numbers(fm, "t"), _numbers(fm, "hourly")) == ([1, 5], [6], [])
+        assert (numbers(fm, "w"), numbers(fm, "t"), numbers(fm, "hourly")) == ([1, 5], [6], [])
         assert _waits_until(fm, 65), "the hour is over, of a view on a view"
         assert not fm.has_new(["v"], _at(65)) and fm.has_new(["hourly"], _at(65))
         _to(fm, 65)
         (summary,) = fm.advance()
         assert [r.object for r in summary.touched if r.rows_out] == ["hourly"]
-        assert _numbers(fm, "hourly") == [6]
+        assert numbers(fm, "hourly") == [6]
         assert not fm.has_new(now=_at(10_000)), "there is nothing left to close"
         assert fm.advance() == []
-        assert _different(fm) == []
+        assert differing(replay_all(fm)) == []
 
 
 def test_what_comes_below_an_advanced_watermark_is_late(site: Site) -> None:
@@ -113,10 +93,10 @@ def test_what_comes_below_an_advanced_watermark_is_late(site: Site) -> None:
         fm.advance()
         _put(site.landing, "2", (24, 2), (25, 3), (26, 4), (24.5, 5))
         fm.advance()
-        assert (_numbers(fm, "v"), _numbers(fm, "s__late")) == ([1, 3, 4], [2, 5])
+        assert (numbers(fm, "v"), numbers(fm, "s__late")) == ([1, 3, 4], [2, 5])
         marks = fm.execute("SELECT a, watermark FROM s__late ORDER BY a").rows
         assert {mark for _, mark in marks} == {str(_at(25))[:19]}
-        assert _different(fm) == []
+        assert differing(replay_all(fm)) == []
 
 
 def test_a_source_that_is_behind_or_out_of_reach_is_not_silent(site: Site) -> None:
@@ -132,7 +112,7 @@ def test_a_source_that_is_behind_or_out_of_reach_is_not_silent(site: Site) -> No
         fm.execute("INSERT INTO other VALUES (1)")
         assert fm.scheduler.cut().watermarks("s") == {"ts": _at(1)}, "a statement asks no source"
         fm.advance()
-        assert _numbers(fm, "v") == [1, 2, 3, 4, 5, 6]
+        assert numbers(fm, "v") == [1, 2, 3, 4, 5, 6]
         mark = fm.scheduler.cut().watermarks("s")["ts"]
         assert _at(55) <= mark < _at(55) + SOON
         _put(site.landing, "4", (56, 7))
@@ -145,33 +125,26 @@ def test_a_source_that_is_behind_or_out_of_reach_is_not_silent(site: Site) -> No
         _to(fm, 90)
         assert fm.has_new()
         fm.advance()
-        assert _numbers(fm, "w") == [7, 21]
+        assert numbers(fm, "w") == [7, 21]
 
 
 @pytest.mark.parametrize("point", ["offsets_logged", "view_committed", "before_seal", "after_seal"])
-def test_an_epoch_of_time_alone_is_done_once(
-    site: Site, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
+def test_an_epoch_of_time_alone_is_done_once(site: Site, point: str) -> None:
     _define(site, "watermark.advance = 'now() - 5m'", VIEWS)
-
-    def die(name: str) -> None:
-        if name == point:
-            raise TransientError("E0515", "killed")
 
     with site.connect() as fm:
         _to(fm, 16)
         _put(site.landing, "1", (15, 1))
         fm.advance()
         _to(fm, 30)
-        with monkeypatch.context() as patched, pytest.raises(TransientError):
-            patched.setattr(failpoints, "reach", die)
+        with dying_at(point):
             fm.advance()
     with site.connect() as fm:
         _to(fm, 31)
         _put(site.landing, "2", (25, 2), (24, 3))
         fm.advance()
-        assert (_numbers(fm, "w"), _numbers(fm, "s__late")) == ([1], [3])
-        assert _different(fm) == []
+        assert (numbers(fm, "w"), numbers(fm, "s__late")) == ([1], [3])
+        assert differing(replay_all(fm)) == []
 
 
 def test_a_connector_of_a_table_that_is_silent_is_waited_for_no_longer(site: Site) -> None:
@@ -193,12 +166,12 @@ def test_a_connector_of_a_table_that_is_silent_is_waited_for_no_longer(site: Sit
         (summary,) = fm.advance()
         assert [r.object for r in summary.touched] == ["v"]
         assert fm.scheduler.cut().watermarks("s") == {"ts": _at(7)}
-        assert _numbers(fm, "v") == [1, 3]
+        assert numbers(fm, "v") == [1, 3]
         _put(site.landing, "2", (6, 4), (7, 5))
         fm.advance()
-        assert (_numbers(fm, "s"), _numbers(fm, "s__late")) == ([1, 2, 3, 5], [4])
+        assert (numbers(fm, "s"), numbers(fm, "s__late")) == ([1, 2, 3, 5], [4])
         assert not fm.has_new(now=_at(10_000))
-        assert _different(fm) == []
+        assert differing(replay_all(fm)) == []
 
 
 def test_files_are_taken_over_where_statistics_say_that_none_is_ahead(site: Site) -> None:
@@ -213,7 +186,7 @@ def test_files_are_taken_over_where_statistics_say_that_none_is_ahead(site: Site
         table = next(t for t in record.versions if t.endswith("/s"))
         files = fm.store.open(table, record.versions[table]).files
         assert sorted(is_delivered(file) for file in files) == [False, True]
-        assert (_numbers(fm, "s"), record.dead_rows) == ([1, 2, 3], 1)
+        assert (numbers(fm, "s"), record.dead_rows) == ([1, 2, 3], 1)
         assert record.watermarks == {"ts": _at(9)}
         dead = fm.execute("SELECT reason, expression FROM s__dead_letter").rows
         assert dead == (("E0658", "watermark.max_ahead"),)

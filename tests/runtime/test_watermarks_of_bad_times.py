@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from warehouses import Site
+from warehouses import Site, numbers, put_timed
 
 from floodmark.api import Floodmark
 from floodmark.catalog.types import DATE, TIMESTAMP
@@ -30,25 +27,12 @@ CREATE MATERIALIZED VIEW l AS SELECT ts + INTERVAL '1 day' AS at, a FROM s EMIT 
 ENDS = (datetime(9999, 12, 31, 23, 59, 59), datetime(1, 1, 1))
 
 
-def _put(folder: Path, name: str, *rows: tuple[datetime | None, int]) -> None:
-    folder.mkdir(exist_ok=True)
-    columns = {
-        "ts": pa.array([t for t, _ in rows], pa.timestamp("us")),
-        "a": pa.array([a for _, a in rows], pa.int32()),
-    }
-    pq.write_table(pa.table(columns), folder / f"{name}.parquet")
-
-
 def _at(minutes: float) -> datetime:
     return (START + timedelta(minutes=minutes)).replace(tzinfo=None)
 
 
 def _to(fm: Floodmark, minutes: float) -> None:
     fm.clock.set(START + timedelta(minutes=minutes))  # type: ignore[attr-defined]
-
-
-def _numbers(fm: Floodmark, name: str) -> list[int]:
-    return [row[0] for row in fm.execute(f"SELECT a FROM {name} ORDER BY a").rows]
 
 
 def test_a_delay_ends_where_time_does() -> None:
@@ -64,14 +48,14 @@ def test_a_delay_ends_where_time_does() -> None:
 def test_the_ends_of_the_calendar_suspend_nothing(site: Site, end: datetime) -> None:
     site.define(SOURCE.replace("{options}", ""), WINDOWS)
     with site.connect() as fm:
-        _put(site.landing, "1", (_at(0), 1), (end, 2))
+        put_timed(site.landing, "1", [(_at(0), 1), (end, 2)])
         fm.advance()
-        _put(site.landing, "2", (_at(90), 3), (None, 4))
+        put_timed(site.landing, "2", [(_at(90), 3), (None, 4)])
         fm.advance()
         assert fm.scheduler.log.suspended() == {}
         late, closed = ([3], [1]) if end == ENDS[0] else ([2], [1])
-        assert _numbers(fm, "s__late") == late
-        assert _numbers(fm, "v") == _numbers(fm, "w") == closed
+        assert numbers(fm, "s__late") == late
+        assert numbers(fm, "v") == numbers(fm, "w") == closed
         assert fm.execute("SELECT count(*) FROM s__dead_letter").rows == ((1,),)
 
 
@@ -80,17 +64,17 @@ def test_a_clock_that_goes_back_takes_no_watermark_back(site: Site) -> None:
     site.define(SOURCE.replace("{options}", ", watermark.advance = 'now() - 10m'"))
     with site.connect() as fm:
         _to(fm, 0)
-        _put(site.landing, "1", (_at(0), 1))
+        put_timed(site.landing, "1", [(_at(0), 1)])
         fm.advance()
         _to(fm, 60)
         fm.advance()
         mark = fm.scheduler.cut().watermarks("s")["ts"]
-        assert mark == _at(50) and _numbers(fm, "v") == [1]
+        assert mark == _at(50) and numbers(fm, "v") == [1]
         _to(fm, 5)
         assert not fm.has_new() and fm.advance() == []
-        _put(site.landing, "2", (_at(4), 2), (_at(55), 3))
+        put_timed(site.landing, "2", [(_at(4), 2), (_at(55), 3)])
         fm.advance()
-        assert (_numbers(fm, "s"), _numbers(fm, "s__late")) == ([1, 3], [2])
+        assert (numbers(fm, "s"), numbers(fm, "s__late")) == ([1, 3], [2])
         assert fm.scheduler.cut().watermarks("s")["ts"] == _at(55)
 
 
@@ -104,11 +88,11 @@ def test_rows_without_times_and_none_at_all(site: Site) -> None:
         fm.advance()
         _to(fm, 60)
         assert not fm.has_new(), "there is nothing to close"
-        _put(site.landing, "1", (None, 1), (_at(121), 2))
+        put_timed(site.landing, "1", [(None, 1), (_at(121), 2)])
         fm.advance()
         assert fm.scheduler.cut().watermarks("s")["ts"] - _at(50) < timedelta(milliseconds=1)
-        _put(site.landing, "2", (_at(49), 3), (_at(51), 4))
+        put_timed(site.landing, "2", [(_at(49), 3), (_at(51), 4)])
         fm.advance()
-        assert (_numbers(fm, "s"), _numbers(fm, "s__late")) == ([4], [3])
+        assert (numbers(fm, "s"), numbers(fm, "s__late")) == ([4], [3])
         reasons = fm.execute("SELECT reason FROM s__dead_letter ORDER BY reason").rows
         assert reasons == (("E0653",), ("E0658",))

@@ -8,7 +8,7 @@ from floodmark.errors import Span
 from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
 from floodmark.spark.expressions import compile
 from floodmark.sql.parse import parse_expression
-from tests.spark.expression_cases import SCHEMA
+from tests.spark.expression_rows import SCHEMA
 
 DEEP = 7
 NESTED = {

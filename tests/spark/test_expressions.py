@@ -19,7 +19,8 @@ from floodmark.reference.expressions import aggregate, evaluate
 from floodmark.spark.expressions import compile, operands_of
 from floodmark.spark.literals import literal
 from floodmark.sql.parse import parse_expression
-from tests.spark.expression_cases import EXPRESSIONS, ROWS, SCHEMA
+from tests.spark.expression_cases import EXPRESSIONS
+from tests.spark.expression_rows import ROWS, SCHEMA
 from tests.spark.function_cases import EXPRESSIONS as FUNCTIONS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from floodmark.plan.expressions import BoolOp, Expr, transform
 from floodmark.reference.expressions import evaluate
-from tests.spark.expression_cases import ROWS
+from tests.spark.expression_rows import ROWS
 from tests.spark.test_expressions import NOW, bound, differences
 
 if TYPE_CHECKING:

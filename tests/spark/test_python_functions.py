@@ -15,7 +15,7 @@ from floodmark.plan.user_functions import functions_of
 from floodmark.spark.user_functions import register
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_expression, parse_script
-from tests.spark.expression_cases import SCHEMA
+from tests.spark.expression_rows import SCHEMA
 from tests.spark.test_expressions import differences
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from floodmark.plan.set_calls import SetCollector
 from floodmark.reference.expressions import aggregate
 from floodmark.runtime.operators.accumulators import batch_text
 from floodmark.sql.parse import parse_expression
-from tests.spark.expression_cases import ROWS, SCHEMA
+from tests.spark.expression_rows import ROWS, SCHEMA
 from tests.spark.test_expressions import NOW, differences, frame, from_arrow, same
 
 if TYPE_CHECKING:

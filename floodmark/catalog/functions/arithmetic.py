@@ -155,6 +155,68 @@ def _integer_operators(type_: SqlType, bits: int) -> list[Function]:
     pair = (type_.kind, type_.kind)
     name = _SPARK_NAME[type_]
 
+    def checked(operation: Callable[[int, int], int]) -> Callable[[int, int], int]:
+        return lambda a, b: fit_integer(operation(a, b), bits)
+
+    over = null_means(_OVERFLOW)
+    minus = f"try_subtract(CAST(0 AS {name}), {{0}})"
+    return [
+        Function(
+            "+",
+            pair,
+            type_,
+            "try_add({0}, {1})",
+            checked(lambda a, b: a + b),
+            error=over,
+            monotone=0,
+        ),
+        Function(
+            "-",
+            pair,
+            type_,
+            "try_subtract({0}, {1})",
+            checked(lambda a, b: a - b),
+            error=over,
+            monotone=0,
+        ),
+        Function(
+            "*", pair, type_, "try_multiply({0}, {1})", checked(lambda a, b: a * b), error=over
+        ),
+        *_integer_divisions(type_, bits),
+        Function("~", pair[:1], type_, "(~ {0})", lambda a: ~a),
+        Function("neg", pair[:1], type_, minus, lambda a: fit_integer(-a, bits), error=over),
+        Function(
+            "abs",
+            pair[:1],
+            type_,
+            f"CASE WHEN {{0}} < 0 THEN {minus} ELSE {{0}} END",
+            lambda a: fit_integer(abs(a), bits),
+            error=over,
+        ),
+        Function(
+            "sign",
+            pair[:1],
+            DOUBLE,
+            "CAST(sign({0}) AS DOUBLE)",
+            lambda a: float((a > 0) - (a < 0)),
+            monotone=0,
+        ),
+        *(
+            Function(n, pair, type_, f"({{0}} {s} {{1}})", f)
+            for n, s, f in (
+                ("&", "&", int.__and__),
+                ("|", "|", int.__or__),
+                ("#", "^", int.__xor__),
+            )
+        ),
+    ]
+
+
+def _integer_divisions(type_: SqlType, bits: int) -> list[Function]:
+    pair = (type_.kind, type_.kind)
+    name = _SPARK_NAME[type_]
+    zero = null_means(RowErrorCode.DIVISION_BY_ZERO)
+
     def divide(o: Operands) -> str:
         if _nonzero(o[1]) and o[1].constant != -1:
             return f"CAST({o[0]} DIV {o[1]} AS {name})"
@@ -181,69 +243,15 @@ def _integer_operators(type_: SqlType, bits: int) -> list[Function]:
             else a - b * int(EXACT.divide_int(a, b))
         )
 
-    def checked(operation: Callable[[int, int], int]) -> Callable[[int, int], int]:
-        return lambda a, b: fit_integer(operation(a, b), bits)
-
-    over = null_means(_OVERFLOW)
-    zero = null_means(RowErrorCode.DIVISION_BY_ZERO)
-
     def by_zero(o: Operands, value: str) -> str | None:
         return None if _nonzero(o[1]) else zero(o, value)
 
-    minus = f"try_subtract(CAST(0 AS {name}), {{0}})"
     return [
-        Function(
-            "+",
-            pair,
-            type_,
-            "try_add({0}, {1})",
-            checked(lambda a, b: a + b),
-            error=over,
-            monotone=0,
-        ),
-        Function(
-            "-",
-            pair,
-            type_,
-            "try_subtract({0}, {1})",
-            checked(lambda a, b: a - b),
-            error=over,
-            monotone=0,
-        ),
-        Function(
-            "*", pair, type_, "try_multiply({0}, {1})", checked(lambda a, b: a * b), error=over
-        ),
         Function("/", pair, type_, divide, quotient, error=divide_error),
         Function("div", pair, type_, divide, quotient, error=divide_error),
         *(
             Function(n, pair, type_, lambda o: f"({o[0]} % {_by(o[1])})", remainder, error=by_zero)
             for n in ("%", "mod")
-        ),
-        Function("~", pair[:1], type_, "(~ {0})", lambda a: ~a),
-        Function("neg", pair[:1], type_, minus, lambda a: fit_integer(-a, bits), error=over),
-        Function(
-            "abs",
-            pair[:1],
-            type_,
-            f"CASE WHEN {{0}} < 0 THEN {minus} ELSE {{0}} END",
-            lambda a: fit_integer(abs(a), bits),
-            error=over,
-        ),
-        Function(
-            "sign",
-            pair[:1],
-            DOUBLE,
-            "CAST(sign({0}) AS DOUBLE)",
-            lambda a: float((a > 0) - (a < 0)),
-            monotone=0,
-        ),
-        *(
-            Function(n, pair, type_, f"({{0}} {s} {{1}})", f)
-            for n, s, f in (
-                ("&", "&", int.__and__),
-                ("|", "|", int.__or__),
-                ("#", "^", int.__xor__),
-            )
         ),
     ]
 

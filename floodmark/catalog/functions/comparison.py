@@ -123,7 +123,6 @@ def comparison() -> list[Function]:
         ">": lambda c: c > 0,
         ">=": lambda c: c >= 0,
     }
-    any_, boolean = Var.ANY, Kind.BOOLEAN
     return [
         *(_comparison(symbol, test) for symbol, test in tests.items()),
         Function(
@@ -144,52 +143,36 @@ def comparison() -> list[Function]:
             typed=True,
             strict=False,
         ),
-        Function("is_null", (any_,), BOOLEAN, "({0} IS NULL)", lambda a: a is None, strict=False),
-        Function(
-            "is_not_null",
-            (any_,),
-            BOOLEAN,
-            "({0} IS NOT NULL)",
-            lambda a: a is not None,
-            strict=False,
-        ),
-        Function(
-            "is_true",
-            (boolean,),
-            BOOLEAN,
-            "coalesce({0}, FALSE)",
-            lambda a: a is True,
-            strict=False,
-        ),
-        Function(
-            "is_not_true",
-            (boolean,),
-            BOOLEAN,
-            "(NOT coalesce({0}, FALSE))",
-            lambda a: a is not True,
-            strict=False,
-        ),
-        Function(
-            "is_false",
-            (boolean,),
-            BOOLEAN,
-            "(NOT coalesce({0}, TRUE))",
-            lambda a: a is False,
-            strict=False,
-        ),
-        Function(
-            "is_not_false",
-            (boolean,),
-            BOOLEAN,
-            "coalesce({0}, TRUE)",
-            lambda a: a is not False,
-            strict=False,
-        ),
-        Function("not", (boolean,), BOOLEAN, "(NOT {0})", lambda a: not a),
+        *_truths(),
+        Function("not", (Kind.BOOLEAN,), BOOLEAN, "(NOT {0})", lambda a: not a),
         Function("in", (_T, _T), BOOLEAN, _in_form, _in, variadic=True, typed=True, strict=False),
         Function(
             "nullif", (_T, _T), _first_type, "nullif({0}, {1})", _nullif, typed=True, strict=False
         ),
+        *_choices(),
+    ]
+
+
+def _truths() -> list[Function]:
+    """Return the tests that give no NULL."""
+    any_, boolean = Var.ANY, Kind.BOOLEAN
+    tests: list[tuple[str, Kind | Var, str, Callable[[Any], bool]]] = [
+        ("is_null", any_, "({0} IS NULL)", lambda a: a is None),
+        ("is_not_null", any_, "({0} IS NOT NULL)", lambda a: a is not None),
+        ("is_true", boolean, "coalesce({0}, FALSE)", lambda a: a is True),
+        ("is_not_true", boolean, "(NOT coalesce({0}, FALSE))", lambda a: a is not True),
+        ("is_false", boolean, "(NOT coalesce({0}, TRUE))", lambda a: a is False),
+        ("is_not_false", boolean, "coalesce({0}, TRUE)", lambda a: a is not False),
+    ]
+    return [
+        Function(name, (kind,), BOOLEAN, form, python, strict=False)
+        for name, kind, form, python in tests
+    ]
+
+
+def _choices() -> list[Function]:
+    """Return the functions that give one of their arguments."""
+    return [
         Function(
             "coalesce",
             (_T,),

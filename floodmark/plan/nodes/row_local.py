@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.catalog.types import BIGINT, Field, Kind, Schema
-from floodmark.plan.expressions import ColumnRef, Expr, columns_of
+from floodmark.plan.expressions import ColumnRef, Expr, columns_of, passed_on
 from floodmark.plan.nodes.base import Unary, check_reads, check_unique
 
 
@@ -28,11 +28,7 @@ class Project(Unary):
     @property
     def passed(self) -> dict[str, str]:
         """Map input columns to the (first) output column that passes them on unchanged."""
-        out: dict[str, str] = {}
-        for name, expr in self.columns:
-            if isinstance(expr, ColumnRef):
-                out.setdefault(expr.name, name)
-        return out
+        return passed_on(self.columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from floodmark.analysis.table_of_query import table_of_view
 from floodmark.catalog.alterations import altered, catalog_with, found_by
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.model import RowErrorCode
-from floodmark.catalog.objects import CatalogObject, Kind, Origin
+from floodmark.catalog.objects import CatalogObject, Kind, Origin, title_of
 from floodmark.errors import BindError, FloodmarkError, NotSupported
 from floodmark.reference.expressions import evaluate
 from floodmark.runtime.definitions.changes import Change
@@ -26,11 +26,30 @@ def catalog_after(statement: s.Alter, pipeline: Pipeline) -> Catalog:
     catalog = pipeline.catalog
     if isinstance(statement, s.AlterToTable):
         return _as_table(statement, pipeline)
+    if isinstance(statement, s.AlterColumns):
+        return _one_by_one(statement, pipeline)
     after = altered(statement, catalog, pipeline.relations)
     if isinstance(statement, s.AlterDropColumn) and after is not catalog:
         found = found_by(statement, catalog)
         return _without_users(statement, found, after, pipeline)
     return after
+
+
+def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:
+    """Return the catalog after several changes; E0844 for a column that goes and comes back."""
+    gone = {a.column for a in statement.actions if isinstance(a, s.AlterDropColumn)}
+    for action in statement.actions:
+        if isinstance(action, s.AlterAddColumn) and action.column.name in gone:
+            raise NotSupported(
+                "E0844",
+                f'the column "{action.column.name}" goes and comes in one ALTER',
+                span=action.span,
+                hint="DROP COLUMN first, and ADD COLUMN in a statement of its own",
+            )
+        catalog = catalog_after(action, pipeline)
+        if catalog is not pipeline.catalog:
+            pipeline = analyse_catalog(catalog, pipeline)
+    return pipeline.catalog
 
 
 def _as_table(statement: s.AlterToTable, pipeline: Pipeline) -> Catalog:
@@ -153,12 +172,14 @@ def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline
         late = [key for key in (home, *found.reads, *readers) if key in behind]
         if late:
             place = found.object.statement.name.span
+            first = pipeline[late[0]]
+            resume = f"ALTER {first.kind.value.upper()} {first.name} RESUME"
             raise NotSupported(
                 "E0838",
-                f"{late[0]} {behind[late[0]]}: what {change.key} has written so far would be "
-                "read under another definition",
+                f"{title_of(first.key)} {behind[first.key]}: what {title_of(change.key)} has "
+                "written so far would be read under another definition",
                 span=None if place is None or place.file is None else place,
-                hint=f"ALTER {late[0]} RESUME, or DROP it; then once more",
+                hint=f"{resume}, or DROP it; then once more",
             )
 
 

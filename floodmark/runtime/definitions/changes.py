@@ -64,6 +64,11 @@ class _Comparison:
     corrected: Collection[str]
     rebuilt: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
+    altered: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        past = past_between(self.before, self.after).items()
+        self._renamed = {key for key, said in past if any(p[0] == RENAMED for p in said)}
 
     def changes(self) -> Iterator[Change]:
         """Yield what differs in the objects that are there."""
@@ -76,6 +81,8 @@ class _Comparison:
             action, reason = self._action(old, found, emptied)
             if action == "rebuild":
                 self.rebuilt.add(key)
+            if action == "alter":
+                self.altered.add(key)
             if action == "suspend":
                 self.stopped.add(key)
                 yield Change(key, action, reason, old.object.sql, found.object.sql)
@@ -115,13 +122,22 @@ class _Comparison:
         """Return what becomes of an object for its own definition alone."""
         if _differs_in_functions(old, new):
             return "suspend", "functions of its TRANSFORM USING change: REBASE goes on"
+        if old.object.target != new.object.target:
+            return "rebuild", f"it writes into {new.object.target}: what it has written stays"
         if not kept:
             return "rebuild", "its definition changed"
         found = kept_rows.reshaping(old, new)
         if found is not None:
             return "alter", found.reason
         if kept_rows.is_widened(old, new):
-            return "alter", f"{new.object.target} has other columns: it goes on"
+            where = new.object.target or ", ".join(new.reads)
+            return "alter", f"{where} has other columns: it goes on"
+        altered = self.altered.intersection(new.reads)
+        if altered and kept_rows.reads_alike(old, new):
+            return "alter", f"it does not use what changes in {', '.join(sorted(altered))}"
+        renamed = self._renamed.intersection((*new.reads, new.object.target))
+        if renamed and kept_rows.is_computed_alike(old, new):
+            return "alter", f"columns of {', '.join(sorted(renamed))} have other names: it goes on"
         # What reads a source that stops has no epoch in which to tell what differs.
         if not self.stopped.intersection(new.reads) and kept_rows.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from floodmark.analysis.owners import keeping_holds
 from floodmark.analysis.pinned import pins_of
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.analysis.replacement import check_difference
+from floodmark.catalog.alterations import is_nothing
 from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.dropping import without
+from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.renames import free_names, renamed
-from floodmark.errors import FloodmarkError, UserError
+from floodmark.errors import UserError
 from floodmark.runtime.definitions.altering import catalog_after, check_filled, refuse_loss
 from floodmark.runtime.definitions.changes import (
     Change,
@@ -82,18 +86,24 @@ def plan_files(desired: Desired, deployed: Deployed) -> Plan:
         {k: o for k, o in deployed.catalog.objects.items() if o.origin is Origin.STATEMENT}
     )
     catalog = catalog_of_files(desired.definitions, deployed, catalog)
-    return _planned(catalog, deployed)
+    return _planned(catalog, deployed, filed=True)
 
 
-def _planned(catalog: Catalog, deployed: Deployed, *, runs: bool = True) -> Plan:
+def _planned(
+    catalog: Catalog, deployed: Deployed, *, runs: bool = True, filed: bool = False
+) -> Plan:
     """Return what a catalog changes; what cannot be stored or read is refused here."""
     catalog = free_names(catalog, deployed.catalog)
+    owned = (o.key for o in deployed.pipeline.objects.values() if o.owners)
+    catalog = keeping_holds(catalog, owned)
     pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
+    catalog = with_indexes(catalog, deployed.catalog, pipeline.relations, filed=filed)
+    pipeline = replace(pipeline, catalog=catalog)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
     for key, former in former_definitions(deployed.pipeline, pipeline, plan.changes).items():
         found = pipeline.objects.get(key, former)
         if found is not former and found.object.target is not None:
-            check_difference(found, pipeline[found.object.target])
+            check_difference(found, former, pipeline[found.object.target])
     changed = {c.key for c in plan.changes if c.action != "suspend"}
     for found in pipeline.stored:
         if found.key in changed:
@@ -124,9 +134,11 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
 
     Without `runs`, what the engine cannot run yet is planned all the same: to explain it.
     """
+    if isinstance(statement, s.Alter) and is_nothing(statement, deployed.catalog):
+        return None
     match statement:
         case s.Drop():
-            catalog, gone = deployed.catalog.drop(statement)
+            catalog, gone = without(deployed.catalog, statement)
             if not gone:
                 return None
         case s.Definition():
@@ -143,17 +155,11 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
 
 
 def _altering(statement: s.Alter, deployed: Deployed, *, runs: bool) -> Plan | None:
-    """Return what an ALTER changes; what is wrong with the definitions after it is told of it."""
-    try:
-        catalog = catalog_after(statement, deployed.pipeline)
-        if catalog is deployed.catalog:
-            return None
-        plan = _planned(catalog, deployed, runs=runs)
-    except FloodmarkError as problem:
-        place = problem.span
-        if place is not None and place.file is None and place.source != statement.span.source:
-            problem.span = statement.span
-        raise
+    """Return what an ALTER changes; None where there is nothing to do."""
+    catalog = catalog_after(statement, deployed.pipeline)
+    if catalog is deployed.catalog:
+        return None
+    plan = _planned(catalog, deployed, runs=runs)
     if not isinstance(statement, s.AlterToTable):
         refuse_loss(statement, plan.changes, plan.pipeline)
     return plan

@@ -134,7 +134,8 @@ def _does(
         case "drop" if found.kind is Kind.SINK:
             return "goes; the rows that it has written stay"
         case "drop":
-            return "goes" if rows is None else f"goes with {_rows(rows)}"
+            written = f", {loses} written by statements: with --discard-rows only" if loses else ""
+            return "goes" if rows is None else f"goes with {_rows(rows)}{written}"
         case _:
             return ""
 

@@ -13,6 +13,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.catalog import RENAMED
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import OWNERS, is_hidden
+from floodmark.plan.alike import alike
 from floodmark.plan.conflicts import REPLACE
 from floodmark.plan.definitions import ColumnInfo, Declared
 from floodmark.plan.expressions import Expr
@@ -70,15 +71,15 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     if any(c.generated is not None or (c.not_null and c.default is None) for c in fresh):
         return None
     gone = tuple(c for c in columns if c not in stored.values())
-    if new.owners and not old.owners:
+    if new.owned and not old.owned:
         stored[OWNERS] = ""
     moves = bool(fresh or gone or names)
     if moves and (after.transform is not None or after.is_messages):
         return None
     filled = {c.name: c.default for c in fresh if c.default is not None}
     reason = _reason(before, after, [c.name for c in fresh], gone, names)
-    if bool(old.owners) != bool(new.owners) and not moves:
-        reason = f"{'sinks own' if new.owners else 'no sink owns'} columns of it: its rows stay"
+    if new.owned and not old.owned and not moves:
+        reason = "sinks own columns of it: its rows stay"
     return Reshaping(stored, filled, gone, reason)
 
 
@@ -155,6 +156,29 @@ def is_widened(old: AnalysedObject, new: AnalysedObject) -> bool:
     same = (old.object.statement, old.object.target) == (new.object.statement, new.object.target)
     kept = [
         [(node, plan[node].state) for node in plan.nodes if plan[node].state]
+        for plan in (old.plan, new.plan)
+    ]
+    return same and kept[0] == kept[1]
+
+
+def reads_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether what an object reads has other columns, and it uses none of them."""
+    if old.plan is None or new.plan is None or old.object.statement != new.object.statement:
+        return False
+    return old.relation == new.relation and alike(old.plan.root, new.plan.root)
+
+
+def is_computed_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether a query that only calls columns otherwise has the same rows and state.
+
+    A sink into a table stores no rows of its own: its columns may have the names of the target's.
+    """
+    if old.plan is None or new.plan is None or old.kind is not new.kind:
+        return False
+    into = new.object.target is not None and old.object.target == new.object.target
+    same = into or (old.relation, old.outside) == (new.relation, new.outside)
+    kept = [
+        [(type(node), node.schema, plan[node].state) for node in plan.nodes if plan[node].state]
         for plan in (old.plan, new.plan)
     ]
     return same and kept[0] == kept[1]

@@ -79,8 +79,6 @@ def _reshaped(
 ) -> int:
     before, after = shapes
     anew = how.gone or how.renamed or how.filled or any(map(is_delivered, handle.files))
-    # Files may still have what they had in a column that went, and now comes back.
-    anew = anew or any(f.name in how.added for f in handle.schema)
     store = tables().store
     metadata = {"maintenance": RESHAPE, "epoch": epoch}
     if not anew or not handle.files:

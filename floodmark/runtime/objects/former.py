@@ -1,30 +1,69 @@
-"""What a sink had written under its former definition, as of the epoch before."""
+"""What a sink had written and put aside under its former definition, as of the epoch before."""
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from floodmark.analysis.owners import owns
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import Schema
-from floodmark.changelog import WEIGHT, is_hidden
+from floodmark.changelog import ERROR, WEIGHT, is_hidden
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.inputs import EpochInputs, Origin
+from floodmark.runtime.objects import letters
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
+from floodmark.runtime.operators import needed
+from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.state.fresh import FreshStages
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_TOTAL, _FRESH, _DIFFERS = "__total", "__fresh", "__differs"
 
-def rows_of_former(task: Task, sink: AnalysedObject) -> DataFrame | None:
-    """Return the rows of a sink's query as of the epoch before, with weight -1.
 
-    They are computed anew, of what it read then; its state is not asked.
+@dataclass
+class Formers:
+    """The former definitions of sinks into a table: their rows and letters, taken back."""
+
+    task: Task
+    letters: list[DataFrame] = field(default_factory=list)
+
+    @property
+    def gone(self) -> list[AnalysedObject]:
+        """Return the sinks that go with the rows that they have written."""
+        found = self.task.found
+        mine = (s for s in self.task.work.former.values() if s.object.target == found.key)
+        return [sink for sink in mine if sink.key not in found.feeders]
+
+    def rows(self, sink: AnalysedObject) -> DataFrame | None:
+        """Return what a sink had written, with weight -1; what it had put aside is remembered."""
+        rows, put_aside = _computed(self.task, sink)
+        self.letters += [] if put_aside is None else [put_aside]
+        return rows
+
+    def withdraw_letters(self, stages: ObjectStages) -> int:
+        """Take what was put aside back, but for what the stages have anew.
+
+        Return by how many letters those of the stages are more, less than 0 where they stood.
+        """
+        before = stages.dead_rows
+        if self.letters:
+            letters.withdraw(self.task, stages, self.letters)
+        return stages.dead_rows - before
+
+
+def _computed(task: Task, sink: AnalysedObject) -> tuple[DataFrame | None, DataFrame | None]:
+    """Return the rows and the dead letters of a sink's query as of the epoch before.
+
+    They are computed anew, of what it read then; its state is not asked. A table without dead
+    letters has none to take back: then those are not computed.
     """
-    assert sink.plan is not None
+    assert sink.plan is not None and task.found.declared is not None
     work = task.work
     # Files of its own: the sink's new plan writes beside it.
     writer = replace(task.writer, attempt=secrets.randbelow(10**9) + 1)
@@ -43,43 +82,62 @@ def rows_of_former(task: Task, sink: AnalysedObject) -> DataFrame | None:
         time_of=work.time_of,
     )
     rows = Evaluation(sink.plan, inputs, stages).root()
-    if rows is None:
-        return None
-    columns = (*sink.plan.root.schema, WEIGHT_FIELD)
-    frame = stages.settle("root", rows, columns) if rows.failing else rows.frame
-    if frame is None:
-        return None
-    names = [quoted(f.name) for f in sink.plan.root.schema]
-    return frame.selectExpr(*names, f"-{WEIGHT} AS {WEIGHT}")
+    failed = letters.standing(task) is not None
+    frame, columns = None, sink.plan.root.schema
+    if rows is not None:
+        rows = needed.checked(rows, columns, task.found.declared, owned=owns(sink.object))
+        frame = rows.frame
+        if rows.failing and failed:
+            frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))
+        elif rows.failing:
+            frame = frame.where(f"{ERROR} IS NULL")
+    if frame is not None:
+        names = [quoted(f.name) for f in columns]
+        frame = frame.selectExpr(*names, f"-{WEIGHT} AS {WEIGHT}")
+    return frame, letters.written(stages) if failed else None
 
 
-def difference(new: DataFrame | None, old: DataFrame | None, columns: Schema) -> DataFrame | None:
+def difference(
+    new: DataFrame | None, old: DataFrame | None, sink: AnalysedObject, key: Sequence[str]
+) -> DataFrame | None:
     """Return what has to be written so that the target has the new rows in place of the old.
 
-    `columns` are those of the new plan; equal rows of the target are none, whatever their key was.
+    Where a `key` of the target has other rows, all of its new ones are written: the last of them is
+    the target's, though it be one of the old ones. A key with the same rows is left alone.
     """
     from pyspark.sql import functions as F
 
-    sides = []
-    for frame in (new, old):
-        if frame is not None:
-            here = set(frame.columns)
-            texts = [
-                quoted(f.name)
-                if f.name in here
-                else f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
-                for f in columns
-            ]
-            sides.append(frame.selectExpr(*texts, WEIGHT))
+    assert sink.plan is not None
+    columns = sink.plan.root.schema
+    sides = [with_columns(frame, columns) for frame in (new, old) if frame is not None]
     if len(sides) < 2:
         return sides[0] if sides else None
     both = sides[0].unionAll(sides[1])
     shown = [quoted(f.name) for f in columns if not is_hidden(f.name)]
-    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
+    tie = (quoted(c) for c in sink.relation.stream_key if is_hidden(c))
+    last = f"struct({', '.join((WEIGHT, *tie))})"
     hidden = [
-        F.expr(f"max_by({quoted(f.name)}, {WEIGHT})").alias(f.name)
+        F.expr(f"max_by({quoted(f.name)}, {last})").alias(f.name)
         for f in columns
         if is_hidden(f.name)
     ]
-    found = both.groupBy(*shown).agg(total, *hidden).where(f"{WEIGHT} <> 0")
-    return found.selectExpr(*(quoted(f.name) for f in columns), WEIGHT)
+    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(_TOTAL)
+    fresh = F.expr(f"CAST(count_if({WEIGHT} > 0) AS INT)").alias(_FRESH)
+    most = f"max(abs({_TOTAL})) OVER (PARTITION BY {', '.join(map(quoted, key))}) AS {_DIFFERS}"
+    found = both.groupBy(*shown).agg(total, fresh, *hidden).selectExpr("*", most)
+    return found.where(f"{_DIFFERS} > 0").selectExpr(
+        *(quoted(f.name) for f in columns),
+        f"CASE WHEN {_FRESH} > 0 THEN {_FRESH} ELSE {_TOTAL} END AS {WEIGHT}",
+    )
+
+
+def with_columns(frame: DataFrame, columns: Schema) -> DataFrame:
+    """Return the rows with these columns; what they do not have is NULL."""
+    here = set(frame.columns)
+    texts = (
+        quoted(f.name)
+        if f.name in here
+        else f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
+        for f in columns
+    )
+    return frame.selectExpr(*texts, WEIGHT)

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.types import Schema
 from floodmark.changelog import OWNERS
 from floodmark.connectors.base import BEFORE
-from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cutoff import Cutoff
-from floodmark.runtime.objects.task import Task
+from floodmark.runtime.objects.task import OfTable
 from floodmark.runtime.operators import conflicts, keyed, materialize, merge, messages
 from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.runtime.operators.outcome import Outcome
@@ -60,28 +57,11 @@ class Counts:
 
 
 @dataclass
-class Merging:
+class Merging(OfTable):
     """The one merge of a table in one epoch; rows up to the `cutoff` are over."""
 
-    task: Task
     cutoff: Cutoff | None = None
     counted: Observation | None = None
-
-    @property
-    def found(self) -> AnalysedObject:
-        """Return the table."""
-        return self.task.found
-
-    @property
-    def columns(self) -> Schema:
-        """Return the table's columns, hidden ones included."""
-        return layout.row_schema(self.found)
-
-    @property
-    def declared(self) -> Declared:
-        """Return what CREATE says."""
-        assert self.found.declared is not None
-        return self.found.declared
 
     @property
     def firsts(self) -> tuple[str, ...]:
@@ -97,24 +77,24 @@ class Merging:
     @property
     def outcome(self) -> Outcome:
         """Return what the merge can come to."""
-        ttl, owners = self.declared.ttl, self.found.owners
+        ttl, owned = self.declared.ttl, self.found.owned
         renews = ""
-        if owners:
+        if owned:
             renews = f"NOT ({NEW_ROW}.{OWNERS} <=> {OLD_ROW}.{OWNERS})"
         elif ttl is not None and ttl.column is None:
             renews = merge.GIVEN if self.replaces else conflicts.WRITTEN
-        refuses = not self.replaces and conflicts.can_refuse(self.declared, owners)
+        refuses = not self.replaces and conflicts.can_refuse(self.declared, self.found.owners)
         return Outcome(self.declared.fading or "", refuses, renews, self.hidden)
 
     @property
     def replaces(self) -> bool:
         """Tell whether the last row of a key stands, whatever was there."""
-        return self.declared.conflict.replaces and not self.found.owners
+        return self.declared.conflict.replaces and not self.found.owned
 
     @property
     def hidden(self) -> str:
         """Return the column that nobody sees."""
-        return OWNERS if self.found.owners else ""
+        return OWNERS if self.found.owned else ""
 
     @property
     def counts(self) -> Counts:

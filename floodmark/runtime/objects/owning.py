@@ -10,6 +10,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.analysis.replacement import NONE, goes_on
 from floodmark.catalog.types import VARCHAR
 from floodmark.changelog import OWNERS
+from floodmark.runtime.objects.former import Formers
 from floodmark.runtime.objects.task import Task
 from floodmark.spark.literals import literal
 
@@ -20,19 +21,13 @@ _FORMERLY = " formerly"
 """Behind the name of an owner: what it owned before it owned other columns."""
 
 
-def gone(task: Task) -> list[AnalysedObject]:
-    """Return the sinks into a table that go with the rows that they have written."""
-    mine = (s for s in task.work.former.values() if s.object.target == task.found.key)
-    return [sink for sink in mine if sink.key not in task.found.feeders]
-
-
 def with_former_owners(task: Task) -> AnalysedObject:
     """Return the table with the owners, too, that go with what they have written.
 
     Those that own other columns from now on are two: what they owned is cleared.
     """
     found, key = task.found, task.found.relation.primary_key
-    former = [s.object for s in gone(task) if owns(s.object)]
+    former = [s.object for s in Formers(task).gone if owns(s.object)]
     moved = [owner_of(s.object, key) for s in task.work.former.values() if moves(task, s)]
     was = [Owner(owner.name + _FORMERLY, owner.columns) for owner in moved]
     return replace(found, owners=(*found.owners, *owners_of(former, key), *was))
@@ -60,7 +55,7 @@ def held(
 
     What it owned `formerly` can be other columns.
     """
-    if not table.owners:
+    if not table.owned:
         return frame
     owner = "NULL"
     if sink is not None and owns(sink.object):

@@ -1,4 +1,7 @@
-"""A view whose query is another one: its new rows, published as what differs from its own."""
+"""A view whose query is another one: its new rows, published as what differs from its own.
+
+Dead letters likewise.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from floodmark.changelog import WEIGHT
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.evaluation import Evaluation
+from floodmark.runtime.objects import letters
 from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
 from floodmark.runtime.operators import materialize
 from floodmark.runtime.operators.rows import Rows
@@ -38,6 +42,7 @@ def advance(task: Task) -> ObjectRecord:
     files = () if created is None else task.writer.write(table, created.selectExpr(*names))
     changes = _differing(task, task.writer.paths(table, files))
     written = () if changes is None else task.writer.write(layout.changes_table(found), changes)
+    letters.replace_standing(task, stages)
     failpoints.reach("files_written")
     versions = task.dead_letters([*stages.dead, *stages.withdrawn])
     failpoints.reach("state_committed")

@@ -63,8 +63,7 @@ class _Intake:
             return timed(
                 task, ObjectRecord(found.key, versions, watermarks=marks.seen, **marks.logged)
             )
-        declared = found.declared
-        assert declared is not None
+        declared = task.declared
         told, done = task.writer.told(table), task.writer.recorded(table)
         if told is not None and done is not None:
             # An earlier attempt has stored all of it, whatever has become of the files since.
@@ -77,11 +76,11 @@ class _Intake:
             kept = self._taken_over(table, splits)
             if kept is None:
                 rows = self._rows(sessions, splits)
-                frame = source.good(rows, declared, task.work.epoch, task.now)
+                frame = source.good(rows, declared, task.work.epoch, task.now, task.delivered_seed)
                 kept = task.writer.write(table, frame.selectExpr(*(quoted(f.name) for f in schema)))
             return self._committed(table, {source.GOOD: kept}, kept, ())
         rows = self._rows(sessions, splits)
-        frame = source.typed(rows, declared, task.work.epoch, task.now)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
         if declared.primary_key:
             columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
             routed = source.routed(frame, late, columns, task.now)
@@ -98,8 +97,7 @@ class _Intake:
 
     def _taken_over(self, table: str, splits: Sequence[Split]) -> tuple[DataFile, ...] | None:
         """Store the files of the splits as they are; None where their rows have to be read."""
-        declared = self.task.found.declared
-        assert declared is not None
+        declared = self.task.declared
         if len(declared.physical) < len(declared.columns):
             return None
         files = self.connector.storable(splits)
@@ -119,7 +117,7 @@ class _Intake:
         assert declared.transform is not None
         task, transform = self.task, declared.transform
         columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
-        frame = source.typed(rows, declared, task.work.epoch, task.now)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
         counted = Counted(declared)
         routed = source.routed(frame, late, columns, task.now)
         made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
@@ -161,8 +159,7 @@ class _Intake:
             stored = not_over(stored, found.period, task.work.now)
             few = rows_of(accepted) <= keyed.FEW
             names = [f.name for f in layout.row_schema(found)]
-            assert found.declared is not None
-            promise = f"PRIMARY KEY ({', '.join(found.declared.primary_key)})"
+            promise = f"PRIMARY KEY ({', '.join(task.declared.primary_key)})"
             once = task.writer.write_routed(
                 table, once_per_key(rows, stored, key, promise, names, row, few=few)
             )
@@ -218,10 +215,10 @@ class _Intake:
         That say, from the cheapest on: statistics of files; ranges of pieces of them; and, of many
         rows, a query for such ranges.
         """
-        declared, now = self.task.found.declared, self.task.work.now
-        assert declared is not None
+        declared, now = self.task.declared, self.task.work.now
         before = dict(self.task.work.before.watermarks(self.task.found.key))
-        delivered = {f.name for f in declared.physical}
+        # What has defaults need not be in the files.
+        delivered = {f.name for f in declared.physical} - {*declared.defaulted}
         kept, unknown = [], []
         for mark in declared.watermarks:
             earlier = before.get(mark.column)
@@ -244,8 +241,7 @@ class _Intake:
 
     def _is_intact(self, splits: Sequence[Split]) -> bool:
         """Tell whether surely no row is a dead letter."""
-        declared = self.task.found.declared
-        assert declared is not None
+        declared = self.task.declared
         needed = source.needed(declared, self.task.now)
         if needed is None or not self.connector.intact(splits, needed):
             return False
@@ -265,8 +261,7 @@ class _Intake:
 
         One whose key came twice has a time as good as any.
         """
-        declared = self.task.found.declared
-        assert declared is not None
+        declared = self.task.declared
         written = [*files.get(source.GOOD, ()), *files.get(source.LATE, ())]
         found = {
             m.column: [f.high[m.column] for f in written if m.column in f.high]

@@ -18,17 +18,16 @@ from floodmark.analysis.stored import ORIGIN
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
-from floodmark.plan.definitions import Declared
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, of_files
 from floodmark.runtime.cutoff import cutoff_of
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
-from floodmark.runtime.objects.former import difference, rows_of_former
+from floodmark.runtime.objects.former import Formers, difference, with_columns
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
-from floodmark.runtime.objects.owning import gone, held, moves, with_former_owners
-from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
+from floodmark.runtime.objects.owning import held, moves, with_former_owners
+from floodmark.runtime.objects.task import WEIGHT_FIELD, OfTable, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
 from floodmark.runtime.objects.watermarked import Watermarked
@@ -67,10 +66,9 @@ def advance(task: Task, sessions: Sessions, connector: Connector | None) -> Obje
 
 
 @dataclass
-class _Gathering:
+class _Gathering(OfTable):
     """The writers of one table in one epoch."""
 
-    task: Task
     stages: ObjectStages
     watermarked: Watermarked | None = None
     rows_in: int = 0
@@ -81,22 +79,7 @@ class _Gathering:
         cutoff = cutoff_of(self.found, work.now, before, work.epoch, work.time_of)
         self.merging = Merging(self.task, cutoff)
         self._late_keys: list[Operations] = []
-
-    @property
-    def found(self) -> AnalysedObject:
-        """Return the table."""
-        return self.task.found
-
-    @property
-    def columns(self) -> Schema:
-        """Return the table's columns, hidden ones included."""
-        return layout.row_schema(self.found)
-
-    @property
-    def declared(self) -> Declared:
-        """Return what CREATE says."""
-        assert self.found.declared is not None
-        return self.found.declared
+        self._formers = Formers(self.task)
 
     def merged(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
         """Write and commit what the epoch changes in the table."""
@@ -108,6 +91,7 @@ class _Gathering:
         if done is not None:
             return self._ended(done)
         operations = list(self._operations(sessions, connector))
+        self.rows_in += self._formers.withdraw_letters(self.stages)
         if self.found.append_only:
             return self._ended(self._added(operations))
         marks = None
@@ -213,7 +197,7 @@ class _Gathering:
         if connector is not None and self.task.work.splits.get(self.found.key):
             parts.append(self._connected(sessions, connector))
         parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
-        parts += [self._withdrawn(sink) for sink in gone(self.task)]
+        parts += [self._withdrawn(sink) for sink in self._formers.gone]
         former = self.task.work.former.values()
         parts += [self._withdrawn(s, formerly=True) for s in former if moves(self.task, s)]
         mine = [i for i in self.task.work.dml if self._is_mine(i)]
@@ -241,7 +225,8 @@ class _Gathering:
         task, declared = self.task, self.declared
         splits = task.work.splits[self.found.key]
         session = sessions.ingest if connector.reads_text else sessions.main
-        frame = source.typed(connector.read(session, splits), declared, task.work.epoch, task.now)
+        rows = connector.read(session, splits)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
         columns = self._delivered_fields()
         if declared.is_messages:
             frame = messages.operations(frame, declared)
@@ -305,23 +290,28 @@ class _Gathering:
         sink = self.task.work.pipeline[name]
         assert sink.plan is not None
         inputs = self.task.work.inputs(self.task.tables, sink)
+        former = self.task.work.former.get(name)
+        silent = former is not None and goes_on(sink, former) == NONE
         mine = replace(self.stages, owner=sink)
+        if silent:
+            # Of rows that are not written there are no letters, either.
+            mine = replace(mine, dead=[], withdrawn=[])
+        dead = self.stages.dead_rows
         evaluation = Evaluation(sink.plan, inputs, mine)
         root = sink.plan.root
         rows = evaluation.root()
-        former = self.task.work.former.get(name)
-        if former is not None and goes_on(sink, former) == NONE:
+        if silent:
             return None
         frame, settled = None, False
         if rows is not None:
             rows = needed.checked(rows, root.schema, self.declared, owned=owns(sink.object))
             columns = (*root.schema, WEIGHT_FIELD)
-            dead = self.stages.dead_rows
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
-            self.rows_in += self.stages.dead_rows - dead
             settled = rows.inserts or rows.consolidated
+        self.rows_in += self.stages.dead_rows - dead
         if former is not None and not moves(self.task, former):
-            frame = difference(frame, rows_of_former(self.task, former), root.schema)
+            key = self.found.relation.primary_key
+            frame = difference(frame, self._formers.rows(former), sink, key)
         if frame is None:
             return None
         if not settled:
@@ -341,9 +331,9 @@ class _Gathering:
 
     def _withdrawn(self, sink: AnalysedObject, *, formerly: bool = False) -> Operations | None:
         """Return the operations that take back what a sink has written."""
-        frame = rows_of_former(self.task, sink)
-        if formerly:  # the table, too, can have other columns
-            frame = difference(None, frame, self.found.relation.columns)
+        frame = self._formers.rows(sink)
+        if formerly and frame is not None:  # the table, too, can have other columns
+            frame = with_columns(frame, self.found.relation.columns)
         if frame is None:
             return None
         frame = held(self._with_origin(frame, sink), self.found, sink, formerly=formerly)

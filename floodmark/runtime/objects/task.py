@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.snapshot import takes_snapshot
 from floodmark.catalog.functions.intervals import micros_of
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.objects import Kind
-from floodmark.catalog.types import INT, Field
+from floodmark.catalog.types import INT, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
 from floodmark.plan import nodes as n
+from floodmark.plan.definitions import Declared
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.current import current_at
@@ -27,6 +29,7 @@ from floodmark.runtime.inputs import EpochInputs, Origin
 from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.beginning import begins
 from floodmark.runtime.operators import keyed, materialize, merge, source
+from floodmark.runtime.operators.defaults import delivered_seed
 from floodmark.runtime.operators.outcome import SILENT
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.stages import ObjectStages
@@ -108,16 +111,26 @@ class Task:
     writer: Writer
 
     @property
+    def declared(self) -> Declared:
+        """Return what CREATE says of a source or table."""
+        assert self.found.declared is not None
+        return self.found.declared
+
+    @property
     def now(self) -> int:
         """Return the epoch's time in microseconds."""
         return micros_of(self.work.now)
 
     @property
+    def delivered_seed(self) -> RowSeed:
+        """Return what the values of volatile defaults of delivered rows are made of."""
+        return delivered_seed(self.work.seed, self.found.object.stored_key)
+
+    @property
     def marks(self) -> Marks:
         """Return the watermarks of a source or table as of the epoch before."""
-        assert self.found.declared is not None
         before = self.work.before.records.get(self.found.key)
-        return Marks.of(self.found.declared, before, self.work.now)
+        return Marks.of(self.declared, before, self.work.now)
 
     def stages(self, owner: AnalysedObject) -> ObjectStages:
         """Return where operators of the object's plan, or of a sink's, keep things."""
@@ -281,3 +294,25 @@ class Task:
         silent = f"CASE WHEN {KIND} IN ('-S', '+S') THEN 1 ELSE 0 END AS {ROUTE}"
         files = self.writer.write_routed(table, changes.selectExpr("*", silent))
         return _Written(files.get(0, ()), files.get(1, ()))
+
+
+@dataclass
+class OfTable:
+    """A part of the work on a table in an epoch, with what it asks the task for all the time."""
+
+    task: Task
+
+    @property
+    def found(self) -> AnalysedObject:
+        """Return the table."""
+        return self.task.found
+
+    @property
+    def columns(self) -> Schema:
+        """Return the table's columns, hidden ones included."""
+        return layout.row_schema(self.task.found)
+
+    @property
+    def declared(self) -> Declared:
+        """Return what CREATE says."""
+        return self.task.declared

@@ -11,15 +11,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import Schema
 from floodmark.changelog import WEIGHT
-from floodmark.plan.definitions import Declared
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import hull
 from floodmark.runtime.cutoff import Cutoff
 from floodmark.runtime.objects.merging import Operations
-from floodmark.runtime.objects.task import WEIGHT_FIELD, Task
+from floodmark.runtime.objects.task import WEIGHT_FIELD, OfTable
 from floodmark.runtime.operators import merge, source
 from floodmark.runtime.operators.judged import WRITERS, judged, taken, without_over
 from floodmark.runtime.operators.source import LateFilter
@@ -39,25 +37,13 @@ Written = tuple[str, tuple[DataFile, ...]]
 
 
 @dataclass
-class Watermarked:
+class Watermarked(OfTable):
     """What one epoch adds to the table; `late` are rows of its connector that were put aside."""
 
-    task: Task
     stages: ObjectStages
     late: list[Written] = field(default_factory=list)
     highs: dict[str, dict[str, Any]] = field(default_factory=dict)
     aside_of_sinks: int = 0
-
-    @property
-    def found(self) -> AnalysedObject:
-        """Return the table."""
-        return self.task.found
-
-    @property
-    def declared(self) -> Declared:
-        """Return what CREATE says."""
-        assert self.found.declared is not None
-        return self.found.declared
 
     def finished_before(self) -> ObjectRecord | None:
         """Return the record of an earlier attempt that has stored all of the epoch."""

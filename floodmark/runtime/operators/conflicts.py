@@ -121,7 +121,7 @@ def _owned(
 
     keeps = declared.conflict.action is ConflictAction.UPDATE_IF_NOT_NULL
     whens = [
-        f"WHEN __o.w < 0 AND {owned.goes(owners)} THEN {_stays('NULL', type_)}",
+        f"WHEN __o.w < 0 AND {owned.GOES} THEN {_stays('NULL', type_)}",
         f"WHEN __o.w < 0 THEN {left(owned.cleared(names, owners))}",
         f"WHEN __a.r IS NULL THEN {left(owned.first(names, owners))}",
     ]

@@ -1,8 +1,9 @@
 """Owned columns: what an owner's operation makes of a key's row, as texts of the fold over a key.
 
 In them `__o` is the operation and `__a` what those before it left; `__owners` of the operation's
-row has the owner's name, and last the one under which it owns columns. Rows with other names than
-those of the owners are held by what is there no more: they stay as if a statement had written them.
+row has the owner's name, and last the one under which it owns columns. The name of a sink that has
+gone holds the rows that it has written: they stay as if a statement had, until a sink of that name
+takes them over.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ BY_OWNER = f"__o.r.{OWNERS} IS NOT NULL"
 """The text of: an owner does it."""
 _MINE, _HELD = f"__o.r.{OWNERS}", f"__a.r.{OWNERS}"
 _LEFT = f"array_except({_HELD}, {_MINE})"
+
+GOES = f"(__a.r IS NULL OR (size({_LEFT}) = 0) IS TRUE)"
+"""The text of: there is no row left when the owner has cleared its columns."""
 
 
 def without_rewritten(operations: str) -> str:
@@ -42,19 +46,13 @@ def met(names: Sequence[str], owners: Sequence[Owner], *, keeps: bool) -> dict[s
         new = f"coalesce(__o.r.{c}, __a.r.{c})" if keeps else f"__o.r.{c}"
         return f"CASE WHEN {mine} THEN {new} ELSE __a.r.{c} END"
 
-    held = f"array_sort(array_union({_HELD}, {_MINE}))"
-    return _values(names, owners, value) | {OWNERS: _unless_whole(held, owners)}
+    return _values(names, owners, value) | {OWNERS: f"array_sort(array_union({_HELD}, {_MINE}))"}
 
 
 def cleared(names: Sequence[str], owners: Sequence[Owner]) -> dict[str, str]:
     """Return the values of a row in which an owner clears its columns."""
     values = _values(names, owners, lambda c, mine: f"CASE WHEN NOT {mine} THEN __a.r.{c} END")
-    return values | {OWNERS: _unless_whole(_LEFT, owners)}
-
-
-def goes(owners: Sequence[Owner]) -> str:
-    """Return the text of: there is no row left when the owner has cleared its columns."""
-    return f"(__a.r IS NULL OR (NOT {_whole(owners)} AND size({_LEFT}) = 0))"
+    return values | {OWNERS: _LEFT}
 
 
 def _values(
@@ -71,12 +69,3 @@ def _values(
 
     any_ = {column for one in owners for column in one.columns}
     return {c: owned(quoted(c), mine(c)) if c in any_ else f"{others}.{quoted(c)}" for c in names}
-
-
-def _unless_whole(held: str, owners: Sequence[Owner]) -> str:
-    return f"CASE WHEN NOT {_whole(owners)} THEN {held} END"
-
-
-def _whole(owners: Sequence[Owner]) -> str:
-    known = ", ".join(quote(one.name) for one in owners)
-    return f"({_HELD} IS NULL OR exists({_HELD}, x -> x NOT IN ({known})))"

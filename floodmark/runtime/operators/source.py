@@ -1,7 +1,7 @@
 """Source: rows of a connector to typed rows with a row id; bad rows and late rows go aside.
 
-Order: parse, generated columns, row id, NOT NULL, NULL times and those too far ahead (dead
-letters), then the late filter, row by row: a row is late iff its time is below the running
+Order: parse, defaults, generated columns, row id, NOT NULL, NULL times and those too far ahead
+(dead letters), then the late filter, row by row: a row is late iff its time is below the running
 watermark of the rows before it or the object's watermark of the epoch before. Dead rows do not
 raise the watermark, late ones do.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.intervals import datetime_of
+from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import VARCHAR, Schema
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, FAULT, IGNORED, OPERATION, UPSERTS
@@ -21,6 +22,7 @@ from floodmark.errors import IntakeCode
 from floodmark.plan.clock_options import MAX_AHEAD
 from floodmark.plan.definitions import ColumnInfo, Declared, WatermarkInfo
 from floodmark.runtime.layout import WATERMARK
+from floodmark.runtime.operators.defaults import with_defaults
 from floodmark.runtime.operators.rows import ERROR_TYPE, constants, message_text, stamped
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.expressions import compile as compile_expr
@@ -55,9 +57,9 @@ class LateFilter:
     before: dict[str, Any]
 
 
-def typed(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFrame:
+def typed(frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowSeed) -> DataFrame:
     """Return the declared columns, the row id, the epoch, and `__error` for rows that are dead."""
-    frame = _generated(_with_metadata(frame, declared, now), declared, now)
+    frame = _completed(frame, declared, now, seed)
     limits = latest(declared, now)
     if limits:
         frame = frame.selectExpr("*", constants({_limit(c): text for c, text in limits.items()}))
@@ -73,7 +75,9 @@ def needed(declared: Declared, now: int) -> tuple[str, ...] | None:
 
     None where other rows may be dead, too: values are computed, or messages say what happens.
     """
-    computed = (c.generated for c in declared.columns if c.generated is not None)
+    defaults = (c.default for c in declared.columns if c.name in declared.defaulted)
+    exprs = (*defaults, *(c.generated for c in declared.columns))
+    computed = (e for e in exprs if e is not None)
     if declared.is_messages or any(compile_expr(e, now).error is not None for e in computed):
         return None
     names = [c.name for c in declared.columns if c.not_null]
@@ -81,10 +85,15 @@ def needed(declared: Declared, now: int) -> tuple[str, ...] | None:
     return tuple(names) if {f.name for f in declared.physical} >= set(names) else None
 
 
-def good(frame: DataFrame, declared: Declared, epoch: int, now: int) -> DataFrame:
+def good(frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowSeed) -> DataFrame:
     """Return the declared columns, the row id and the epoch of rows none of which goes aside."""
-    frame = _generated(_with_metadata(frame, declared, now), declared, now)
+    frame = _completed(frame, declared, now, seed)
     return frame.selectExpr(*(quoted(c.name) for c in declared.columns), _ROW_ID, stamped(epoch))
+
+
+def _completed(frame: DataFrame, declared: Declared, now: int, seed: RowSeed) -> DataFrame:
+    frame = with_defaults(_with_metadata(frame, declared, now), declared, now, seed)
+    return _generated(frame, declared, now)
 
 
 def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
@@ -143,6 +152,9 @@ def _dead(declared: Declared, limits: Collection[str]) -> str:
     whens = _faults(declared)
     row = as_json(declared)
     puts = f"{OPERATION} = '{UPSERTS}' AND " if declared.is_messages else ""
+    for i, name in enumerate(declared.defaulted):
+        error = _error(f"__default_{i}", f"{name} DEFAULT", row, f"__default_said_{i}")
+        whens.append(f"WHEN __default_{i} IS NOT NULL THEN {error}")
     computed = [c for c in declared.columns if c.generated is not None]
     for i, column in enumerate(computed):
         error = _error(f"__generated_{i}", _text(column), row, f"__said_{i}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,15 @@ if TYPE_CHECKING:
 
 
 def check_places(plan: Plan, scheduler: Scheduler) -> None:
-    """Raise where a sink that begins with a plan could not write: E0740 to E0744."""
-    for key in plan.created:
+    """Raise where a sink could not write that begins with a plan, or has other columns then.
+
+    E0740 to E0744.
+    """
+    before = scheduler.deployed().pipeline.objects
+    other = [
+        c.key for c in plan.changes if c.action == "alter" and _writes_else(c.key, before, plan)
+    ]
+    for key in (*plan.created, *other):
         found = plan.pipeline[key]
         if found.outside is None:
             continue
@@ -26,6 +34,11 @@ def check_places(plan: Plan, scheduler: Scheduler) -> None:
             sender_of(found, scheduler.seed).check()
         except UserError as problem:
             raise problem.with_span(found.object.statement.name.span) from None
+
+
+def _writes_else(key: str, before: Mapping[str, AnalysedObject], plan: Plan) -> bool:
+    old, new = before[key].outside, plan.pipeline[key].outside
+    return old is not None and new is not None and old.written != new.written
 
 
 def _check_root(found: AnalysedObject, root: Path) -> None:

@@ -7,19 +7,13 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.state import DUE_AT
-from floodmark.catalog.types import Schema
+from floodmark.runtime.state.clustered import Clustered
 from floodmark.runtime.tables import rows_of
 from floodmark.spark.types import quoted
-from floodmark.storage.pruning import prune
-from floodmark.storage.table import DataFile, Handle
+from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from floodmark.runtime.stages import ObjectStages
-
-ROWS_PER_FILE = 65_536
-"""So many rows at most are written again because the first of them is due."""
 
 
 def first_of(file: DataFile) -> int:
@@ -29,20 +23,17 @@ def first_of(file: DataFile) -> int:
 
 
 @dataclass
-class DueFiles:
+class DueFiles(Clustered):
     """What one temporal filter has still to change, by the time of the change.
 
-    Files with something due are replaced by one of the rest. So each row is read when it is due,
-    all that is kept is later than the epoch, and the statistics tell the next time exactly.
+    All that is kept is later than the epoch, and the statistics tell the next time exactly.
     """
 
-    stages: ObjectStages
-    table: str
-    schema: Schema
+    column: str = DUE_AT
 
     def due(self, now: int) -> DataFrame | None:
         """Return the changes whose time has come, without it; None where there are none."""
-        rows = self._touched_rows(now)
+        rows = self.reached(now)
         if rows is None:
             return None
         names = (quoted(f.name) for f in self.schema if f.name != DUE_AT)
@@ -50,43 +41,22 @@ class DueFiles:
 
     def due_rows(self, now: int) -> int:
         """Return how many rows are due, or more."""
-        return rows_of(self._touched(self._before(), now))
+        return rows_of(self.touched(self.before(), now))
 
     def keep(self, fresh: DataFrame | None, now: int, *, few: bool) -> None:
         """Record the fresh changes in place of those whose time has come."""
         done = self.stages.writer.recorded(self.table)
-        before = self._before()
         if done is None:
-            done = self._replaced(fresh, before, now, few=few)
+            done = self.replaced(self._later(fresh, now), now, few=few)
         if done is not None:
             self.stages.versions[self.table] = done.version
             self.stages.fall_due([first_of(file) for file in done.files])
 
-    def _replaced(
-        self, fresh: DataFrame | None, before: Handle | None, now: int, *, few: bool
-    ) -> Handle | None:
-        touched = self._touched(before, now)
-        rest = self._touched_rows(now)
+    def _later(self, fresh: DataFrame | None, now: int) -> DataFrame | None:
+        """Return the fresh changes, and those of files with something due that are not."""
+        rest = self.reached(now)
         parts = [] if rest is None else [rest.where(f"{DUE_AT} > {now}L")]
         parts += [] if fresh is None else [fresh]
-        if not parts:
-            return before
         names = [quoted(f.name) for f in self.schema]
-        rows = reduce(lambda a, b: a.unionAll(b), (part.selectExpr(*names) for part in parts))
-        ordered = rows.coalesce(1).sortWithinPartitions(DUE_AT) if few else rows.sort(DUE_AT)
-        files = self.stages.writer.write(self.table, ordered, ROWS_PER_FILE)
-        if not files and not touched:
-            return before
-        return self.stages.commit(self.table, self.schema, files, touched, before)
-
-    def _before(self) -> Handle | None:
-        return self.stages.handle_before(self.table)
-
-    def _touched(self, handle: Handle | None, now: int) -> tuple[DataFile, ...]:
-        return () if handle is None else prune(handle, None, {DUE_AT: (None, now)})
-
-    def _touched_rows(self, now: int) -> DataFrame | None:
-        handle = self._before()
-        if handle is None:
-            return None
-        return self.stages.tables.read(handle, self.schema, self._touched(handle, now))
+        chosen = [part.selectExpr(*names) for part in parts]
+        return reduce(lambda a, b: a.unionAll(b), chosen) if chosen else None

@@ -1,0 +1,94 @@
+"""DROP: the catalog without one or several objects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
+from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
+from floodmark.errors import BindError, NotSupported
+from floodmark.sql import statements as s
+
+_DROP_KINDS = {
+    s.ObjectKind.SOURCE: Kind.SOURCE,
+    s.ObjectKind.TABLE: Kind.TABLE,
+    s.ObjectKind.MATERIALIZED_VIEW: Kind.MATERIALIZED_VIEW,
+    s.ObjectKind.VIEW: Kind.VIEW,
+    s.ObjectKind.SINK: Kind.SINK,
+    s.ObjectKind.FUNCTION: Kind.FUNCTION,
+    s.ObjectKind.AGGREGATE: Kind.FUNCTION,
+    s.ObjectKind.INDEX: Kind.INDEX,
+}
+_KEEPING = ("force_append_only", "ignore_delete")
+
+
+def without(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[str, ...]]:
+    """Return the catalog without some objects, and the keys that went, dependents first.
+
+    Raises E0201 for one that is not there, E0203 for one of another kind, E0205 for one in use,
+    E0342 where the rows that a sink has written stay.
+    """
+    each = [
+        (name, _named(catalog, statement, name)) for name in (statement.name, *statement.others)
+    ]
+    keys = {key for _, found in each for key in found}
+    named = tuple(key for key in catalog.objects if key in keys)
+    gone = catalog.dependents(*named)
+    if gone and not statement.cascade:
+        users = ", ".join(catalog.objects[k].name for k in gone)
+        used = next(name for name, found in each if {*catalog.dependents(*found)} & {*gone})
+        raise BindError(
+            "E0205",
+            f'"{qualified(used)}" is used by {users}',
+            span=used.span,
+            hint="drop those first, or add CASCADE",
+        )
+    after = catalog
+    for key in named if statement.with_rows else ():
+        after = _withdrawn(after, key, statement)
+    kept = {k: o for k, o in after.objects.items() if k not in keys and k not in gone}
+    return Catalog(kept), (*reversed(gone), *reversed(named))
+
+
+def _withdrawn(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
+    """Return the catalog in which a sink's target loses what it has written."""
+    sink = catalog.objects[key]
+    target = None if sink.target is None else catalog.objects[sink.target]
+    reasons = [f"it has {option}" for option in _KEEPING if sink.is_on(option)]
+    if (sink.option("snapshot") or "").lower() == "false":
+        reasons.append("it began without a snapshot")
+    if target is None:
+        reasons.append("they are outside the warehouse")
+    elif getattr(target.statement, "append_only", False):
+        reasons.append(f'"{target.name}" is append-only')
+    if reasons or target is None:
+        raise NotSupported(
+            "E0342",
+            f'the rows that "{sink.name}" has written cannot be taken out: {reasons[0]}',
+            span=statement.span,
+            hint="DROP SINK without WITH ROWS, and delete the rows that are to go",
+        )
+    return catalog.replace([replace(target, past=(*target.past, (WITHDRAWN, key)))])
+
+
+def _named(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tuple[str, ...]:
+    """Return the keys of what a name stands for: all that a source has; none for IF EXISTS."""
+    kind, text = _DROP_KINDS[statement.kind], qualified(name)
+    if kind is Kind.SOURCE and (group := catalog.group_of(text) or catalog.output_named(text)):
+        return group
+    key = key_of(text, kind)
+    if key not in catalog.objects:
+        if statement.if_exists:
+            return ()
+        names = [o.name for o in catalog.objects.values() if o.kind is kind]
+        raise unknown_object(text, names, name.span, kind.value)
+    found = catalog.objects[key]
+    meant = kind_of(found.shown)
+    if kind is not meant:
+        raise BindError(
+            "E0203",
+            f'"{found.name}" is a {meant.value}',
+            span=name.span,
+            hint=f"DROP {meant.value.upper()} {found.name}",
+        )
+    return (found.key,)

@@ -1,0 +1,35 @@
+"""Lengths of time in the options of sources and tables: at most 100 years, and no months."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+
+from floodmark.catalog.functions.model import RowError
+from floodmark.catalog.interval_text import parse_interval
+from floodmark.errors import BindError
+
+_LONGEST = timedelta(days=36_525)
+
+
+def length_of(text: str, wrong: Callable[[str], BindError]) -> timedelta:
+    """Return the length that a text says, '7 days' or INTERVAL '7 days'.
+
+    Raises what `wrong` makes of the reason why it says none.
+    """
+    bare = re.sub(r"^interval\s*'(.*)'$", r"\1", text.strip(), flags=re.I)
+    try:
+        months, days, micros = parse_interval(bare)
+    except RowError:
+        raise wrong(f"{bare!r} is not an interval") from None
+    if months:
+        raise wrong("months have no fixed length; count days")
+    return fitting(timedelta(days=days, microseconds=micros), bare, wrong)
+
+
+def fitting(length: timedelta, text: str, wrong: Callable[[str], BindError]) -> timedelta:
+    """Return a length that an option can have."""
+    if not timedelta() < length <= _LONGEST:
+        raise wrong(f"{text!r} is not between nothing and 100 years")
+    return length
