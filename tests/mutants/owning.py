@@ -6,7 +6,7 @@ from planted import Planted, on_reference, on_spark
 
 _FOLD = "runtime/operators/owned.py"
 _MODEL = "tests/property/test_owned_spark.py::test_the_reference_holds_rows_as_the_model_does"
-_RUNTIME = "tests/runtime/test_owned_columns.py"
+_RUNTIME = "tests/runtime/test_owners_over_time.py"
 OWNING = (
     Planted(
         "the row goes with the first of its owners",
