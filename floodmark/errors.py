@@ -193,10 +193,33 @@ def _caret_lines(span: Span) -> list[str]:
     line = source_lines[span.line - 1] if span.line <= len(source_lines) else ""
     gutter = len(str(span.line))
     width = max(1, min(span.end, span.start + len(line) - span.column + 1) - span.start)
-    pad = "".join("\t" if c == "\t" else " " for c in line[: span.column - 1])
+    line, before, width = _window(line, span.column - 1, width)
+    pad = "".join("\t" if c == "\t" else " " for c in line[:before])
     return [
         f"  {place}",
         f"{' ' * gutter} |",
         f"{span.line} | {line}",
         f"{' ' * gutter} | {pad}{'^' * width}",
     ]
+
+
+_SHOWN = 1000
+"""Of longer lines only what is near the place is shown."""
+_BEFORE = 60
+
+
+def _window(line: str, at: int, width: int) -> tuple[str, int, int]:
+    """Return what is shown of a line, where the place is in it, and how wide that is.
+
+    >>> _window("SELECT 1", 7, 1)
+    ('SELECT 1', 7, 1)
+    >>> shown, at, width = _window("x" * 900 + "here" + "y" * 900, 900, 4)
+    >>> len(shown), shown[at : at + width]
+    (122, 'here')
+    """
+    if len(line) <= _SHOWN:
+        return line, at, width
+    first = max(0, at - _BEFORE)
+    last = min(len(line), first + 2 * _BEFORE)
+    head, tail = "…" if first else "", "…" if last < len(line) else ""
+    return f"{head}{line[first:last]}{tail}", at - first + len(head), min(width, last - at)

@@ -14,7 +14,7 @@ from floodmark.plan.assignment import cast_to
 from floodmark.plan.definitions import ColumnInfo, Declared
 from floodmark.plan.expressions import ColumnRef, Expr, Literal
 from floodmark.plan.lookups import check_written
-from floodmark.plan.scope import unknown_column
+from floodmark.plan.writable import not_writable
 from floodmark.sql import statements as s
 
 
@@ -129,9 +129,9 @@ def _check_modes(
         raise BindError(
             "E0705",
             f'"{target.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
-            "the query updates its rows: nothing takes the old ones back",
+            f"the sink {sink.base_name} updates its rows: nothing takes the old ones back",
             span=_into(statement),
-            hint=forced,
+            hint=f"in the sink {sink.base_name}: {forced}",
         )
 
 
@@ -181,7 +181,7 @@ def _target_names(statement: s.CreateSink, declared: Declared, shown: list[Field
         )
     for name in names:
         if name not in writable:
-            raise unknown_column(name, writable, _into(statement))
+            raise not_writable(name, declared.columns, _into(statement))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise BindError(

@@ -44,7 +44,12 @@ def altered(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relati
         case _:
             if found.kind is Kind.MATERIALIZED_VIEW:
                 catalog = with_seen(catalog, found.key, visible)
-            return catalog_with(catalog, found, _altered(statement, found))
+            definition = _altered(statement, found)
+            if isinstance(statement, s.AlterQuery):
+                # What a query names is looked for where it is written.
+                here = replace(definition, span=statement.span)
+                catalog.altered(catalog.objects[found.key], here)
+            return catalog_with(catalog, found, definition)
 
 
 def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
@@ -95,6 +100,12 @@ def _altered(statement: s.Alter, found: CatalogObject) -> s.Definition:
             return replace(definition, watermarks=tuple(marks.values()))
         case s.AlterSet() if isinstance(definition, _WITH_OPTIONS):
             return replace(definition, options=_options(definition.options, statement.options))
+        case s.AlterReset() if isinstance(definition, _WITH_OPTIONS):
+            names = {name.lower() for name in statement.names}
+            kept = tuple(o for o in definition.options if o.name.lower() not in names)
+            if len(kept) + len(names) > len(definition.options):
+                raise _not_given(statement, found, definition.options)
+            return replace(definition, options=kept)
         case s.AlterQuery() if queried and found.part is None:
             return _with_query(statement, definition)
         case _:
@@ -104,6 +115,19 @@ def _altered(statement: s.Alter, found: CatalogObject) -> s.Definition:
                 span=statement.span,
                 hint="docs/statements.md lists what can be altered",
             )
+
+
+def _not_given(
+    statement: s.AlterReset, found: CatalogObject, options: tuple[s.Option, ...]
+) -> BindError:
+    given = [o.name.lower() for o in options]
+    name = next(n for n in statement.names if n.lower() not in given)
+    return BindError(
+        "E0841",
+        f'"{found.name}" has no option {name}',
+        span=statement.span,
+        hint=f"it has {', '.join(given)}" if given else "it has none",
+    )
 
 
 def _with_query(statement: s.AlterQuery, definition: s.Definition) -> s.Definition:

@@ -74,7 +74,9 @@ def without_column(statement: s.AlterDropColumn, found: CatalogObject) -> s.Defi
             "E0833",
             f'the column "{statement.column}" of "{found.name}" cannot go: {needs[0]} needs it',
             span=statement.span,
-            hint="create another table, and a sink into it",
+            hint="ALTER TABLE … ON CONFLICT … without it comes first"
+            if needs == ["ON CONFLICT"]
+            else "create another table, and a sink into it",
         )
     kept = tuple(c for c in definition.columns if c.name != statement.column)
     return replace(definition, columns=kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
-from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
+from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_of, qualified
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
 
@@ -35,7 +35,7 @@ def without(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[str, ..
     named = tuple(key for key in catalog.objects if key in keys)
     gone = catalog.dependents(*named)
     if gone and not statement.cascade:
-        users = ", ".join(catalog.objects[k].name for k in gone)
+        users = ", ".join(_called(catalog.objects[k]) for k in gone)
         used = next(name for name, found in each if {*catalog.dependents(*found)} & {*gone})
         raise BindError(
             "E0205",
@@ -48,6 +48,11 @@ def without(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[str, ..
         after = _withdrawn(after, key, statement)
     kept = {k: o for k, o in after.objects.items() if k not in keys and k not in gone}
     return Catalog(kept), (*reversed(gone), *reversed(named))
+
+
+def _called(found: CatalogObject) -> str:
+    """Return the name; that of a sink may be that of a table, too."""
+    return f"the sink {found.name}" if found.kind is Kind.SINK else found.name
 
 
 def _withdrawn(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlglot import exp
 
@@ -13,11 +13,13 @@ from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.assignment import assigned, is_default
 from floodmark.plan.assignments import check_tables, values_of
 from floodmark.plan.bind import BindContext, bind_scalar
-from floodmark.plan.coerce import coerce
+from floodmark.plan.coerce import coerce, refuse
 from floodmark.plan.determinism import is_volatile
 from floodmark.plan.expressions import Case, Cast, ColumnRef, Expr, Literal, UserCall, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
+from floodmark.plan.writable import not_writable
 from floodmark.sql import statements as s
+from floodmark.sql.spans import span_of
 from floodmark.sql.statements import ConflictAction
 
 if TYPE_CHECKING:
@@ -116,6 +118,7 @@ def bind_conflict(
     scope = _Scope(
         QueryScope.of(Source(table, stored)), QueryScope.of(Source("excluded", incoming))
     )
+    context = replace(context, subquery=lambda node: _no_subquery(node, context.source))
     condition = None
     if clause.where is not None:
         condition = coerce(bind_scalar(clause.where, scope, context), BOOLEAN)
@@ -124,6 +127,14 @@ def bind_conflict(
     for expr in (*values.values(), *([] if condition is None else [condition])):
         _check_repeatable(expr, clause.span)
     return Conflict(clause.action, clause.version_columns, bound, condition)
+
+
+def _no_subquery(node: exp.Expression, source: Span | None) -> NoReturn:
+    raise refuse(
+        "a subquery cannot stand in ON CONFLICT",
+        span_of(node, source),
+        "the table's columns and those of EXCLUDED can; a sink can join what else a row needs",
+    )
 
 
 def _check_versions(clause: s.ConflictClause, types: Mapping[str, SqlType]) -> None:
@@ -159,7 +170,7 @@ def _values(
         check_tables(assignment, table)
         for name, value in values_of(assignment):
             if name not in writable:
-                raise unknown_column(name, writable, assignment.span)
+                raise not_writable(name, columns, assignment.span)
             bound = _value(value, writable[name], scope, context, assignment.span)
             if name not in key:
                 yield name, bound

@@ -26,8 +26,9 @@ from floodmark.plan.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.joins import disjoint
 from floodmark.plan.outputs import ColumnTypes, checked_name
 from floodmark.plan.relations import build_from, scan_of
-from floodmark.plan.scope import Bound, Column, QueryScope, Source, fresh_name, unknown_column
+from floodmark.plan.scope import Bound, Column, QueryScope, Source, fresh_name
 from floodmark.plan.subqueries import Subqueries
+from floodmark.plan.writable import not_writable
 from floodmark.sql import statements as s
 
 OLD = "__old"
@@ -121,7 +122,7 @@ def _values(
         check_tables(assignment, statement.alias or statement.table.name, statement.table.name)
         for name, value in values_of(assignment, replace(builder, subquery=None)):
             if name not in writable:
-                raise unknown_column(name, writable, assignment.span)
+                raise not_writable(name, target.columns, assignment.span)
             column = writable[name]
             if is_default(value):
                 out[name] = column.default or Literal(column.type, None)

@@ -156,6 +156,7 @@ def _computed(reader: Reader, found: AnalysedObject, rows: DataFrame) -> DataFra
 def _refused(found: AnalysedObject, before: Handle, why: str) -> DataError:
     return DataError(
         "E0427",
-        f"what another program wrote into {before.table} cannot be taken in: {why}",
+        f"what another program wrote into {before.table} after version {before.version} "
+        f"cannot be taken in: {why}",
         hint=f"restore the table to version {before.version} and resume {found.name}",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from floodmark.analysis.table_of_query import is_continuous
@@ -211,4 +211,16 @@ def notices_after(
     """Return what is to be said of the tables that were written, and of what failed with them."""
     events = scheduler.log.suspended().items()
     failed = [key for key, event in events if event.epoch == epoch and key not in written]
-    return notices([*written, *failed], scheduler)
+    taken = set(written) - {key for key, _ in events}
+    aside = () if epoch is None else _put_aside(taken, scheduler)
+    return (*notices([*written, *failed], scheduler), *aside)
+
+
+def _put_aside(keys: Collection[str], scheduler: Scheduler) -> Iterator[str]:
+    """Say which tables have put rows of the last epoch to their dead letters."""
+    records = scheduler.cut().records
+    for key in sorted(keys):
+        count = records[key].dead_rows if key in records else 0
+        if count:
+            rows = "1 row" if count == 1 else f"{count:,} rows"
+            yield f"{key} has not taken {rows}: see {key}__dead_letter"

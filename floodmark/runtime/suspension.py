@@ -33,7 +33,11 @@ def remedy(found: AnalysedObject, event: Event, quoted: Callable[[str], str] = s
         return f"{quoted(resume_command(found, 'REBASE'))} goes on with the present meaning"
     if event.code == UNREACHABLE:
         return "make its path writable; the next run then goes on by itself"
-    return f"mend it, then {quoted(resume_command(found))}"
+    mended = "restore that version" if event.code in _WRITTEN_BY_OTHERS else "mend it"
+    return f"{mended}, then {quoted(resume_command(found))}"
+
+
+_WRITTEN_BY_OTHERS = ("E0420", "E0427")
 
 
 def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:

@@ -139,7 +139,8 @@ class Writer:
         first = foreign[0]
         raise DataError(
             "E0420",
-            f"somebody else wrote into {table}: {first['operation']} in version {first['version']}",
+            f"somebody else wrote into {table}: {first['operation']} in version {first['version']} "
+            f"after {pinned}",
             hint=f"restore the table to version {pinned} and resume the object, or create it anew",
         )
 

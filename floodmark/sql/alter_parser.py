@@ -15,6 +15,7 @@ from floodmark.sql.statements import (
     AlterRebase,
     AlterRename,
     AlterRenameColumn,
+    AlterReset,
     AlterResume,
     AlterSet,
     AlterToTable,
@@ -33,7 +34,7 @@ _OTHER_DEFAULT = "INSERT and sinks can give the value; or create another table, 
 _OTHER_TABLE = "create another table, and a sink into it"
 _CONSTRAINTS = ("constraint", "primary", "unique", "check", "foreign")
 _ALONE = "one ALTER adds and drops any number of columns; any other change is an ALTER of its own"
-_ACTIONS = "ADD COLUMN, DROP COLUMN, RENAME, ALTER WATERMARK, ON CONFLICT, SET, AS, RESUME"
+_ACTIONS = "ADD COLUMN, DROP COLUMN, RENAME, ALTER WATERMARK, ON CONFLICT, SET, RESET, AS, RESUME"
 
 
 class AlterParser(FunctionParser):
@@ -73,6 +74,9 @@ class AlterParser(FunctionParser):
             case _ if self.accept("set"):
                 options = self.options()
                 return AlterSet(**head, options=options, span=self.span_from(start))
+            case _ if self.accept("reset"):
+                names = self.parenthesised(self._option_name)
+                return AlterReset(**head, names=tuple(names), span=self.span_from(start))
         match kind:
             case ObjectKind.TABLE | ObjectKind.SOURCE:
                 return self._alter_table(start, head)

@@ -61,7 +61,8 @@ class CreateParser(DefinitionParser):
 
     def _clause(self, clauses: dict[str, Any], key: str, value: Any, span_from: int) -> None:
         if clauses.get(key):
-            self.twice(key.replace("_", " ").upper(), self.span_from(span_from))
+            clause = "ON CONFLICT" if key == "conflict" else key.replace("_", " ").upper()
+            self.twice(clause, self.span_from(span_from))
         clauses[key] = value
 
     def _ingestion_clauses(self, clauses: dict[str, Any]) -> bool:

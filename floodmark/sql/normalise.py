@@ -34,6 +34,7 @@ from floodmark.sql.statements import (
     AlterRebase,
     AlterRename,
     AlterRenameColumn,
+    AlterReset,
     AlterResume,
     AlterSet,
     AlterToTable,
@@ -162,6 +163,8 @@ def _alter_action(statement: Alter) -> str:
             return f"ALTER {watermark_sql(statement.watermark)}"
         case AlterConflict():
             return conflict_sql(statement.conflict)
+        case AlterReset():
+            return f"RESET ({', '.join(map(option_name_sql, statement.names))})"
         case AlterSet():
             return f"SET {options_sql(statement.options)}"
         case AlterQuery():
@@ -192,6 +195,8 @@ def _write(statement: Insert | Update | Delete | CopyFrom | CopyTo) -> str:
             return head + _returning(statement.returning)
         case CopyFrom():
             head = f"COPY {object_sql(statement.table)}{names_sql(statement.columns)} FROM"
+        case CopyTo() if statement.table is not None:
+            head = f"COPY {object_sql(statement.table)} TO"
         case CopyTo():
             head = f"COPY (\n{print_expression(statement.query, pretty=True)}\n) TO"
     with_ = f" WITH {options_sql(statement.options)}" if statement.options else ""

@@ -57,11 +57,15 @@ class CopyFrom(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class CopyTo(Statement):
-    """`COPY {t [(columns)] | (query)} TO 'file' [WITH (…)]`; a table is the query that reads it."""
+    """`COPY {t [(columns)] | (query)} TO 'file' [WITH (…)]`; a table is the query that reads it.
+
+    `table` is the one whose columns are not named: those that it computes are left out.
+    """
 
     query: exp.Expression
     path: str
     options: tuple[Option, ...] = ()
+    table: ObjectName | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -298,7 +298,8 @@ class StatementParser(AlterParser):
             schema = None if table.schema is None else exp.to_identifier(table.schema, quoted=True)
             named = exp.Table(this=exp.to_identifier(table.name, quoted=True), db=schema)
             from_ = exp.From(this=self.node(at, named))
-            return self._copy_to(start, exp.Select(expressions=items, from_=from_))
+            query = exp.Select(expressions=items, from_=from_)
+            return self._copy_to(start, query, None if columns else table)
         path = self.expect_string("a path")
         return CopyFrom(
             table=table,
@@ -309,10 +310,13 @@ class StatementParser(AlterParser):
             span=self.span_from(start),
         )
 
-    def _copy_to(self, start: int, query: exp.Expression) -> CopyTo:
+    def _copy_to(
+        self, start: int, query: exp.Expression, table: ObjectName | None = None
+    ) -> CopyTo:
         path = self.expect_string("a path")
         options = self._copy_options()
-        return CopyTo(query=query, path=path, options=options, span=self.span_from(start))
+        span = self.span_from(start)
+        return CopyTo(query=query, path=path, options=options, table=table, span=span)
 
     def _copy_options(self) -> tuple[Option, ...]:
         """Parse `[WITH] (format csv, header true)`, as in PostgreSQL also without `=`."""

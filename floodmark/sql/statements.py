@@ -286,6 +286,13 @@ class AlterSet(Alter):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlterReset(Alter):
+    """`ALTER … RESET (key, …)`: options that are not given any more."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class AlterQuery(Alter):
     """`ALTER SINK k AS query` and `ALTER MATERIALIZED VIEW v AS query`."""
 

@@ -128,7 +128,7 @@ def test_a_bad_row_of_parquet_is_numbered(fm: Floodmark, tmp_path: Path) -> None
         ("COPY t FROM 'a.csv' (header maybe)", "E0426"),
         ("COPY t FROM 'a.csv' (delimiter ';;')", "E0426"),
         ("COPY t FROM 'a.json' (delimiter ';')", "E0426"),
-        ("COPY t (w) FROM 'a.csv'", "E0206"),
+        ("COPY t (w) FROM 'a.csv'", "E0707"),
         ("COPY t (z) TO 'a.csv'", "E0206"),
         ("COPY z FROM 'a.csv'", "E0201"),
         ("COPY t TO 'no/such/folder/a.csv'", "E0424"),

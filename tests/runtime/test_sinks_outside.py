@@ -176,4 +176,4 @@ def test_a_delta_sink_does_not_get_other_columns(tmp_path: Path, sessions: Sessi
             fm.apply(files)
         assert raised.value.code == "E0743" and fm.scheduler.log.head().sealed == sealed
         assert not fm.scheduler.log.suspended()
-        assert fm.execute("SELECT * FROM w").rows == [(1, 1)]
+        assert [*fm.execute("SELECT * FROM w").rows] == [(1, 1)]

@@ -64,7 +64,9 @@ def test_a_suspended_view_catches_up_what_it_missed(site: Site) -> None:
             with pytest.raises(UserError, match=cause) as again:
                 fm.execute(f"ALTER MATERIALIZED VIEW {name} RESUME")
             assert again.value.code == "E0383"
-            assert again.value.hint == "mend it, then ALTER MATERIALIZED VIEW st RESUME"
+            assert (
+                again.value.hint == "restore that version, then ALTER MATERIALIZED VIEW st RESUME"
+            )
         assert "st" in fm.scheduler.log.suspended()
         assert _positions(fm)["st"] == head - 3
         DeltaTable(str(table)).restore(before)

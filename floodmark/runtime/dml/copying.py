@@ -7,13 +7,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.objects import Kind, Relation
+from floodmark.catalog.objects import Kind, Relation, qualified
 from floodmark.catalog.types import Field
 from floodmark.changelog import ChangelogMode
 from floodmark.connectors.copied import copy_file
 from floodmark.connectors.copied_out import write_rows
 from floodmark.connectors.copied_rows import read_rows
-from floodmark.plan.scope import unknown_column
+from floodmark.plan.writable import not_writable
 from floodmark.runtime.dml.planned import check_target, columns_of_table
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
@@ -36,7 +36,7 @@ def as_insert(
     types = {c.name: c.type for c in columns_of_table(target) if c.generated is None}
     for name, span in zip(statement.columns, statement.column_spans, strict=True):
         if name not in types:
-            raise unknown_column(name, types, span)
+            raise not_writable(name, columns_of_table(target), span)
     file = copy_file(statement.path, statement.options, statement.span)
     rows = read_rows(file, types, statement.columns)
     schema = tuple(Field(name, types[name]) for name in rows.column_names)
@@ -58,13 +58,30 @@ def as_insert(
 
 
 def copy_to(statement: s.CopyTo, reader: Reader, sessions: Sessions) -> Result:
-    """Write the rows of a query to a file; return how many."""
+    """Write the rows of a query to a file; return how many.
+
+    Of a table its generated columns are left out: COPY … FROM takes the file back.
+    """
     file = copy_file(statement.path, statement.options, statement.span)
-    node = reader.plan(statement.query, statement.span)
+    node = reader.plan(_stored_of(statement, reader), statement.span)
     with sessions.guarded():
         rows = reader.frame(node).toArrow()
     write_rows(file, node.schema, rows)
     return Result(rowcount=rows.num_rows, status=f"COPY {rows.num_rows}")
+
+
+def _stored_of(statement: s.CopyTo, reader: Reader) -> exp.Expression:
+    """Return the query, of a table without the columns that it computes."""
+    key = "" if statement.table is None else qualified(statement.table)
+    found = reader.pipeline.objects.get(key)
+    if found is None or found.kind is not Kind.TABLE:
+        return statement.query
+    computed = {c.name for c in columns_of_table(found) if c.generated is not None}
+    if not computed or not isinstance(statement.query, exp.Select):
+        return statement.query
+    kept = [f.name for f in found.relation.visible if f.name not in computed]
+    columns = [exp.column(exp.to_identifier(name, quoted=True)) for name in kept]
+    return statement.query.select(*columns, append=False)
 
 
 def copied(result: Result) -> Result:

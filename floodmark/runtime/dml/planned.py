@@ -32,7 +32,7 @@ from floodmark.plan.row_changes import (
     updated,
     with_generated,
 )
-from floodmark.plan.scope import unknown_column
+from floodmark.plan.writable import not_writable
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
 from floodmark.runtime.static_rows import check_static
@@ -132,7 +132,7 @@ def _insert(statement: s.Insert, target: Changing, reader: Reader) -> n.Node:
     writable = target.writable
     for name, span in zip(statement.columns, statement.column_spans, strict=True):
         if name not in writable:
-            raise unknown_column(name, writable, span)
+            raise not_writable(name, target.columns, span)
     taking = [writable[name] for name in statement.columns or writable]
     defaults = tuple(c.default or Literal(c.type, None) for c in taking)
     given = ColumnTypes(tuple(c.type for c in taking), defaults=defaults)
