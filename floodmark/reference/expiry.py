@@ -54,13 +54,16 @@ class Ends:
 
     def is_absent(self, row: Row) -> bool:
         """Tell whether a stored row does not count when rows of the epoch come."""
-        deleted = self.ttl is not None and self.ttl.deletes and self.is_over(row)
-        return deleted or self.is_below(row, self.bound)
+        return self.is_over(row) or self.is_below(row, self.bound)
+
+    @property
+    def forgets(self) -> bool:
+        """Tell whether rows end that what follows does not hear of."""
+        return self.fading is not None or (self.ttl is not None and not self.ttl.deletes)
 
     def shown(self, rows: Iterable[Row], bound: Any) -> tuple[Row, ...] | None:
         """Return the rows that readers see after the epoch; None where that is all of them."""
-        forgets = self.ttl is not None and not self.ttl.deletes
-        if not forgets and self.fading is None:
+        if not self.forgets:
             return None
         return tuple(r for r in rows if not (self.is_over(r) or self.is_below(r, bound)))
 

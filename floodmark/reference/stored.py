@@ -47,11 +47,11 @@ def after(
     fresh = ends.after(written)
     over = {key_of(row, key) for row in rows if key_of(row, key) in written and fresh.is_over(row)}
     kept = [row for row in rows if key_of(row, key) not in over]
-    # What has ended below a watermark is there for what follows, which has not heard of it.
-    unheard = gone if item.fading is not None else []
+    # What has ended unheard is there for what follows.
+    unheard = gone if ends.forgets else []
     came = {key_of(row, key) for _, row in accepted}
     timed = [row for row in gone if not unheard and key_of(row, key) not in came]
-    there = {key_of(row, key) for row in kept}
+    there = {key_of(row, key) for row in (*unheard, *kept)}
     wrote = {k: time for k, time in fresh.wrote.items() if k in there}
     return Stored([*unheard, *kept], ignored, len(over), len(timed), wrote, holds)
 

@@ -16,6 +16,7 @@ from floodmark.runtime.definitions.changes import Change
 from floodmark.runtime.definitions.deployed import statements_of
 from floodmark.runtime.definitions.deployment import Plan
 from floodmark.runtime.definitions.renaming import check_at_rest
+from floodmark.runtime.definitions.rereading import refuse_rereading
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
@@ -97,13 +98,16 @@ def apply_plan(
 
     A table that the plan creates begins with the `first` rows. `begun` is told the version. E0379
     where a table would go, or begin anew, with rows that statements wrote into it, unless that
-    action is one that `discards`; a source that begins anew has to be readable.
+    action is one that `discards`; a source that begins anew has to be readable. E0854 where rows
+    that are gone would be read again.
     """
     deployed = scheduler.deployed()
     _ask_again(plan)
     refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
     check_places(plan, scheduler)
     _refuse_loss(plan, scheduler, discards)
+    if "rebuild" not in discards:
+        refuse_rereading(plan.changes, deployed.pipeline, plan.pipeline)
     epoch = scheduler.log.head().sealed + 1
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
     removal.leave(

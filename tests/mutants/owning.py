@@ -51,13 +51,6 @@ OWNING = (
         on_spark("owned_columns"),
     ),
     Planted(
-        "views that catch up see who holds rows",
-        "runtime/inputs.py",
-        "for f in layout.row_schema(found) if f.name != OWNERS",
-        "for f in layout.row_schema(found)",
-        (f"{_RUNTIME}::test_a_view_that_catches_up_sees_no_holds",),
-    ),
-    Planted(
         "a former owner's holds come back",
         "runtime/definitions/reshape.py",
         "anew = anew or any(f.name in how.added for f in handle.schema)",

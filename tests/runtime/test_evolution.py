@@ -333,3 +333,28 @@ def test_a_window_over_a_table_keeps_the_names_of_its_columns(fm: floodmark.Floo
     fm.execute("INSERT INTO w VALUES (3, '2024-01-01 12:00')")
     assert [n for _, n in _rows(fm, "e")] == [2]  # type: ignore[misc]
     assert [k for _, k in _rows(fm, "h")] == [2, 2, 3, 3]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("key", ["p", "p, q"])
+def test_a_view_with_a_row_without_a_key_becomes_a_table(fm: floodmark.Floodmark, key: str) -> None:
+    fm.execute_script(f"""
+        CREATE TABLE o (id INT PRIMARY KEY, p VARCHAR, q INT, price INT);
+        INSERT INTO o VALUES (1, 'a', 1, 1), (4, NULL, 1, 4), (5, NULL, 1, 6), (6, 'b', 1, 3);
+        CREATE MATERIALIZED VIEW m AS SELECT {key}, sum(price)::bigint AS s FROM o GROUP BY {key};
+        CREATE MATERIALIZED VIEW over AS SELECT count(*) AS n, sum(s)::bigint AS s FROM m;
+        ALTER MATERIALIZED VIEW m TO TABLE;
+    """)
+    assert fm.execute("SELECT p, s FROM m ORDER BY p").rows == (("a", 1), ("b", 3))
+    assert _rows(fm, "over") == [(2, 4)]
+    (change,) = fm.changes("m", after=_epoch(fm) - 1).collect()
+    assert (change["__kind"], change["p"], change["s"]) == ("-D", None, 10)
+    record = fm.scheduler.cut().records["m"]
+    ways = (record.ignored_rows, record.expired_rows, record.late_rows, record.dead_rows)
+    assert min(ways) >= 0 and record.rows_in >= sum(ways), record
+    assert len(fm.execute("SELECT * FROM m__dead_letter").rows) == 1
+    fm.execute("UPDATE o SET p = 'b' WHERE id = 4")
+    assert fm.execute("SELECT p, s FROM m ORDER BY p").rows == (("a", 1), ("b", 7))
+    fm.execute("DELETE FROM o WHERE p IS NULL")
+    assert fm.execute("SELECT p, s FROM m ORDER BY p").rows == (("a", 1), ("b", 7))
+    assert _rows(fm, "over") == [(2, 8)]
+    assert not fm.execute("SELECT * FROM m__dead_letter").rows

@@ -76,7 +76,7 @@ def test_the_same_rows_are_late_and_the_same_watermarks_come_of_them(text: str) 
     assert declared is not None
     sink: Any = SimpleNamespace(
         name="k", schema=item.schema, target_columns=("ts", "n"), force_append_only=False,
-        ignore_delete=False, owns=False,
+        ignore_delete=False, owns="",
     )  # fmt: skip
     is_table = "TABLE" in text
     for seed in range(60):

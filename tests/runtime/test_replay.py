@@ -152,3 +152,39 @@ def test_what_is_not_kept_or_began_anew_cannot_be_replayed(site: Site) -> None:
         assert {r.epoch for r in fm.replay(sample=9)} == {4, 6}
         with pytest.raises(DataError, match="E0410"):
             fm.replay(9)
+
+
+def test_the_state_of_a_sink_that_begins_anew_is_gone(site: Site) -> None:
+    site.define()
+    with site.connect() as fm:
+        fm.execute_script("""
+            CREATE TABLE o (id INT PRIMARY KEY, k INT, v INT) APPEND ONLY;
+            CREATE TABLE r (id INT PRIMARY KEY, k INT);
+            CREATE TABLE t (k INT PRIMARY KEY, c BIGINT);
+            CREATE TABLE u (k INT PRIMARY KEY, c BIGINT);
+            CREATE TABLE w (k INT PRIMARY KEY, c BIGINT);
+            CREATE SINK s INTO t AS SELECT k, count(*) FROM o GROUP BY k;
+            CREATE SINK plain INTO u AS SELECT id, v FROM o;
+            CREATE SINK back INTO w AS SELECT k, count(*) FROM r GROUP BY k;
+            INSERT INTO o VALUES (1, 1, 1), (2, 1, 1), (3, 2, 1);
+            INSERT INTO r VALUES (1, 1), (2, 1), (3, 2);
+            INSERT INTO o VALUES (4, 1, 1);
+            DELETE FROM r WHERE id = 2;
+        """)
+        last = fm.scheduler.log.head().sealed
+        fm.execute("ALTER SINK s AS SELECT k, count(*) * 10 FROM o GROUP BY k")
+        fm.execute("ALTER SINK plain AS SELECT id, v + 1 FROM o")
+        fm.execute("ALTER SINK back RENAME TO other")
+        fm.execute("ALTER SINK other AS SELECT k, count(*) * 10 FROM r GROUP BY k")
+        fm.execute("INSERT INTO o VALUES (5, 1, 1)")
+        fm.execute("DELETE FROM r WHERE id = 1")
+        found = [r for epoch in range(last - 3, last + 7) for r in fm.replay(epoch)]
+        assert not [r for r in found if r.outcome is ReplayOutcome.DIFFERS], found
+        said = {(r.epoch, r.object): r.cause for r in found if r.cause}
+        assert said == {
+            (last - 3, "t"): f"sink:s began anew in epoch {last + 1}",
+            (last - 1, "t"): f"sink:s began anew in epoch {last + 1}",
+            (last - 2, "w"): f"sink:back began anew in epoch {last + 4}",
+            (last, "w"): f"sink:back began anew in epoch {last + 4}",
+        }
+        assert (last - 1, "u") in {(r.epoch, r.object) for r in found}

@@ -8,6 +8,7 @@ import pytest
 from warehouses import Site, contents, digests, put, readings
 
 from floodmark.api import Floodmark
+from floodmark.errors import FloodmarkError
 from floodmark.runtime import failpoints, rewrite
 from floodmark.runtime.maintenance import maintain
 from floodmark.runtime.objects import at_rest
@@ -318,3 +319,64 @@ def test_sinks_write_tables_whose_rows_end(site: Site) -> None:
         assert _go_to(fm, 0) == 1
         assert _all(fm, "SELECT * FROM g") == _all(fm, "SELECT * FROM l") == []
         _replays(fm)
+
+
+@pytest.mark.parametrize("column", ["", ", ttl_column = ts"])
+def test_a_discarded_row_holds_its_key_no_more(site: Site, column: str) -> None:
+    site.define(
+        "CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMPTZ, v INT) APPEND ONLY "
+        f"WITH (ttl = '10 minutes'{column});"
+        "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t;"
+    )
+    insert = "INSERT INTO t VALUES ({}, '2024-01-01 10:{:02}:00Z', {}) RETURNING v"
+    with site.connect() as fm:
+        _go_to(fm, 0)
+        fm.execute(insert.format(1, 0, 1))
+        assert not fm.execute(insert.format(1, 0, 2)).rows
+        _go_to(fm, 11)
+        fm.execute(insert.format(2, 11, 2))
+        assert _all(fm, "SELECT k, v FROM t") == [(2, 2)]
+        assert fm.execute(insert.format(1, 11, 5)).rows == ((5,),)
+        assert sorted(_all(fm, "SELECT k, v FROM t")) == [(1, 5), (2, 2)]
+        assert _record(fm).ignored_rows == 0
+        assert not fm.execute(insert.format(1, 11, 6)).rows
+        assert _all(fm, "SELECT n FROM n") == [(3,)]
+        maintain(fm)
+        assert sorted(_all(fm, "SELECT k, v FROM t")) == [(1, 5), (2, 2)]
+        _go_to(fm, 22)
+        fm.execute(insert.format(1, 22, 7))
+        assert _all(fm, "SELECT k, v FROM t") == [(1, 7)]
+
+
+def test_rows_that_are_gone_are_not_computed_with_again(site: Site) -> None:
+    site.define(
+        """CREATE TABLE t (k INT, v INT) APPEND ONLY WITH (retention_seconds = 600);
+        CREATE TABLE u (k INT PRIMARY KEY, s BIGINT);
+        CREATE MATERIALIZED VIEW m AS SELECT k, sum(v)::bigint AS s FROM t GROUP BY k;"""
+    )
+    query = "SELECT k, sum(v)::bigint {} AS s FROM t GROUP BY k"
+    with site.connect() as fm:
+        _go_to(fm, 0)
+        fm.execute(f"CREATE SINK s INTO u AS {query.format('')}")
+        fm.execute("INSERT INTO t VALUES (1, 1), (1, 2), (2, 3)")
+        _go_to(fm, 11)
+        fm.execute("INSERT INTO t VALUES (1, 10)")
+        assert sorted(_all(fm, "SELECT * FROM m")) == [(1, 13), (2, 3)]
+        for statement in (
+            f"ALTER MATERIALIZED VIEW m AS {query.format('+ 1')}",
+            "ALTER MATERIALIZED VIEW m AS SELECT v, count(*) AS n FROM t GROUP BY v",
+            f"ALTER SINK s AS {query.format('+ 1')}",
+            "ALTER SINK s AS SELECT k, s FROM m",
+        ):
+            with pytest.raises(FloodmarkError, match="E0854"):
+                fm.execute(statement)
+        files = (site.pipelines / "all.sql").read_text()
+        site.define(files.replace("sum(v)::bigint", "sum(v)::bigint + 1"))
+        with pytest.raises(FloodmarkError, match="E0854"):
+            fm.apply(site.pipelines)
+        for name in ("m", "u"):
+            assert sorted(_all(fm, f"SELECT * FROM {name}")) == [(1, 13), (2, 3)]
+        fm.execute(f"ALTER SINK s AS {query.format('+ 1')} WITH (backfill = 'none')")
+        assert sorted(_all(fm, "SELECT * FROM u")) == [(1, 13), (2, 3)]
+        fm.apply(site.pipelines, discard_rows=True)
+        assert sorted(_all(fm, "SELECT * FROM m")) == [(1, 11)]

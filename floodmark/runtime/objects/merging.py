@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import OWNERS
+from floodmark.changelog import OWNERS, WEIGHT
 from floodmark.connectors.base import BEFORE
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
@@ -19,6 +19,7 @@ from floodmark.runtime.operators.outcome import Outcome
 from floodmark.runtime.waning import not_below
 from floodmark.runtime.watermarks import CONNECTOR
 from floodmark.spark.types import quoted
+from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -105,20 +106,41 @@ class Merging(OfTable):
     def ended(self) -> Operations | None:
         """Return the stored rows that are over, as deletes; None where no file can have any."""
         cutoff = self.cutoff
-        current = current_at(self.task.tables.store, self.found, self.task.work.before)
-        if cutoff is None or current is None or not cutoff.ttl.deletes:
+        if cutoff is None or not cutoff.ttl.deletes:
             return None
-        parts = [file for _, files in current.parts for file in files if cutoff.ends(file)]
-        if not parts:
-            return None
-        chosen = tuple(file for file in current.base.files if file in parts)
-        stored = current.stored(self.task.tables, chosen)
+        stored, parts = self._stored_in(cutoff.ends)
         if stored is None:
             return None
         over = cutoff.over(stored, self.columns)
         within = of_files(parts, layout.merge_key(self.found)) or {}
         rows = sum(file.rows for file in parts)
         return Operations(merge.ended_operations(over, self.columns), within, ended=rows)
+
+    def without_key(self) -> DataFrame | None:
+        """Return the stored rows that lack a value in the primary key, with weight -1.
+
+        A view may have had them that is a table now. None where no file can have any.
+        """
+        key = self.found.relation.primary_key
+        stored, _ = self._stored_in(lambda file: any(file.nulls.get(c) != 0 for c in key))
+        if stored is None:
+            return None
+        names = [quoted(f.name) for f in self.columns]
+        missing = " OR ".join(f"{quoted(c)} IS NULL" for c in key)
+        return stored.where(missing).selectExpr(*names, f"-1 AS {WEIGHT}")
+
+    def _stored_in(
+        self, chosen: Callable[[DataFile], bool]
+    ) -> tuple[DataFrame | None, list[DataFile]]:
+        """Return the rows at rest in some files, and those files; None where there are none."""
+        current = current_at(self.task.tables.store, self.found, self.task.work.before)
+        if current is None:
+            return None, []
+        parts = [file for _, files in current.parts for file in files if chosen(file)]
+        if not parts:
+            return None, []
+        base = tuple(file for file in current.base.files if file in parts)
+        return current.stored(self.task.tables, base), parts
 
     def changes(self, operations: Sequence[Operations], rows_in: int) -> DataFrame:
         """Return the changes of the stored rows; of about so many rows that come."""
@@ -147,6 +169,9 @@ class Merging(OfTable):
     ) -> DataFrame:
         stored, small = self.task.stored_rows(within)
         stored = not_below(stored, self.found, self.task.work.before.records.get(self.found.key))
+        if stored is not None and self.cutoff is not None and not self.cutoff.ttl.deletes:
+            # What is discarded is at rest until it is reclaimed, and holds its key no more.
+            stored = self.cutoff.lasting(stored, layout.current_schema(self.found))
         key = layout.merge_key(self.found)
         return merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
 

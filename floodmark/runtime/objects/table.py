@@ -198,6 +198,7 @@ class _Gathering(OfTable):
             parts.append(self._connected(sessions, connector))
         parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
         parts += [self._withdrawn(sink) for sink in self._formers.gone]
+        parts += [self._without_key()]
         former = self.task.work.former.values()
         parts += [self._withdrawn(s, formerly=True) for s in former if moves(self.task, s)]
         mine = [i for i in self.task.work.dml if self._is_mine(i)]
@@ -338,6 +339,20 @@ class _Gathering(OfTable):
             return None
         frame = held(self._with_origin(frame, sink), self.found, sink, formerly=formerly)
         return Operations(self._completed(merge.sink_operations(frame, self.columns, (), -1)))
+
+    def _without_key(self) -> Operations | None:
+        """Return, as a sink begins, the operations that take the rows without a key back.
+
+        The view that the table was had them; the sink has them as dead letters.
+        """
+        begun = [i for i, k in enumerate(self.found.feeders) if k in self.task.work.created]
+        if not begun or not self.found.relation.primary_key:
+            return None
+        frame = self.merging.without_key()
+        if frame is None:
+            return None
+        rows = self._completed(held(frame, self.found))
+        return Operations(merge.sink_operations(rows, self.columns, (), begun[0]))
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
         """Return what orders the sink's rows of one key: the upstream stream key."""

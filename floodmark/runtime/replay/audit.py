@@ -225,7 +225,7 @@ class _Again:
 
     def _hindrance(self, found: AnalysedObject, work: Work) -> str | None:
         """Return why the object cannot be replayed, as far as the logs and the source say."""
-        needs = [found.key, *sorted(needs_of(found, self.pipeline))]
+        needs = [found.key, *self._keeping(found), *sorted(needs_of(found, self.pipeline))]
         present = self.scheduler.deployed().pipeline.objects
         for key in needs:
             today = self.names.now(key, self.epoch)
@@ -245,6 +245,10 @@ class _Again:
             return "the rows of a statement are not kept any more"
         connector = self._connector(found)
         return None if connector is None else connector.changed(work.splits.get(found.key, ()))
+
+    def _keeping(self, found: AnalysedObject) -> list[str]:
+        """Return the sinks into a table that keep state: it goes when they begin anew, or go."""
+        return [key for key in found.feeders if layout.state_tables(self.pipeline[key])]
 
     def _connector(self, found: AnalysedObject) -> Connector | None:
         reads = found.declared is not None and found.declared.connector is not None
