@@ -67,7 +67,9 @@ def _every_column(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]
         stars = [star for e in select.expressions if (star := _star(e)) is not None]
         if not stars or (taken := _taken_in(select, pipeline)) is None:
             continue
-        text = f"* takes over every column that {taken} gets later; name the columns"
+        bare = getattr(found.object.statement, "from_relation", None) is not None
+        star = f"FROM {taken}" if bare else "*"
+        text = f"{star} takes over every column that {taken} gets later; name the columns"
         yield Advice("A121", text, span_of(stars[0], found.object.span) or found.object.span)
 
 

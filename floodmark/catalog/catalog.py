@@ -54,7 +54,7 @@ class Catalog:
         """
         name = qualified(statement.name)
         if self.group_of(key_of(name, kind_of(statement))) and name not in self.objects:
-            raise _taken(statement, name, "source with outputs")
+            raise taken(statement, name, "source with outputs")
         catalog = self
         for declared in self.declared(statement, origin):
             catalog = catalog._add(declared)
@@ -184,10 +184,10 @@ class Catalog:
     def _add(self, declared: CatalogObject) -> Catalog:
         statement = declared.statement
         if declared.key in self.objects:
-            raise _taken(statement, declared.name, self.objects[declared.key].kind.value)
+            raise taken(statement, declared.name, self.objects[declared.key].kind.value)
         group = "" if declared.part is None else declared.part.group
         if group in self.objects and not self.group_of(group):
-            raise _taken(statement, group, self.objects[group].kind.value)
+            raise taken(statement, group, self.objects[group].kind.value)
         return Catalog({**self.objects, declared.key: declared})._checked(declared)
 
     def _checked(self, declared: CatalogObject) -> Catalog:
@@ -213,7 +213,8 @@ class Catalog:
         return self
 
 
-def _taken(statement: s.Definition, name: str, kind: str) -> BindError:
+def taken(statement: s.Definition, name: str, kind: str) -> BindError:
+    """Return the error for a name that something else has."""
     replaced = "OR REPLACE does not replace it: DROP it first, or change it in its file"
     free = "choose another name, or use CREATE … IF NOT EXISTS"
     return BindError(

@@ -10,7 +10,7 @@ from floodmark.analysis.ndu import DeterminismMode, with_default
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.analysis.table_of_query import is_continuous, sink_as, table_as
-from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.catalog import Catalog, taken
 from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
 from floodmark.catalog.renames import called, filed_names, rewritten
 from floodmark.errors import NotSupported
@@ -102,6 +102,10 @@ def definitions_of(
     """Return what a definition stands for: CREATE TABLE … AS is a table, and a sink into it."""
     if not isinstance(statement, s.CreateTableAs):
         return (statement,)
+    there = catalog.objects.get(qualified(statement.name))
+    if there is not None:
+        # Said of what is written, not of the table that it stands for.
+        raise taken(statement, there.name, there.kind.value)
     table = table_as(statement, analyse_catalog(catalog, known))
     return (table, sink_as(statement)) if is_continuous(statement) else (table,)
 
