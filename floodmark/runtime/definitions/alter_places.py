@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from floodmark.catalog.objects import qualified
 from floodmark.errors import FloodmarkError, Span
 from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.sql import statements as s
@@ -22,7 +23,9 @@ def placed_in(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
         yield
     except FloodmarkError as problem:
         if isinstance(statement, s.Alter | s.CreateTableAs) and problem.span is not None:
-            filed = (o.span for o in deployed.catalog.objects.values() if o.span.file is not None)
+            # What the altered object said before is not what is wrong with it.
+            own, objects = qualified(statement.name), deployed.catalog.objects.values()
+            filed = (o.span for o in objects if o.span.file is not None and o.name != own)
             written = {statement.span.source, *(span.source for span in filed)}
             if problem.span.source not in written - {None}:
                 problem.span = _within(statement.span, problem.span.text)
