@@ -78,13 +78,13 @@ def test_both_owners_can_take_their_rows(fm: Floodmark) -> None:
     assert _rows(fm) == [ROWS[3]]
 
 
-def test_the_last_owner_takes_all_holds_with_it(fm: Floodmark) -> None:
+def test_a_sink_of_the_name_takes_the_rows_over(fm: Floodmark) -> None:
     fm.execute("DROP SINK b WITH ROWS")
     fm.execute("DROP SINK a")
     fm.execute("DELETE FROM x WHERE k = 1")
     fm.execute(OF_X)
     fm.execute("DELETE FROM x")
-    assert _rows(fm) == [ROWS[0], (2, None, None, None), ROWS[3]]
+    assert _rows(fm) == [ROWS[0], ROWS[3]]
 
 
 def test_a_table_comes_to_have_an_owner(site: Site) -> None:
