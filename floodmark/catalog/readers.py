@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -36,11 +37,8 @@ def without_seen(catalog: Catalog, key: str, column: str, columns: Sequence[str]
     for reader in _readers(catalog, key):
         known = dict(reader.sees).get(key, tuple(columns))
         left = ((k, tuple(c for c in v if c != column or k != key)) for k, v in reader.sees)
-        seen = replace(reader, sees=tuple(left))
-        query = None
-        if reader.kind is not Kind.INDEX:
-            query = _changed(reader, key, lambda table: forget_column(table, known, column))  # noqa: B023
-        catalog = catalog.replace([seen]) if query is None else catalog.redefined(seen, query)
+        change = partial(forget_column, known=known, column=column)
+        catalog = _put(catalog, replace(reader, sees=tuple(left)), key, change)
     return catalog
 
 
@@ -56,10 +54,8 @@ def with_former_name(
         if reader.kind is Kind.INDEX or old not in known:
             continue
         sees = tuple((k, _swapped(v, old, new) if k == key else v) for k, v in reader.sees)
-        present = _swapped(known, old, new)
-        statement = _changed(reader, key, lambda table: name_columns(table, known, present))  # noqa: B023
-        assert statement is not None
-        catalog = catalog.redefined(replace(reader, sees=sees), statement)
+        change = partial(name_columns, known=known, present=_swapped(known, old, new))
+        catalog = _put(catalog, replace(reader, sees=sees), key, change)
     for sink in catalog.feeders(key):
         written = sink.statement
         assert isinstance(written, s.CreateSink)
@@ -83,19 +79,19 @@ def _swapped(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
     return tuple(new if name == old else name for name in names)
 
 
-def _changed(
-    reader: CatalogObject, key: str, change: Callable[[exp.Table], None]
-) -> s.Definition | None:
-    """Return a definition whose references to a relation are others; None where they are not."""
+def _put(
+    catalog: Catalog, reader: CatalogObject, key: str, change: Callable[[exp.Table], None]
+) -> Catalog:
+    """Return the catalog with a reader whose references to a relation are changed."""
     statement = reader.statement
     if not isinstance(statement, s.CreateView | s.CreateMaterializedView | s.CreateSink):
-        return None
+        return catalog.replace([reader])
     query: exp.Expression = statement.query.copy()
     for table in tables_of(query):
         if table_name(table) == key:
             change(table)
     if query == statement.query:
-        return None
+        return catalog.replace([reader])
     if isinstance(statement, s.CreateSink):
-        return replace(statement, query=query, from_relation=None)
-    return replace(statement, query=query)
+        return catalog.redefined(reader, replace(statement, query=query, from_relation=None))
+    return catalog.redefined(reader, replace(statement, query=query))

@@ -11,16 +11,16 @@ from floodmark.plan.nodes.sources import Scan
 
 def alike(a: Node, b: Node) -> bool:
     """Tell whether two plans are equal but for columns of what they read that they do not use."""
-    if type(a) is not type(b) or len(a.inputs) != len(b.inputs):
+    if type(a) is not type(b):
         return False
     ignored = {"columns"} if isinstance(a, Scan) else set()
     own = (f.name for f in fields(a) if f.compare and f.name not in ignored)
-    pairs = ((getattr(a, name), getattr(b, name)) for name in own)
-    same = all(x == y for x, y in pairs if not _is_input(x))
-    return same and all(alike(x, y) for x, y in zip(a.inputs, b.inputs, strict=True))
+    return all(_same(getattr(a, name), getattr(b, name)) for name in own)
 
 
-def _is_input(value: Any) -> bool:
-    return isinstance(value, Node) or (
-        isinstance(value, tuple) and bool(value) and isinstance(value[0], Node)
-    )
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Node) and isinstance(b, Node):
+        return alike(a, b)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b)
