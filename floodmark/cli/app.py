@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from floodmark.cli import (
     backfill,
+    backup,
     demo,
     diff,
     doctor,
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 for module in (
     demo, plan, run, sql, explain, status, watch, doctor, replay, report, backfill, lint, diff,
+    backup,
 ):  # fmt: skip
     module.register(app)
 app.add_typer(server.app, name="server")
@@ -77,7 +79,7 @@ def shared(
     }  # fmt: skip
     commands = (
         "demo", "plan", "run", "sql", "explain", "status", "watch", "doctor", "replay", "report",
-        "backfill", "lint", "diff",
+        "backfill", "lint", "diff", "backup", "restore",
     )  # fmt: skip
     context.default_map = {
         **dict.fromkeys(commands, values),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import unquote
 
 from floodmark.storage import delta_log
 from floodmark.storage.delta_log import Snapshot
@@ -17,7 +16,7 @@ def delete_unneeded(folder: Path, oldest: Snapshot, before: float) -> int:
     needed = set(oldest.files)
     version = oldest.version + 1
     while (actions := delta_log.read_commit(folder, version)) is not None:
-        needed.update(unquote(a["add"]["path"]) for a in actions if a.get("add"))
+        needed.update(delta_log.added(actions))
         version += 1
     deleted = 0
     for path in list(_data_files(folder)):

@@ -22,6 +22,7 @@ from floodmark.storage.delta_types import sql_schema
 from floodmark.storage.table import DataFile
 
 LOG = "_delta_log"
+LAST_CHECKPOINT = "_last_checkpoint"
 _READABLE = frozenset({"timestampNtz", "deletionVectors", "vacuumProtocolCheck", "columnMapping"})
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.\d{10})?\.parquet")
 
@@ -130,6 +131,24 @@ def checkpoint_versions(folder: Path) -> list[int]:
     return sorted({int(found[1]) for name in names if (found := _CHECKPOINT.fullmatch(name))})
 
 
+def last_checkpoint(folder: Path) -> str | None:
+    """Return the text that names the newest checkpoint of a folder; None where it has none."""
+    from pyarrow import parquet as pq
+
+    versions = checkpoint_versions(folder)
+    if not versions:
+        return None
+    parts = sorted((folder / LOG).glob(f"{versions[-1]:020d}.checkpoint*.parquet"))
+    size = sum(pq.read_metadata(part).num_rows for part in parts)
+    several = {"parts": len(parts)} if len(parts) > 1 else {}
+    return json.dumps({"version": versions[-1], "size": size, **several})
+
+
+def added(actions: Iterable[Action]) -> list[str]:
+    """Return the paths of the data files that a commit adds."""
+    return [unquote(action["add"]["path"]) for action in actions if action.get("add")]
+
+
 def _from_checkpoint(folder: Path, version: int | None) -> Snapshot:
     at = _last_checkpoint(folder)
     if at is not None and version is not None and at > version:
@@ -146,7 +165,7 @@ def _from_checkpoint(folder: Path, version: int | None) -> Snapshot:
 
 def _last_checkpoint(folder: Path) -> int | None:
     try:
-        return int(json.loads((folder / LOG / "_last_checkpoint").read_text())["version"])
+        return int(json.loads((folder / LOG / LAST_CHECKPOINT).read_text())["version"])
     except (FileNotFoundError, ValueError, KeyError):
         return None
 

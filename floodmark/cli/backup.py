@@ -1,0 +1,116 @@
+"""`floodmark backup` and `floodmark restore`: copies of the warehouse as of a sealed epoch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from floodmark.cli.options import WAREHOUSE, JsonOption, Settings, WarehouseOption
+from floodmark.cli.rendering import cell, size
+from floodmark.cli.session import reported
+
+if TYPE_CHECKING:
+    from floodmark.storage.backup import Backup, Progress
+
+BACKUP_HELP = """Copy the warehouse as of its last sealed epoch, while epochs go on.
+
+\b
+  floodmark backup /mnt/backups
+  floodmark backup /mnt/backups --list
+
+Each backup is a folder of its own below the given one. What an earlier backup holds is linked to,
+so that a daily backup copies what is new. Remove old ones with rm -r, in any order.
+"""
+RESTORE_HELP = """Copy a backup to where no warehouse is.
+
+\b
+  floodmark restore /mnt/backups --warehouse restored
+  floodmark restore /mnt/backups --epoch 1200 --warehouse restored
+
+The newest backup is taken, or the one of --epoch. Every file is compared with what was written.
+The restored warehouse goes on after the epoch of the backup: the next run takes in again what
+sources have had since.
+"""
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the backups.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("backup", help=BACKUP_HELP)(backup)
+    app.command("restore", help=RESTORE_HELP)(restore)
+
+
+def backup(
+    folder: Folder,
+    listed: Annotated[bool, typer.Option("--list", help="List the backups in FOLDER.")] = False,
+    warehouse: WarehouseOption = WAREHOUSE,
+    as_json: JsonOption = False,
+) -> None:
+    from floodmark.storage.backup import back_up, backups
+
+    with reported(Settings(warehouse, json=as_json)):
+        if listed:
+            _say_all(backups(folder), as_json)
+            return
+        with _progress("backing up", as_json) as progress:
+            made = back_up(warehouse, folder, progress)
+    new = f"{size(made.copied_bytes)} of {size(made.bytes)} copied"
+    _say(made, f"epoch {made.epoch} is in {made.folder}: {made.files:,} files, {new}", as_json)
+
+
+def restore(
+    folder: Folder,
+    epoch: Annotated[int | None, typer.Option("--epoch", help="The epoch of the backup.")] = None,
+    warehouse: WarehouseOption = WAREHOUSE,
+    as_json: JsonOption = False,
+) -> None:
+    from floodmark.storage.backup import restore as restored
+
+    settings = Settings(warehouse, json=as_json)
+    with reported(settings), _progress("restoring", as_json) as progress:
+        made = restored(folder, warehouse, epoch, progress)
+    _say(made, f"{warehouse} is at epoch {made.epoch}, from {made.folder}", as_json)
+
+
+@contextmanager
+def _progress(what: str, as_json: bool) -> Iterator[Progress | None]:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if as_json or not console.is_terminal:
+        yield None
+        return
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task(what)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _say(made: Backup, text: str, as_json: bool) -> None:
+    typer.echo(json.dumps(_as_dict(made)) if as_json else text)
+
+
+def _say_all(found: list[Backup], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps([_as_dict(b) for b in found]))
+        return
+    for b in found:
+        typer.echo(f"{b.folder.name}  epoch {b.epoch}, {cell(b.made_at)}, {size(b.bytes)}")
+    if not found:
+        typer.echo("no backups")
+
+
+def _as_dict(made: Backup) -> dict[str, Any]:
+    return {
+        "folder": str(made.folder),
+        "epoch": made.epoch,
+        "made_at": made.made_at.isoformat(),
+        "files": made.files,
+        "bytes": made.bytes,
+        "copied_bytes": made.copied_bytes,
+    }
