@@ -40,6 +40,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.verification import Finding, Progress, verify_tables
 from floodmark.storage.warehouse import local_root
 
 __all__ = ["Floodmark", "Result", "connect"]
@@ -377,6 +378,16 @@ class Floodmark:
         """
         found = self.find(name)
         return sizes_of(found, self.store, self.status().get(found.object.target or found.key))
+
+    def verify(
+        self, names: Collection[str] | None = None, progress: Progress | None = None
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with the tables of the last sealed epoch: nothing where all is well.
+
+        Of all objects, or of those named. Nothing is changed; needs no Spark.
+        """
+        keys = None if names is None else {o.object.target or o.key for o in map(self.find, names)}
+        yield from verify_tables(self.root, self.scheduler.log, self.store, keys, progress)
 
     def has_new(self, select: Collection[str] | None = None, now: datetime | None = None) -> bool:
         """Tell whether a run, of a selection or of all, would do anything; needs no Spark."""

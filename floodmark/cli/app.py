@@ -24,6 +24,7 @@ from floodmark.cli import (
     server,
     sql,
     status,
+    verify,
     watch,
 )
 from floodmark.cli.options import AsJson, Pipelines, Wait, Warehouse
@@ -45,7 +46,7 @@ app = typer.Typer(
 )
 for module in (
     demo, plan, run, sql, explain, status, watch, doctor, replay, report, backfill, lint, diff,
-    backup,
+    backup, verify,
 ):  # fmt: skip
     module.register(app)
 app.add_typer(server.app, name="server")
@@ -79,7 +80,7 @@ def shared(
     }  # fmt: skip
     commands = (
         "demo", "plan", "run", "sql", "explain", "status", "watch", "doctor", "replay", "report",
-        "backfill", "lint", "diff", "backup", "restore",
+        "backfill", "lint", "diff", "backup", "restore", "verify",
     )  # fmt: skip
     context.default_map = {
         **dict.fromkeys(commands, values),

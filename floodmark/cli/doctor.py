@@ -34,7 +34,8 @@ STALLED_EPOCHS = 10
 OK, WARN, FAIL = "ok", "warn", "fail"
 _STYLES = {OK: "green", WARN: "yellow", FAIL: "red"}
 HELP = """Check this machine and the warehouse: Java, Spark, the Delta jars, the disk, the
-lease, open epochs, watermarks that stand still, suspended objects, dead letters.
+lease, open epochs, the newest versions of all tables, watermarks that stand still, suspended
+objects, dead letters.
 
 \b
   floodmark doctor
@@ -88,6 +89,7 @@ def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
     yield from _sources(connection)
     yield _lease(connection)
     yield _open_epoch(connection)
+    yield from _tables(connection)
     yield from _suspended(connection)
     yield from _stalled(connection)
     yield from _dead_letters(connection)
@@ -194,6 +196,17 @@ def _open_epoch(connection: Floodmark) -> Check:
         return Check("epochs", OK, f"epoch {head.sealed} is sealed" if head.sealed else "none yet")
     text = f"epoch {head.open.epoch} is open since {cell(head.open.opened_at)}"
     return Check("epochs", WARN, text, "`floodmark run` finishes it, unless a run is at it now")
+
+
+def _tables(connection: Floodmark) -> Iterator[Check]:
+    from floodmark.storage.verification import check_heads
+
+    findings = list(check_heads(connection.scheduler.log, connection.store))
+    for finding in findings:
+        code = f"[{finding.code}] " if finding.code else ""
+        yield Check("tables", FAIL, f"{code}{finding.message}", finding.remedy)
+    if not findings:
+        yield Check("tables", OK, "end as the log says; `floodmark verify` reads all of them")
 
 
 def _suspended(connection: Floodmark) -> Iterator[Check]:

@@ -125,6 +125,12 @@ def is_current(folder: Path, snapshot: Snapshot) -> bool:
     return found == snapshot.identity and found != (0, 0)
 
 
+def commit_versions(folder: Path) -> set[int]:
+    """Return the versions whose commits are there."""
+    names = (folder / LOG).glob("*.json") if (folder / LOG).is_dir() else ()
+    return {int(path.stem) for path in names if path.stem.isdigit()}
+
+
 def checkpoint_versions(folder: Path) -> list[int]:
     """Return the versions that have a checkpoint, oldest first."""
     names = (path.name for path in (folder / LOG).glob("*.checkpoint*.parquet"))

@@ -65,6 +65,13 @@ def read_footer(path: Path, relative: str) -> DataFile:
     return DataFile(relative, path.stat().st_size, metadata.num_rows, low, high, nulls)
 
 
+def count_rows(path: Path) -> int:
+    """Return the rows that the footer of a Parquet file says; `ValueError` where it has none."""
+    from pyarrow import parquet as pq
+
+    return int(pq.read_metadata(path).num_rows)
+
+
 def to_json(file: DataFile) -> str:
     """Return the statistics as a Delta log holds them.
 

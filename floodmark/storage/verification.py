@@ -1,0 +1,130 @@
+"""Whether the tables of a warehouse are as its log says: commits, file lists, footers, row counts.
+
+`check_heads` looks at the newest commits alone and takes seconds. `verify_tables` reads the log and
+the footers of every file that a kept epoch needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from floodmark.errors import FloodmarkError
+from floodmark.storage import delta_log, statistics
+from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.table import DataFile, Store
+from floodmark.storage.warehouse import local_root
+
+RESTORE = "restore a backup with `floodmark restore`, or rebuild what reads from sources"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong: with which table of which object, and what to do about it.
+
+    `object` is a key, `table` the path of a table below the root; None where it is a log.
+    """
+
+    message: str
+    remedy: str
+    object: str | None = None
+    table: str | None = None
+    code: str | None = None
+
+
+Progress = Callable[[str, int, int], None]
+"""Is told the table that is looked at, its number from 1, and of how many."""
+
+
+def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
+    """Yield what is wrong with the newest versions of the tables that the last seal pins."""
+    head = log.head()
+    last = head.sealed + (head.open is not None)
+    for object_, table, version in _pinned(log):
+        try:
+            handle = store.open(table)
+        except FloodmarkError as error:
+            yield _of(error, object_, table)
+            continue
+        if handle.version < version:
+            yield Finding(
+                f"{table} ends at version {handle.version}; epoch {head.sealed} needs {version}",
+                RESTORE, object_, table,
+            )  # fmt: skip
+        ahead = [epoch for app, epoch in handle.transactions.items() if _counts_epochs(app)]
+        if max(ahead, default=0) > last:
+            yield Finding(
+                f"{table} has recorded epoch {max(ahead)}; the epoch log ends with {last}",
+                "the log is older than the tables: restore both from one backup",
+                object_, table,
+            )  # fmt: skip
+
+
+def verify_tables(
+    root: str | Path,
+    log: EpochLog,
+    store: Store,
+    objects: Collection[str] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Finding]:
+    """Yield what is wrong with the tables of a sealed epoch, of all objects or of those named."""
+    yield from (f for f in check_heads(log, store) if objects is None or f.object in objects)
+    pinned = [p for p in _pinned(log) if objects is None or p[0] in objects]
+    for number, (object_, table, version) in enumerate(pinned, 1):
+        if progress is not None:
+            progress(table, number, len(pinned))
+        try:
+            handle = store.open(table, version)
+        except FloodmarkError as error:
+            yield _of(error, object_, table)
+            continue
+        folder = local_root(root) / table
+        for message in [*_gaps(folder, version), *_file_faults(folder, handle.files)]:
+            yield Finding(f"{table}: {message}", RESTORE, object_, table)
+
+
+def _pinned(log: EpochLog) -> list[tuple[str, str, int]]:
+    """Return the tables of the last sealed epoch, each with its object and version."""
+    sealed = log.head().sealed
+    records = log.sealed(sealed).objects if sealed else {}
+    return [(key, t, v) for key, record in records.items() for t, v in record.versions.items()]
+
+
+def _counts_epochs(app: str) -> bool:
+    """Tell whether an application's transactions are epochs: those of corrections are numbers."""
+    return not app.endswith("/corrections")
+
+
+def _gaps(folder: Path, version: int) -> Iterator[str]:
+    """Yield the commits that are missing between the oldest that is kept and a version."""
+    there = delta_log.commit_versions(folder)
+    start = min(there, default=version)
+    missing = sorted(set(range(start, version + 1)) - there)
+    if missing:
+        shown = ", ".join(map(str, missing[:5]))
+        yield f"the commits of versions {shown} are missing"
+
+
+def _file_faults(folder: Path, files: Collection[DataFile]) -> Iterator[str]:
+    for file in files:
+        path = folder / file.path
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            yield f"{file.path} is missing, with {file.rows} rows"
+            continue
+        if size != file.size:
+            yield f"{file.path} has {size} bytes; the log says {file.size}"
+            continue
+        try:
+            rows = statistics.count_rows(path)
+        except (OSError, ValueError) as error:
+            yield f"{file.path} is no Parquet file any more: {str(error).splitlines()[0]}"
+            continue
+        if rows != file.rows:
+            yield f"{file.path} has {rows} rows; the log says {file.rows}"
+
+
+def _of(error: FloodmarkError, object_: str, table: str) -> Finding:
+    return Finding(f"{table}: {error.message}", error.hint or RESTORE, object_, table, error.code)

@@ -1,0 +1,87 @@
+"""Tables that somebody broke: `verify` names each fault, `doctor` those of the newest versions."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+from warehouses import GROUPED, NAMES, READINGS, SUNK, Site, put, readings
+
+from floodmark.cli.app import app
+from floodmark.spark.session import Sessions
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site:
+    """Return a warehouse of two epochs."""
+    site = Site(tmp_path_factory.mktemp("rest"), sessions)
+    site.define(READINGS, NAMES, GROUPED, SUNK)
+    with site.connect() as fm:
+        fm.deploy(site.pipelines)
+        for number in range(2):
+            put(site.landing, str(number), readings(20 * number, 20))
+            fm.advance()
+    return site
+
+
+def _data(root: Path, table: str) -> Path:
+    """Return the newest data file of a table."""
+    return max((root / table).rglob("*.parquet"), key=lambda p: p.stat().st_mtime_ns)
+
+
+def _commit(root: Path, table: str) -> Path:
+    return max((root / table / "_delta_log").glob("*.json"))
+
+
+FAULTS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "a data file is gone": ("st", lambda w: _data(w, "public/st").unlink()),
+    "a data file is shorter": ("st", lambda w: os.truncate(_data(w, "public/st"), 9)),
+    "a data file is garbage": (
+        "s",
+        lambda w: _data(w, "public/s").write_bytes(bytes(_data(w, "public/s").stat().st_size)),
+    ),
+    "the newest commit is gone": ("st", lambda w: _commit(w, "public/st").unlink()),
+    "a commit is gone": ("st", lambda w: _oldest(w, "public/st").unlink()),
+    "the log of a table is gone": (
+        "st",
+        lambda w: shutil.rmtree(w / "public/st" / "_delta_log"),
+    ),
+    "a table is gone": ("t", lambda w: shutil.rmtree(w / "public/t")),
+    "changes are gone": ("st", lambda w: shutil.rmtree(w / "_changes/public/st")),
+    "a commit is no JSON": ("st", lambda w: _commit(w, "public/st").write_text("{")),
+    "all of the log is gone": ("", lambda w: shutil.rmtree(w / "_floodmark/epochs")),
+}
+"""What is done to a warehouse, and which object it concerns; '' is the log."""
+
+
+def _oldest(root: Path, table: str) -> Path:
+    return sorted((root / table / "_delta_log").glob("*.json"))[1]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_is_named(fault: str, site: Site, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(site.root / "warehouse", tmp_path / "warehouse"))
+    object_, plant = FAULTS[fault]
+    plant(root)
+    told = CliRunner().invoke(app, ["verify", "-w", str(root), "--json"])
+    assert told.exit_code == 1, told.output
+    findings = json.loads(told.stdout)
+    if object_:
+        assert {f["object"] for f in findings} == {object_}
+    assert all(f["remedy"] for f in findings)
+
+
+def test_nothing_is_found_where_all_is_well(site: Site) -> None:
+    started = time.monotonic()
+    told = CliRunner().invoke(app, ["verify", "-w", str(site.root / "warehouse")])
+    assert told.exit_code == 0, told.output
+    assert "as the log says" in told.stdout
+    assert time.monotonic() - started < 20
