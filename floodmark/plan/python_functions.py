@@ -1,4 +1,7 @@
-"""Refuses a Python function that would refuse every row, when it is created."""
+"""Refuses a Python function that would refuse every row, when it is created.
+
+`floodmark.plan.python_texts` refuses what can be told without running a line of it.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,28 @@ from typing import Any
 from floodmark.catalog.functions.user import FunctionKind, UserFunction
 from floodmark.errors import BindError
 
-_METHODS = ("accumulate", "finish")
+METHODS = ("accumulate", "finish")
+"""What a class that computes an aggregate has."""
 
 
-def check_python(function: UserFunction) -> None:
-    """Load a Python function, and look at what it takes.
+def check_loaded(function: UserFunction) -> None:
+    """Load a Python function, which runs its text or module, and look at what it takes.
 
     Raises E0280 and E0281 where it cannot be loaded, E0290 for an aggregate that cannot be computed
     from the values of a group, E0297 for what does not take the declared parameters or is `async`.
     """
     found = function.callable
     if function.kind is FunctionKind.AGGREGATE:
-        _check_aggregate(function, found)
+        methods = all(callable(getattr(found, name, None)) for name in METHODS)
+        check_aggregate(function, isinstance(found, type) and not methods)
     for name, part, count in _parts(function, found):
         _check_call(function, name, part, count)
 
 
-def _check_aggregate(function: UserFunction, found: object) -> None:
-    methods = all(callable(getattr(found, name, None)) for name in _METHODS)
-    if (isinstance(found, type) and not methods) or not function.parameters:
-        what = "has no parameter" if methods else "has no methods accumulate and finish"
+def check_aggregate(function: UserFunction, is_bare: bool) -> None:
+    """Raise E0290 for an aggregate without a parameter, or one `is_bare` of its methods."""
+    if is_bare or not function.parameters:
+        what = "has no methods accumulate and finish" if is_bare else "has no parameter"
         raise BindError(
             "E0290",
             f"the aggregate {function.name} {what}",
@@ -47,7 +52,7 @@ def _parts(
         yield function.signature, found, count
         return
     yield f"the class {found.__name__}", found, 0
-    for name, taken in zip(_METHODS, (count, 0), strict=True):
+    for name, taken in zip(METHODS, (count, 0), strict=True):
         method = inspect.getattr_static(found, name)
         if inspect.isfunction(method):
             yield f"{found.__name__}.{name}", method, taken + 1
@@ -57,26 +62,39 @@ def _parts(
 
 def _check_call(function: UserFunction, name: str, part: Callable[..., Any], count: int) -> None:
     if inspect.iscoroutinefunction(part) or inspect.isasyncgenfunction(part):
-        raise BindError(
-            "E0297",
-            f"{name} is async: a call gives a coroutine, no value",
-            span=function.span,
-            hint="write it without async",
-        )
+        raise is_async(function, name)
     try:
         signature = inspect.signature(part)
     except ValueError:
         # Not every function of C says what it takes.
         return
+    check_signature(function, name, signature, count)
+
+
+def is_async(function: UserFunction, name: str) -> BindError:
+    """Return E0297 for a part of a function, as people name it, that is `async`."""
+    return BindError(
+        "E0297",
+        f"{name} is async: a call gives a coroutine, no value",
+        span=function.span,
+        hint="write it without async",
+    )
+
+
+def check_signature(
+    function: UserFunction, name: str, signature: inspect.Signature, count: int
+) -> None:
+    """Raise E0297 where a part of a function cannot be called with so many arguments."""
     try:
         signature.bind(*range(count))
     except TypeError as problem:
-        word = "AGGREGATE" if function.kind is FunctionKind.AGGREGATE else "FUNCTION"
+        is_aggregate = function.kind is FunctionKind.AGGREGATE
+        word = "AGGREGATE" if is_aggregate else "FUNCTION"
         raise BindError(
             "E0297",
             f"{name} cannot be called with its parameters: {problem}",
             span=function.span,
             hint="make the class without arguments; values come to accumulate"
-            if part is function.callable and word == "AGGREGATE" and isinstance(part, type)
+            if is_aggregate and name.startswith("the class ")
             else f"let it take what CREATE {word} names, no more and no less",
         ) from None

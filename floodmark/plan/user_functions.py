@@ -25,7 +25,7 @@ from floodmark.plan.calls import choose_overload
 from floodmark.plan.coerce import bind_type, coerce, refuse
 from floodmark.plan.determinism import class_of
 from floodmark.plan.expressions import ColumnRef, Expr, UserCall, walk
-from floodmark.plan.python_functions import check_python
+from floodmark.plan.python_texts import check_python
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_expression, parse_statement
 
@@ -121,9 +121,10 @@ def _result(statement: s.CreateFunction | s.CreateAggregate) -> SqlType:
 
 
 def check(function: UserFunction, functions: Functions) -> None:
-    """Refuse a function that cannot be called; for when it is created.
+    """Refuse a function that cannot be called.
 
-    A Python function is loaded (E0280, E0281), the expression of an SQL one bound to columns.
+    A Python function is compiled, not run (E0280, E0281, E0290, E0297): `check_loaded` is for when
+    it is created. The expression of an SQL function is bound to columns.
     """
     if function.language == "python":
         check_python(function)

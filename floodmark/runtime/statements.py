@@ -15,6 +15,7 @@ from floodmark.runtime.definitions.altering import refuse_behind
 from floodmark.runtime.definitions.changes import Change
 from floodmark.runtime.definitions.deployed import statements_of
 from floodmark.runtime.definitions.deployment import Plan
+from floodmark.runtime.definitions.loading import check_code
 from floodmark.runtime.definitions.renaming import check_at_rest
 from floodmark.runtime.definitions.rereading import refuse_rereading
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
@@ -102,6 +103,7 @@ def apply_plan(
     that are gone would be read again.
     """
     deployed = scheduler.deployed()
+    check_code(plan, deployed)
     _ask_again(plan)
     refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
     check_places(plan, scheduler)

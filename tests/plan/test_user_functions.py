@@ -12,6 +12,7 @@ from floodmark.catalog.dropping import without
 from floodmark.catalog.functions import Determinism, RowErrorCode, lookup
 from floodmark.errors import UserError
 from floodmark.plan.expressions import UserCall, Volatile, walk
+from floodmark.plan.python_functions import check_loaded
 from floodmark.plan.user_functions import check, functions_of
 from floodmark.reference.expressions import evaluate
 from floodmark.sql import statements as s
@@ -122,6 +123,8 @@ def test_what_cannot_be_called_is_refused_when_it_is_created(sql: str, code: str
         functions = functions_of(created(sql).objects.values())
         for name, function in functions.items():
             check(function, {n: f for n, f in functions.items() if n != name})
+            if function.language == "python":
+                check_loaded(function)
     assert refused.value.code == code
 
 

@@ -99,13 +99,32 @@ class UserFunction:
         """Return the name under which a session knows a Python function."""
         return f"floodmark_{self.definition}"
 
+    @property
+    def is_text(self) -> bool:
+        """Tell whether the body of a Python function is its text, not the name of a module's."""
+        starts = ("def ", "async ", "class ", "@", "from ", "import ")
+        return "\n" in self.body or self.body.lstrip().startswith(starts)
+
+    @property
+    def module_and_name(self) -> tuple[str, str]:
+        """Return the module of a body that names one, and what is meant in it; E0280."""
+        module, _, name = self.body.strip().rpartition(".")
+        if not module or not all(part.isidentifier() for part in (*module.split("."), name)):
+            raise BindError(
+                "E0280",
+                f"{self.body.strip()!r} is not a module and a function in it",
+                span=self.span,
+                hint="write AS 'module.function', or AS $$ def … $$",
+            )
+        return module, name
+
     @cached_property
     def callable(self) -> Callable[..., Any]:
-        """Return the Python object; E0280 for a module and E0281 for a text that has none."""
-        is_text = "\n" in self.body or self.body.lstrip().startswith(
-            ("def ", "class ", "@", "from ", "import ")
-        )
-        return _from_text(self) if is_text else _from_module(self)
+        """Return the Python object; E0280 for a module and E0281 for a text that has none.
+
+        This runs the text, or imports the module.
+        """
+        return _from_text(self) if self.is_text else _from_module(self)
 
     def compute(self, *args: Any) -> Any:
         """Return what a call gives for what it takes.
@@ -224,35 +243,28 @@ def _from_text(function: UserFunction) -> Callable[..., Any]:
         ) from None
     found = names.get(function.name)
     if not callable(found):
-        raise BindError(
-            "E0281",
-            f"the Python text does not define {function.name}",
-            span=function.span,
-            hint=f"write def {function.name}(…): … in it"
-            if function.name.isidentifier()
-            else "write AS 'module.function': no Python function has such a name",
-        )
+        raise no_definition(function)
     return found  # type: ignore[no-any-return]
 
 
+def no_definition(function: UserFunction) -> BindError:
+    """Return E0281: the text does not define the function."""
+    return BindError(
+        "E0281",
+        f"the Python text does not define {function.name}",
+        span=function.span,
+        hint=f"write def {function.name}(…): … in it"
+        if function.name.isidentifier()
+        else "write AS 'module.function': no Python function has such a name",
+    )
+
+
 def _from_module(function: UserFunction) -> Callable[..., Any]:
-    module, _, name = function.body.strip().rpartition(".")
-    if not module or not all(part.isidentifier() for part in (*module.split("."), name)):
-        raise BindError(
-            "E0280",
-            f"{function.body.strip()!r} is not a module and a function in it",
-            span=function.span,
-            hint="write AS 'module.function', or AS $$ def … $$",
-        )
+    module, name = function.module_and_name
     try:
         found = getattr(importlib.import_module(module), name, None)
     except _RAISED as problem:
-        raise BindError(
-            "E0280",
-            f"the module {module} cannot be imported: {problem}",
-            span=function.span,
-            hint="install it, or put its folder on PYTHONPATH",
-        ) from None
+        raise no_module(function, problem) from None
     if not callable(found):
         raise BindError(
             "E0280",
@@ -261,3 +273,13 @@ def _from_module(function: UserFunction) -> Callable[..., Any]:
             hint="the part after the last dot names the function",
         )
     return found  # type: ignore[no-any-return]
+
+
+def no_module(function: UserFunction, problem: BaseException) -> BindError:
+    """Return E0280: the module cannot be imported."""
+    return BindError(
+        "E0280",
+        f"the module {function.module_and_name[0]} cannot be imported: {problem}",
+        span=function.span,
+        hint="install it, or put its folder on PYTHONPATH",
+    )

@@ -15,6 +15,7 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, title_of
 from floodmark.errors import BindError, FloodmarkError, NotSupported
+from floodmark.plan.expressions import UserCall, walk
 from floodmark.reference.expressions import evaluate
 from floodmark.runtime.definitions.changes import Change
 from floodmark.runtime.definitions.kept_rows import reshaping
@@ -138,13 +139,18 @@ def refuse_loss(statement: s.Alter, changes: Iterable[Change], pipeline: Pipelin
             )
 
 
-def check_filled(before: AnalysedObject | None, after: AnalysedObject) -> None:
-    """Raise E0839 where the DEFAULT of a new column has no value that stored rows could take."""
+def check_filled(before: AnalysedObject | None, after: AnalysedObject, *, calling: bool) -> None:
+    """Raise E0839 where the DEFAULT of a new column has no value that stored rows could take.
+
+    Looks at those that call a user's Python function, or at the others: a plan runs no such code.
+    """
     how = None if before is None else reshaping(before, after)
     if how is None or after.declared is None:
         return
     needed = {c.name for c in after.declared.columns if c.not_null}
     for name, expr in how.filled.items():
+        if calling is not any(isinstance(part, UserCall) for part in walk(expr)):
+            continue
         value, error = evaluate(expr, {}, datetime(2000, 1, 1, tzinfo=UTC))
         if error is None and (value is not None or name not in needed):
             continue

@@ -108,7 +108,7 @@ def _planned(
     for found in pipeline.stored:
         if found.key in changed:
             check_outside(found)
-            check_filled(deployed.pipeline.objects.get(found.key), found)
+            check_filled(deployed.pipeline.objects.get(found.key), found, calling=False)
     return plan
 
 
