@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +12,14 @@ import pytest
 
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
+from floodmark.storage.durability import VARIABLE as DURABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from warehouses import Site
+
+# Power cuts are a matter of tests of their own: the others need not wait for the disk.
+os.environ.setdefault(DURABLE, "false")
 
 
 @pytest.fixture(scope="session")

@@ -6,29 +6,32 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.local_files import disk_errors, put_if_absent
+from floodmark.storage.local_files import disk_errors, remove_folder
 from floodmark.storage.locks import exclusive, exclusive_if_free
-from floodmark.storage.records import read_record, to_text
-from floodmark.storage.warehouse import BACKFILLS, engine_folder, escape
+from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
+from floodmark.storage.warehouse import BACKFILLS, GONE, engine_folder, escape
 
-_STEP = re.compile(r"(\d+)\.step\.json")
+_NUMBERED = re.compile(r"(\d+)\.(step|done)\.json")
+_TITLE = "the log of a backfill"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step to `epoch`: of the epochs from `first` on, all at once; of all rows without it."""
+    """A step to `epoch`: of the epochs from `first` on, all at once; of all rows without it.
+
+    `id` is that of its record, which the step's commits have.
+    """
 
     epoch: int
     first: int | None = None
+    id: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,57 +48,63 @@ class BackfillLog:
     """The log of one backfill: of the view `key`, created in the epoch `created`."""
 
     def __init__(self, root: str | Path, key: str, created: int) -> None:
-        self._folder = _home(root) / f"{escape(key)}.{created}"
+        self._files = RecordFiles(root, f"{BACKFILLS}/{escape(key)}.{created}", _TITLE)
 
     def standing(self) -> Standing:
-        """Return where the backfill stands."""
-        names = os.listdir(self._folder) if self._folder.is_dir() else []
-        steps = len([name for name in names if _STEP.fullmatch(name)])
+        """Return where the backfill stands; E0431 where a step is missing."""
+        names = self._files.names()
+        found = [m for name in names if (m := _NUMBERED.fullmatch(name))]
+        steps, dones = ([int(m[1]) for m in found if m[2] == kind] for kind in ("step", "done"))
+        refuse_gaps(steps, 0, "step", self._files.folder)
+        refuse_gaps(dones, 0, "what came of step", self._files.folder)
+        if len(dones) > len(steps):
+            raise_missing(f"step {len(steps)}", "what came of it is there", self._files.folder)
         if not steps:
             return Standing()
-        ready = "ready.json" in names
-        done = self._record(steps - 1)
-        if done is not None:
-            return Standing(steps, None, done, ready)
-        step = Step(**read_record(self._path(steps - 1, "step")))
-        return Standing(steps, step, self._record(steps - 2), ready)
+        ready, last = "ready.json" in names, len(steps) - 1
+        if len(dones) > last:
+            return Standing(len(steps), None, self._record(last), ready)
+        return Standing(len(steps), self._step(last), self._record(last - 1), ready)
+
+    def _step(self, number: int) -> Step:
+        record = self._files.read(_name(number, "step"))
+        assert record is not None
+        return Step(**record.body, id=record.id)
 
     def _record(self, number: int) -> ObjectRecord | None:
-        data = read_record(self._path(number, "done"))
+        data = self._files.body(_name(number, "done"))
         return None if data is None else ObjectRecord(**data)
 
     def begin(self, number: int, step: Step) -> None:
         """Log a step before its work; one that is logged stays as it is."""
-        with disk_errors("the log of a backfill"):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            put_if_absent(self._path(number, "step"), to_text(asdict(step)))
+        data = asdict(step)
+        self._files.put(_name(number, "step"), data, id=data.pop("id"))
 
     def done(self, number: int, record: ObjectRecord) -> None:
         """Log what came of a step."""
-        with disk_errors("the log of a backfill"):
-            put_if_absent(self._path(number, "done"), to_text(asdict(record)))
+        self._files.put(_name(number, "done"), asdict(record))
 
     def make_ready(self) -> None:
         """Log that there are no more steps: the next epoch takes the view into the cut."""
-        with disk_errors("the log of a backfill"):
-            put_if_absent(self._folder / "ready.json", to_text({}))
+        self._files.put("ready.json", {})
 
     @contextmanager
     def worked_on(self) -> Iterator[bool]:
         """Be the one who works on this backfill, or give False; a dead process lets go of it."""
-        with disk_errors("the log of a backfill"):
-            self._folder.mkdir(parents=True, exist_ok=True)
-        with exclusive_if_free(self._folder / "worker") as mine:
+        with disk_errors(_TITLE):
+            self._files.folder.mkdir(parents=True, exist_ok=True)
+        with exclusive_if_free(self._files.folder / "worker") as mine:
             yield mine
 
-    def _path(self, number: int, kind: str) -> Path:
-        return self._folder / f"{number:06d}.{kind}.json"
+
+def _name(number: int, kind: str) -> str:
+    return f"{number:06d}.{kind}.json"
 
 
 @contextmanager
 def fence(root: str | Path) -> Iterator[None]:
     """Hold what the commits of backfills and the removal of their tables take turns at."""
-    with disk_errors("the log of a backfill"):
+    with disk_errors(_TITLE):
         _home(root).mkdir(parents=True, exist_ok=True)
     with exclusive(_home(root) / "fence"):
         yield
@@ -107,7 +116,7 @@ def forget(root: str | Path, kept: Collection[tuple[str, int]]) -> None:
         names = {f"{escape(key)}.{created}" for key, created in kept}
         for folder in _home(root).iterdir():
             if folder.is_dir() and folder.name not in names:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_folder(folder, engine_folder(root) / GONE)
 
 
 def _home(root: str | Path) -> Path:

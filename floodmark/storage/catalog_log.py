@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.errors import DataError, TransientError
-from floodmark.storage.local_files import disk_errors, put_if_absent
-from floodmark.storage.records import read_record, to_text
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.record_files import RecordFiles, refuse_gaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +66,16 @@ class CatalogLog:
     """The append-only list of catalog versions of one warehouse."""
 
     def __init__(self, root: str | Path) -> None:
-        self._folder = engine_folder(root) / "catalog"
+        self._files = RecordFiles(root, "catalog", "the catalog log")
 
     def latest(self) -> CatalogVersion | None:
-        """Return the newest version, or None before the first."""
+        """Return the newest version, or None before the first; E0431 where one is missing."""
         last = self._last()
         return self.at(last) if last else None
 
     def at(self, version: int) -> CatalogVersion:
         """Return a version; one that is not there is a `DataError` E0411."""
-        data: dict[str, Any] | None = read_record(self._path(version))
+        data = self._files.body(_name(version))
         if data is None:
             raise DataError(
                 "E0411",
@@ -104,10 +102,7 @@ class CatalogLog:
         record = CatalogVersion(
             self._last() + 1, epoch, tuple(statements), applied_at, renamed or {}, tuple(dml)
         )
-        with disk_errors("the catalog log"):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            done = put_if_absent(self._path(record.version), to_text(asdict(record)))
-        if not done:
+        if not self._files.put(_name(record.version), asdict(record)):
             raise TransientError(
                 "E0507",
                 f"catalog version {record.version} was applied by somebody else",
@@ -116,10 +111,11 @@ class CatalogLog:
         return record
 
     def _last(self) -> int:
-        if not self._folder.is_dir():
-            return 0
-        names = (path.stem for path in self._folder.glob("*.json"))
-        return max((int(name) for name in names if name.isdigit()), default=0)
+        names = (name.removesuffix(".json") for name in self._files.names())
+        found = [int(name) for name in names if name.isdecimal()]
+        refuse_gaps(found, 1, "catalog version", self._files.folder)
+        return max(found, default=0)
 
-    def _path(self, version: int) -> Path:
-        return self._folder / f"{version:08d}.json"
+
+def _name(version: int) -> str:
+    return f"{version:08d}.json"

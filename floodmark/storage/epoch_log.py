@@ -2,13 +2,11 @@
 
 `_floodmark/epochs/<epoch // 1000>/` holds, per epoch, `<epoch>.open.json`, `<epoch>.seal.json` and
 numbered events. A record is put in place once, whole, and never changes; the newest epoch is found
-from two folder listings, however many epochs there are.
+from two folder listings, however many epochs there are. Both show what is missing between others.
 """
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -17,14 +15,14 @@ from typing import Any, Literal
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked
-from floodmark.storage.local_files import disk_errors, put_if_absent
+from floodmark.storage.epoch_listing import BUCKET as BUCKET
+from floodmark.storage.epoch_listing import buckets, listed
+from floodmark.storage.local_files import flush
 from floodmark.storage.object_record import ObjectRecord as ObjectRecord
-from floodmark.storage.records import read_record, to_text
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.record_files import RecordFiles
+from floodmark.storage.records import new_id
 
-BUCKET = 1000
 _DISCOVERED = "discovered.json"
-_OPEN = re.compile(r"(\d+)\.open\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,8 @@ class OpenRecord:
     and the number of rows that statements have written, under `dml_of` a table; those of
     `restarted` objects begin at nothing again. `backfills` has the records from which views go on
     whose backfill begins or ends with the epoch. Of `exhausted` sources it takes all that they had.
-    From the epoch on, `renamed` objects have new keys; here they are by the former ones.
+    From the epoch on, `renamed` objects have new keys; here they are by the former ones. `id` is
+    that of the record, which every commit of the epoch has; None where a former version wrote it.
     """
 
     epoch: int
@@ -51,6 +50,7 @@ class OpenRecord:
     backfills: Mapping[str, ObjectRecord] = field(default_factory=dict)
     exhausted: Sequence[str] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
+    id: str | None = field(default=None, compare=False)
 
     @property
     def kind(self) -> str:
@@ -101,14 +101,15 @@ class EpochLog:
     """The epoch log of one warehouse; epochs count from 1."""
 
     def __init__(self, root: str | Path) -> None:
-        self._folder = engine_folder(root) / "epochs"
+        self._files = RecordFiles(root, "epochs", "the epoch log")
 
     def head(self) -> Head:
-        """Return where the log stands; reads two folder listings and one record."""
-        last = self._last()
-        if last == 0 or self._path(last, "seal").exists():
-            return Head(last, None)
-        return Head(last - 1, self.opened(last))
+        """Return where the log stands; reads two folder listings and one record.
+
+        Raises E0431 where a record is missing between others.
+        """
+        last, is_sealed = self._last()
+        return Head(last, None) if is_sealed else Head(last - 1, self.opened(last))
 
     def open(
         self,
@@ -148,13 +149,22 @@ class EpochLog:
             backfills or {},
             exhausted,
             renamed or {},
+            new_id(),
         )
+        self._flush_rows(dml)
         self._put(epoch, "open", record)
         return record
 
+    def _flush_rows(self, dml: Sequence[Mapping[str, Any]]) -> None:
+        """Wait until the rows of statements are on the disk, where the warehouse is durable."""
+        if dml and self._files.durable:
+            paths = [Path(path) for item in dml for path in item["paths"]]
+            for path in (*paths, *sorted({place for p in paths for place in p.parents[:3]})):
+                flush(path)
+
     def seal(self, epoch: int, objects: Sequence[ObjectRecord], sealed_at: datetime) -> SealRecord:
         """Seal the open epoch with the records of all active objects, untouched ones included."""
-        assert self._path(epoch, "open").exists(), f"epoch {epoch} is not open"
+        assert (self._files.folder / _name(epoch, "open")).exists(), f"epoch {epoch} is not open"
         by_name = {record.object: record for record in objects}
         record = SealRecord(epoch, sealed_at, by_name, self._suspended_after(epoch))
         self._put(epoch, "seal", record)
@@ -198,7 +208,7 @@ class EpochLog:
 
     def opened(self, epoch: int) -> OpenRecord:
         """Return how an epoch was opened; one that is not there is a `DataError` E0410."""
-        data = self._read(epoch, "open")
+        data, id = self._read(epoch, "open")
         data["positions"] = {
             source: {int(p): end for p, end in ends.items()}
             for source, ends in data["positions"].items()
@@ -206,7 +216,7 @@ class EpochLog:
         for amended in self._numbered(epoch, "amended"):
             data["splits"] = {**data["splits"], **amended["splits"]}
         data["backfills"] = {k: ObjectRecord(**o) for k, o in data.get("backfills", {}).items()}
-        return OpenRecord(**data)
+        return OpenRecord(**data, id=id)
 
     def time_of(self, epoch: int) -> datetime:
         """Return the time of an epoch: what `now()` was in it."""
@@ -214,14 +224,15 @@ class EpochLog:
 
     def sealed(self, epoch: int) -> SealRecord:
         """Return how an epoch was sealed; one that is not there is a `DataError` E0410."""
-        data = self._read(epoch, "seal")
+        data, _ = self._read(epoch, "seal")
         data["objects"] = {name: ObjectRecord(**o) for name, o in data["objects"].items()}
         data["suspended"] = {name: Event(**e) for name, e in data["suspended"].items()}
         return SealRecord(**data)
 
     def positions(self) -> Mapping[str, Mapping[int, int]]:
         """Return, per source and partition, the end offset of what is taken in so far."""
-        return self.opened(last).positions if (last := self._last()) else {}
+        last, _ = self._last()
+        return self.opened(last).positions if last else {}
 
     def record(
         self,
@@ -241,18 +252,18 @@ class EpochLog:
 
     def events(self, epoch: int) -> list[Event]:
         """Return the events of an epoch, oldest first."""
-        names = sorted(self._bucket(epoch).glob(f"{epoch}.event-*.json"))
-        return [Event(**read_record(path)) for path in names]
+        return [Event(**data) for data in self._numbered(epoch, "event")]
 
     def suspended(self) -> dict[str, Event]:
         """Return the suspensions in force now, by object."""
         return self._suspended_after(self.head().sealed + 1)
 
     def epochs(self, after: int = 0) -> Iterator[int]:
-        """Iterate over the epochs after the given one, oldest first."""
-        for bucket in self._buckets():
-            if (bucket + 1) * BUCKET > after:
-                numbers = self._numbers(bucket)
+        """Iterate over the epochs after the given one, oldest first; E0431 where one is missing."""
+        last, _ = self._last()
+        for bucket in range(max(after, 0) // BUCKET, last // BUCKET + 1):
+            if last:
+                numbers = listed(self._files, bucket, full=bucket < last // BUCKET).opened
                 yield from (epoch for epoch in sorted(numbers) if epoch > after)
 
     def record_discovered(self, epoch: int, sources: Mapping[str, Any]) -> None:
@@ -261,33 +272,24 @@ class EpochLog:
         It spares reading them all again, follows from them, and takes the place of an older one.
         """
         assert (epoch + 1) % BUCKET == 0
-        path = self._bucket(epoch) / _DISCOVERED
-        with disk_errors("the epoch log"):
-            put_if_absent(path, to_text(sources))
-        (self._bucket(epoch - BUCKET) / _DISCOVERED).unlink(missing_ok=True)
+        self._files.put(f"{epoch // BUCKET}/{_DISCOVERED}", sources, number=epoch)
+        self._files.remove(f"{epoch // BUCKET - 1}/{_DISCOVERED}")
 
     def discovered(self) -> tuple[int, dict[str, Any]]:
         """Return the newest epoch of `record_discovered`, 0 for none, and what it was given."""
-        for bucket in reversed(self._buckets()):
-            found = read_record(self._folder / str(bucket) / _DISCOVERED)
+        for bucket in reversed(buckets(self._files)):
+            found = self._files.body(f"{bucket}/{_DISCOVERED}")
             if found is not None:
                 return (bucket + 1) * BUCKET - 1, found
         return 0, {}
 
-    def _last(self) -> int:
-        for bucket in reversed(self._buckets()):
-            if numbers := self._numbers(bucket):
-                return max(numbers)
-        return 0
-
-    def _buckets(self) -> list[int]:
-        if not self._folder.is_dir():
-            return []
-        return sorted(int(name) for name in os.listdir(self._folder) if name.isdigit())
-
-    def _numbers(self, bucket: int) -> list[int]:
-        names = os.listdir(self._folder / str(bucket))
-        return [int(found[1]) for name in names if (found := _OPEN.fullmatch(name))]
+    def _last(self) -> tuple[int, bool]:
+        """Return the newest epoch, 0 before the first, and whether it is sealed."""
+        for bucket in reversed(buckets(self._files)):
+            found = listed(self._files, bucket)
+            if found.opened:
+                return found.last, found.last in found.sealed
+        return 0, True
 
     def _suspended_after(self, epoch: int) -> dict[str, Event]:
         before = self.sealed(epoch - 1).suspended if epoch > 1 else {}
@@ -299,21 +301,16 @@ class EpochLog:
                 suspended.pop(event.object, None)
         return suspended
 
-    def _bucket(self, epoch: int) -> Path:
-        return self._folder / str(epoch // BUCKET)
-
-    def _path(self, epoch: int, kind: str) -> Path:
-        return self._bucket(epoch) / f"{epoch}.{kind}.json"
-
-    def _read(self, epoch: int, kind: str) -> dict[str, Any]:
-        data: dict[str, Any] | None = read_record(self._path(epoch, kind))
-        if data is None:
+    def _read(self, epoch: int, kind: str) -> tuple[dict[str, Any], str | None]:
+        """Return what a record of an epoch says, and its id; E0410 where there is none."""
+        record = self._files.read(_name(epoch, kind))
+        if record is None:
             raise DataError(
                 "E0410",
                 f"epoch {epoch} is not in the log, or not sealed",
                 hint=f"the last sealed epoch is {self.head().sealed}",
             )
-        return data
+        return record.body, record.id
 
     def _put(self, epoch: int, kind: str, record: OpenRecord | SealRecord) -> None:
         if not self._try_put(epoch, kind, record):
@@ -322,7 +319,7 @@ class EpochLog:
     def _numbered(self, epoch: int, kind: str) -> Iterator[dict[str, Any]]:
         """Iterate over an epoch's records of a kind that there may be several of."""
         number = 0
-        while data := read_record(self._path(epoch, f"{kind}-{number:06d}")):
+        while data := self._files.body(_name(epoch, f"{kind}-{number:06d}")):
             yield data
             number += 1
 
@@ -334,10 +331,12 @@ class EpochLog:
     def _try_put(
         self, epoch: int, kind: str, record: OpenRecord | SealRecord | Event | Addition
     ) -> bool:
-        path = self._path(epoch, kind)
-        with disk_errors("the epoch log"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return put_if_absent(path, to_text(asdict(record)))
+        data = asdict(record)
+        return self._files.put(_name(epoch, kind), data, id=data.pop("id", None))
+
+
+def _name(epoch: int, kind: str) -> str:
+    return f"{epoch // BUCKET}/{epoch}.{kind}.json"
 
 
 def _raise_taken(epoch: int, what: str) -> None:

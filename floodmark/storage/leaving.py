@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from floodmark.storage.local_files import disk_errors, replace_file
-from floodmark.storage.records import read_record, to_text
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.record_files import RecordFiles
+
+_NAME = "leaving.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,17 @@ class LeavingTables:
     """The record of what leaves one warehouse; its writer holds the lease."""
 
     def __init__(self, root: str | Path) -> None:
-        self._path = engine_folder(root) / "leaving.json"
+        self._files = RecordFiles(root, "", "the record of tables that leave")
 
     def read(self) -> Leaving | None:
         """Return what leaves; None where nothing does."""
-        data = read_record(self._path)
+        data = self._files.body(_NAME)
         return None if data is None else Leaving(**data)
 
     def write(self, version: int, tables: Sequence[str]) -> None:
         """Record what goes with a version that is not logged yet."""
-        with disk_errors("the record of tables that leave"):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._path, to_text(asdict(Leaving(version, tables))))
+        self._files.replace(_NAME, asdict(Leaving(version, tables)))
 
     def forget(self) -> None:
         """Remove the record: the tables are gone, or the version was never logged."""
-        self._path.unlink(missing_ok=True)
+        self._files.remove(_NAME)

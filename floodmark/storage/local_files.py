@@ -77,21 +77,44 @@ class LocalFiles:
         return [f"{base}/{file.path}" for file in (handle.files if files is None else files)]
 
 
-def put_if_absent(path: Path, text: str) -> bool:
+def put_if_absent(path: Path, text: str, *, durable: bool = False) -> bool:
     """Write a file whole or not at all; return False when it exists already.
 
     A hard link refuses an existing target on every local file system, in one step, whoever else is
-    writing; a reader never sees half a file.
+    writing; a reader never sees half a file. What is `durable` is on the disk on return.
     """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         temporary.write_text(text, encoding="utf-8")
+        if durable:
+            flush(temporary)
         os.link(temporary, path)
+        if durable:
+            flush(path.parent)
     except FileExistsError:
         return False
     finally:
         temporary.unlink(missing_ok=True)
     return True
+
+
+def make_folder(folder: Path, *, durable: bool) -> None:
+    """Make a folder and those above it where they are missing; `durable` ones are on the disk."""
+    above = [folder, *folder.parents]
+    missing = above[: next(i for i, f in enumerate(above) if f.is_dir())]
+    folder.mkdir(parents=True, exist_ok=True)
+    if durable:
+        for made in missing:
+            flush(made.parent)
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def remove_folder(folder: Path, aside: Path) -> None:
@@ -111,12 +134,16 @@ def remove_folder(folder: Path, aside: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write a file whole over an older one."""
+def replace_file(path: Path, text: str, *, durable: bool = False) -> None:
+    """Write a file whole over an older one; what is `durable` is on the disk on return."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         temporary.write_text(text, encoding="utf-8")
+        if durable:
+            flush(temporary)
         temporary.replace(path)
+        if durable:
+            flush(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 

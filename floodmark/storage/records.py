@@ -1,43 +1,148 @@
-"""Values of the epoch log as JSON: datetimes, dates and decimals keep their types."""
+"""Records of the logs as text: an envelope that tells form, place and wholeness of what is in it.
+
+`{"format": 1, "number": n, "id": "…", "crc32c": "…", "body": …}` is one line of ASCII JSON. The
+checksum is CRC-32C over the JSON of `[name of the file, number, id, body]` without spaces. A record
+without an envelope is of format 0, which former versions wrote, and stays readable.
+
+Datetimes, dates and decimals of a body keep their types.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import secrets
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from floodmark.errors import DataError
+import google_crc32c
+
+from floodmark.errors import DataError, NotSupported
+
+FORMAT = 1
+"""The newest form of records and commits that is known."""
+_NUMBERS = re.compile(r"(\d+)?\.?(?:[a-z]+)?(?:-(\d+))?\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a file of a log says; one of format 0 has no id."""
+
+    body: Any
+    number: int
+    id: str | None = None
+    format: int = FORMAT
+
+
+def new_id() -> str:
+    """Return a random id for a record: no other record of any warehouse has it."""
+    return secrets.token_hex(8)
+
+
+def number_in(name: str) -> int | None:
+    """Return the number of a record as the name of its file says it; None where there is none.
+
+    >>> number_in("7.open.json"), number_in("7.event-000002.json"), number_in("kept.json")
+    (7, 2, None)
+    """
+    found = _NUMBERS.fullmatch(name)
+    text = found and (found[2] or found[1])
+    return int(text) if text else None
+
+
+def sealed_text(name: str, record: Record) -> str:
+    """Return the text of a record's file."""
+    body = to_text(record.body)
+    crc = _checksum(name, record.number, record.id, body)
+    head = {"format": record.format, "number": record.number, "id": record.id, "crc32c": crc}
+    return f'{_compact(head)[:-1]},"body":{body}}}\n'
+
+
+def read_record(path: Path) -> Record | None:
+    """Read a record's file, None when there is none; raises what `opened_text` does."""
+    try:
+        text = path.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    return opened_text(text, path)
+
+
+def opened_text(text: str, path: Path) -> Record:
+    """Read the text of a record's file, and check it.
+
+    Raises `DataError` E0409 for one that is not whole, E0432 for one with the number of another
+    place, `NotSupported` E0430 for one of a newer format.
+    """
+    number = number_in(path.name)
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        _damaged(path, str(error))
+    if not isinstance(data, dict):
+        _damaged(path, "it is no object")
+    if not isinstance(data.get("format"), int):
+        return Record(_typed(text, data), number or 0, None, 0)
+    if data["format"] > FORMAT:
+        raise NotSupported(
+            "E0430",
+            f"the log record {path.name} in {path.parent} has format {data['format']}; "
+            f"this version of Floodmark knows formats up to {FORMAT}",
+            hint="use the version that wrote the warehouse; nothing has been changed",
+        )
+    missing = {"number", "id", "crc32c", "body"} - data.keys()
+    if missing:
+        _damaged(path, f"{', '.join(sorted(missing))} is missing")
+    body = _compact(data["body"])
+    found = _checksum(path.name, data["number"], data["id"], body)
+    if number is not None and number != data["number"]:
+        raise DataError(
+            "E0432",
+            f"the log record {path.name} in {path.parent} has the number {data['number']}",
+            hint="records were renamed or copied over each other: restore _floodmark from a backup",
+        )
+    if found != data["crc32c"]:
+        _damaged(path, f"its checksum is {found}, and it says {data['crc32c']}")
+    return Record(_typed(body, data["body"]), data["number"], data["id"], data["format"])
 
 
 def to_text(value: Any) -> str:
-    """Return the JSON text of a record.
+    """Return a value as JSON, in ASCII and without spaces.
 
     >>> from_text(to_text({"now": datetime(2024, 1, 1), "n": [Decimal("1.0"), None]}))
     {'now': datetime.datetime(2024, 1, 1, 0, 0), 'n': [Decimal('1.0'), None]}
     """
-    return json.dumps(value, default=_tag, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, default=_tag, separators=(",", ":"))
 
 
 def from_text(text: str) -> Any:
-    """Read the JSON text of a record."""
+    """Read a value that was written as JSON."""
     return json.loads(text, object_hook=_untag)
 
 
-def read_record(path: Path) -> Any:
-    """Read a record, None when there is none; one that is not whole JSON is a `DataError` E0409."""
-    try:
-        return from_text(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise DataError(
-            "E0409",
-            f"the log record {path.name} in {path.parent} is damaged",
-            detail=str(error),
-            hint="restore the file from a backup; the engine never changes a record it has written",
-        ) from error
+def _compact(plain: Any) -> str:
+    return json.dumps(plain, separators=(",", ":"))
+
+
+def _checksum(name: str, number: int, id: str | None, body: str) -> str:
+    covered = f"{_compact([name, number, id])[:-1]},{body}]"
+    return f"{google_crc32c.value(covered.encode('ascii')):08x}"
+
+
+def _typed(text: str, plain: Any) -> Any:
+    """Return a value with its types, of which the text and what is plain in it are known."""
+    return from_text(text) if '"$' in text else plain
+
+
+def _damaged(path: Path, why: str) -> NoReturn:
+    raise DataError(
+        "E0409",
+        f"the log record {path.name} in {path.parent} is damaged",
+        detail=why,
+        hint="restore the file from a backup; the engine never changes a record it has written",
+    )
 
 
 def _tag(value: Any) -> dict[str, str]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from floodmark.storage.local_files import disk_errors, replace_file
-from floodmark.storage.records import read_record, to_text
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.record_files import RecordFiles
+
+_NAME = "reported.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +36,13 @@ class ReportBook:
     """The reports of one warehouse; a lost book means that everything is reported again."""
 
     def __init__(self, root: str | Path) -> None:
-        self._path = engine_folder(root) / "reported.json"
+        self._files = RecordFiles(root, "", "the report book")
 
     def read(self) -> dict[str, Reported]:
         """Return what was last reported, by object."""
-        data = read_record(self._path) or {}
+        data = self._files.body(_NAME) or {}
         return {key: Reported(**entry) for key, entry in data.items()}
 
     def write(self, reported: Mapping[str, Reported]) -> None:
         """Replace the book."""
-        with disk_errors("the report book"):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._path, to_text({k: asdict(v) for k, v in reported.items()}))
+        self._files.replace(_NAME, {k: asdict(v) for k, v in reported.items()})

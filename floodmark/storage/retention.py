@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from floodmark.storage.local_files import disk_errors, replace_file
-from floodmark.storage.records import read_record, to_text
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.record_files import RecordFiles
+
+_NAME = "kept.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,15 @@ class Retention:
     """The record of what one warehouse keeps; written before anything is removed."""
 
     def __init__(self, root: str | Path) -> None:
-        self._path = engine_folder(root) / "kept.json"
+        self._files = RecordFiles(root, "", "the record of what is kept")
 
     def read(self) -> Kept:
         """Return what is kept."""
-        data = read_record(self._path)
+        data = self._files.body(_NAME)
         return Kept() if data is None else Kept(**data)
 
     def keep_from(self, oldest: int, at: datetime) -> Kept:
         """Record a clean-up that leaves epochs from `oldest` on; it never goes back."""
         kept = Kept(max(oldest, self.read().oldest), at)
-        with disk_errors("the record of what is kept"):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._path, to_text(asdict(kept)))
+        self._files.replace(_NAME, asdict(kept))
         return kept

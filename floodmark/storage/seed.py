@@ -5,20 +5,26 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from floodmark.storage.local_files import disk_errors, put_if_absent
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.record_files import RecordFiles
 
 NAME = "seed"
 
 
 def pipeline_seed(root: str | Path) -> str:
     """Return the seed of a warehouse; it is drawn once, by whoever asks first."""
-    path = engine_folder(root) / NAME
+    files = RecordFiles(root, "", "the seed of the warehouse")
+    found = _read(files)
+    if found is None:
+        files.put(NAME, {"seed": secrets.token_hex(8)})
+        found = _read(files)
+    assert found is not None
+    return found
+
+
+def _read(files: RecordFiles) -> str | None:
+    """Return the seed; former versions wrote it as it is, which is no JSON of an object."""
     try:
-        return path.read_text(encoding="utf-8")
+        text = (files.folder / NAME).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        pass
-    with disk_errors("the seed of the warehouse"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        put_if_absent(path, secrets.token_hex(8))
-    return path.read_text(encoding="utf-8")
+        return None
+    return text if text and not text.startswith("{") else str(files.body(NAME)["seed"])

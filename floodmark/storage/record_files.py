@@ -1,0 +1,94 @@
+"""The files of a log: each a record that is put in place once and whole, or replaced as a whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from floodmark.errors import DataError
+from floodmark.storage.durability import is_durable
+from floodmark.storage.local_files import disk_errors, make_folder, put_if_absent, replace_file
+from floodmark.storage.records import Record, new_id, number_in, read_record, sealed_text
+from floodmark.storage.warehouse import engine_folder
+
+
+class RecordFiles:
+    """The records below one folder of a warehouse's engine; `title` is what people call them.
+
+    Names are paths relative to the folder.
+    """
+
+    def __init__(self, root: str | Path, folder: str, title: str) -> None:
+        self.folder = engine_folder(root) / folder
+        self._root = root
+        self._title = title
+
+    @cached_property
+    def durable(self) -> bool:
+        """Tell whether what is put in place is on the disk then."""
+        return is_durable(self._root)
+
+    def names(self, folder: str = "") -> list[str]:
+        """Return the names in the folder, or in one below it, in no order."""
+        try:
+            return os.listdir(self.folder / folder)
+        except FileNotFoundError:
+            return []
+
+    def read(self, name: str) -> Record | None:
+        """Return a record, or None where there is none; raises E0409, E0430 and E0432."""
+        return read_record(self.folder / name)
+
+    def body(self, name: str) -> Any:
+        """Return what a record says, or None where there is none."""
+        record = self.read(name)
+        return None if record is None else record.body
+
+    def put(self, name: str, body: Any, *, id: str | None = None, number: int = 0) -> bool:
+        """Put a record in place; return False where there is one.
+
+        `number` is that of a record whose name says none.
+        """
+        path = self.folder / name
+        with disk_errors(self._title):
+            make_folder(path.parent, durable=self.durable)
+            return put_if_absent(path, self._text(name, body, number, id), durable=self.durable)
+
+    def replace(self, name: str, body: Any) -> None:
+        """Put a record in the place of the one before it, whose number it counts on."""
+        before, path = self.read(name), self.folder / name
+        number = 1 if before is None else before.number + 1
+        with disk_errors(self._title):
+            make_folder(path.parent, durable=self.durable)
+            replace_file(path, self._text(name, body, number, None), durable=self.durable)
+
+    def remove(self, name: str) -> None:
+        """Remove a record, if it is there."""
+        (self.folder / name).unlink(missing_ok=True)
+
+    def _text(self, name: str, body: Any, number: int, id: str | None) -> str:
+        plain = name.rsplit("/", 1)[-1]
+        said = number_in(plain)
+        record = Record(body, number if said is None else said, id or new_id())
+        return sealed_text(plain, record)
+
+
+def refuse_gaps(found: Iterable[int], first: int, what: str, folder: Path) -> None:
+    """Raise `DataError` E0431 unless numbers are all those from `first` to the highest."""
+    numbers = set(found)
+    last = max(numbers, default=first - 1)
+    if len(numbers) != last - first + 1 or min(numbers, default=first) != first:
+        missing = next(n for n in range(first, last) if n not in numbers)
+        raise_missing(f"{what} {missing}", f"{what} {last} is there", folder)
+
+
+def raise_missing(what: str, but: str, folder: Path) -> NoReturn:
+    """Raise the error for a record that has to be there."""
+    raise DataError(
+        "E0431",
+        f"the record of {what} is missing in {folder}, and {but}",
+        hint="restore _floodmark from a backup; nothing has been changed",
+    )
