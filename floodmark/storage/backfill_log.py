@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -53,18 +54,13 @@ class BackfillLog:
     def standing(self) -> Standing:
         """Return where the backfill stands; E0431 where a step is missing."""
         names = self._files.names()
-        found = [m for name in names if (m := _NUMBERED.fullmatch(name))]
-        steps, dones = ([int(m[1]) for m in found if m[2] == kind] for kind in ("step", "done"))
-        refuse_gaps(steps, 0, "step", self._files.folder)
-        refuse_gaps(dones, 0, "what came of step", self._files.folder)
-        if len(dones) > len(steps):
-            raise_missing(f"step {len(steps)}", "what came of it is there", self._files.folder)
+        steps, dones = _counts(names, self._files.folder)
         if not steps:
             return Standing()
-        ready, last = "ready.json" in names, len(steps) - 1
-        if len(dones) > last:
-            return Standing(len(steps), None, self._record(last), ready)
-        return Standing(len(steps), self._step(last), self._record(last - 1), ready)
+        ready, last = "ready.json" in names, steps - 1
+        if dones == steps:
+            return Standing(steps, None, self._record(last), ready)
+        return Standing(steps, self._step(last), self._record(last - 1), ready)
 
     def _step(self, number: int) -> Step:
         record = self._files.read(_name(number, "step"))
@@ -95,6 +91,23 @@ class BackfillLog:
             self._files.folder.mkdir(parents=True, exist_ok=True)
         with exclusive_if_free(self._files.folder / "worker") as mine:
             yield mine
+
+
+def check_backfills(root: str | Path) -> None:
+    """Raise E0431 where a backfill has lost the record of a step."""
+    for folder in sorted(_home(root).glob("*/")):
+        _counts(os.listdir(folder), folder)
+
+
+def _counts(names: Iterable[str], folder: Path) -> tuple[int, int]:
+    """Return how many steps there are, and of how many it is known what came of them."""
+    found = [m for name in names if (m := _NUMBERED.fullmatch(name))]
+    steps, dones = ([int(m[1]) for m in found if m[2] == kind] for kind in ("step", "done"))
+    refuse_gaps(steps, 0, "step", folder)
+    refuse_gaps(dones, 0, "what came of step", folder)
+    if len(dones) > len(steps):
+        raise_missing(f"step {len(steps)}", "what came of it is there", folder)
+    return len(steps), len(dones)
 
 
 def _name(number: int, kind: str) -> str:

@@ -20,6 +20,7 @@ from floodmark.storage.backfill_log import BackfillLog, Step
 from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
 from floodmark.storage.epoch_log import BUCKET, EpochLog, Head, ObjectRecord
 from floodmark.storage.leaving import Leaving, LeavingTables
+from floodmark.storage.log_check import checked_logs
 from floodmark.storage.records import Record, from_text, new_id, opened_text, sealed_text, to_text
 from floodmark.storage.report_book import ReportBook, Reported
 from floodmark.storage.retention import Kept, Retention
@@ -128,6 +129,12 @@ def test_what_former_versions_wrote_is_read_and_gone_on_with(tmp_path: Path) -> 
     assert EpochLog(tmp_path).head() == Head(6, None) and Retention(tmp_path).read().oldest == 3
 
 
+def wrong(root: Path) -> dict[str, str]:
+    """Return what reading all records finds."""
+    found = [(c.name, c.error) for c in checked_logs(root)]
+    return {name: error.code for name, error in found if error is not None}
+
+
 RECORDS = (
     "epochs/0/5.open.json", "epochs/0/5.seal.json", "epochs/0/3.event-000001.json",
     "epochs/0/3.asked-000001.json", "catalog/00000003.json", "catalog/00000001.json",
@@ -147,8 +154,10 @@ def test_a_damaged_record_is_refused(tmp_path: Path, name: str) -> None:
         with pytest.raises(DataError, match="E0409") as raised:
             everything(tmp_path)
         assert path.name in raised.value.message
+        assert wrong(tmp_path)[name] == "E0409"
     path.write_bytes(whole)
     everything(tmp_path)
+    assert not wrong(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +182,7 @@ def test_a_gap_in_a_log_is_seen(tmp_path: Path, name: str, missing: str) -> None
     with pytest.raises(DataError, match="E0431") as raised:
         everything(tmp_path)
     assert missing in raised.value.message
+    assert [*wrong(tmp_path).values()] == ["E0431"]
     assert sorted(engine(tmp_path).rglob("*")) == before
 
 
@@ -197,6 +207,7 @@ def test_a_bucket_with_others_after_it_is_full(tmp_path: Path) -> None:
     (folder / "0" / f"{BUCKET - 1}.open.json").unlink()
     with pytest.raises(DataError, match=f"E0431.*epoch {BUCKET - 1}"):
         list(EpochLog(tmp_path).epochs())
+    assert wrong(tmp_path)["epochs/0 to 999"] == "E0431" != wrong(tmp_path).get("epochs/1000")
     (folder / "0" / f"{BUCKET - 1}.seal.json").unlink()
     with pytest.raises(DataError, match=f"E0431.*epoch {BUCKET - 1}"):
         list(EpochLog(tmp_path).epochs(BUCKET - 10))
@@ -212,11 +223,19 @@ def test_records_out_of_order_are_refused(tmp_path: Path) -> None:
     shutil.copy(four, five)
     with pytest.raises(DataError, match=r"E0432.*has the number 4"):
         EpochLog(tmp_path).opened(5)
+    assert wrong(tmp_path) == {"epochs/0/5.open.json": "E0432"}
     five.write_text(kept)
     moved = engine(tmp_path) / "epochs" / "0" / "4.event-000001.json"
     shutil.copy(moved.with_name("3.event-000001.json"), moved)
     with pytest.raises(DataError, match=r"E0409"):
         EpochLog(tmp_path).events(4)
+
+
+def test_a_catalog_that_ends_before_the_epochs_is_told(tmp_path: Path) -> None:
+    fill(tmp_path)
+    log = EpochLog(tmp_path)
+    log.open(6, NOW, 4, NOW)
+    assert wrong(tmp_path) == {"catalog": "E0431"}
 
 
 @pytest.mark.parametrize("name", [n for n in RECORDS if n != "seed"])

@@ -1,0 +1,94 @@
+"""Looks at every record of every log of a warehouse; what is wrong is told, not raised.
+
+Only the newest records are looked at when epochs run. This reads them all, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from floodmark.errors import DataError, FloodmarkError
+from floodmark.storage.backfill_log import check_backfills
+from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.epoch_listing import BUCKET, buckets, listed
+from floodmark.storage.record_files import RecordFiles
+from floodmark.storage.records import read_record
+from floodmark.storage.seed import NAME as SEED
+from floodmark.storage.seed import pipeline_seed
+from floodmark.storage.warehouse import BACKFILLS, engine_folder
+
+_LOGS = ("epochs", "catalog", BACKFILLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A record or a log, by its path below the engine's folder, and what is wrong with it."""
+
+    name: str
+    error: FloodmarkError | None = None
+
+
+def checked_logs(root: str | Path) -> Iterator[Checked]:
+    """Yield every record once it is read, then every log once it is known to have no gaps.
+
+    Whoever holds no lease may see an error of what is written just then.
+    """
+    engine = engine_folder(root)
+    newest = 0
+    for path in _records(engine):
+        name, found = path.relative_to(engine).as_posix(), list[Any]()
+        yield _told(name, lambda path=path, found=found: found.append(read_record(path)))
+        if name.endswith(".open.json") and found and found[0] is not None:
+            newest = max(newest, int(found[0].body["catalog_version"]))
+    if (engine / SEED).exists():
+        yield _told(SEED, lambda: pipeline_seed(root))
+    yield from _epochs(root)
+    yield _told("catalog", lambda: _check_catalog(root, newest))
+    yield _told(BACKFILLS, lambda: check_backfills(root))
+
+
+def _records(engine: Path) -> Iterator[Path]:
+    """Yield the files of all records, those of a folder by name."""
+    yield from sorted(path for path in engine.glob("[!.]*.json") if path.is_file())
+    for log in _LOGS:
+        for base, folders, names in os.walk(engine / log):
+            folders.sort()
+            yield from (Path(base, n) for n in sorted(names) if n[0] != "." and n.endswith(".json"))
+
+
+def _epochs(root: str | Path) -> Iterator[Checked]:
+    files, found = RecordFiles(root, "epochs", "the epoch log"), list[int]()
+    yield _told("epochs", lambda: found.extend(buckets(files)))
+    there = found or sorted(int(name) for name in files.names() if name.isdigit())
+    used = [bucket for bucket in there if any(n[0] != "." for n in files.names(str(bucket)))]
+    for bucket in used:
+        full = bucket < used[-1]
+        name = f"epochs/{bucket * BUCKET} to {(bucket + 1) * BUCKET - 1}"
+        yield _told(name, lambda b=bucket, full=full: listed(files, b, full=full))
+
+
+def _check_catalog(root: str | Path, newest: int) -> None:
+    latest = CatalogLog(root).latest()
+    version = 0 if latest is None else latest.version
+    if version < newest:
+        raise DataError(
+            "E0431",
+            f"the record of catalog version {newest} is missing in "
+            f"{engine_folder(root) / 'catalog'}, and an epoch goes by it",
+            hint="restore _floodmark from a backup; nothing has been changed",
+        )
+
+
+def _told(name: str, look: Callable[[], Any]) -> Checked:
+    try:
+        look()
+    except FloodmarkError as error:
+        return Checked(name, error)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        what = f"{name} cannot be read: {type(error).__name__}: {error}"
+        return Checked(name, DataError("E0409", what, hint="restore the file from a backup"))
+    return Checked(name)
