@@ -18,18 +18,38 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import Span
 from floodmark.storage import warehouse
 
-_FOREIGN = re.compile(r"[^A-Za-z0-9_]")
+_SINK = "__sink"
+_FOREIGN = re.compile(r"[^A-Za-z0-9_]|(?<=_)0(?=x[0-9a-f]+(?:_|[^A-Za-z0-9_]))")
+"""What Dagster does not allow, and the beginning of what looks like what stands for that."""
 
 
 def asset_key(found: AnalysedObject) -> dg.AssetKey:
-    """Return the key of an object's asset; a sink has the name of its own and `__sink`."""
-    suffix = "__sink" if found.kind is Kind.SINK else ""
-    return dg.AssetKey([_plain(part) for part in f"{found.name}{suffix}".split(".")])
+    """Return the key of an object's asset; a sink has the name of its own and `__sink`.
+
+    No two objects have the same one.
+    """
+    *schema, name = found.name.split(".")
+    key = [*map(_plain, schema), _plain(name)]
+    if found.kind is Kind.SINK:
+        key[-1] += _SINK
+    elif name.endswith(_SINK):
+        key[-1] = key[-1][:-1] + _code("k")
+    return dg.AssetKey(key)
 
 
 def _plain(part: str) -> str:
-    """Return a name as Dagster allows it; what it does not allow becomes its code point."""
-    return _FOREIGN.sub(lambda found: f"_{ord(found[0]):x}_", part)
+    """Return a name as Dagster allows it; what it does not allow becomes its code point.
+
+    Other names become other texts.
+
+    >>> _plain("orders_2d_total"), _plain("a-b"), _plain("a_0x2d_b")
+    ('orders_2d_total', 'a_0x2d_b', 'a__0x30_x2d_b')
+    """
+    return _FOREIGN.sub(lambda found: _code(found[0]), part)
+
+
+def _code(char: str) -> str:
+    return f"_0x{ord(char):x}_"
 
 
 def asset_spec(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dg.AssetSpec:

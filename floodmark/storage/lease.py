@@ -2,7 +2,9 @@
 
 A waiter holds a numbered ticket file and its file lock; the lowest living ticket takes the lock of
 `holder`, which also says who it is. The kernel drops the locks of a dead process, so that a dead
-holder is replaced at once. Safety does not rest on the lease but on the commit check.
+holder is replaced at once. Safety does not rest on the lease but on the commit check. What somebody
+else has put into the folder is no ticket; where it has the name of one, or of `holder`, and is no
+file, it is put aside under another name.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import socket
 import time
 import uuid
@@ -26,6 +29,7 @@ from floodmark.storage.local_files import disk_errors
 from floodmark.storage.warehouse import engine_folder
 
 _POLL_SECONDS = 0.02
+_TICKET = re.compile(r"ticket-(\d{12,15})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,11 @@ class Lease:
     def _try_hold(self, purpose: str) -> int | None:
         path = self._folder / "holder"
         with ExitStack() as undo, disk_errors("the lease"):
-            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            except IsADirectoryError:
+                self._put_aside(path)
+                return None
             undo.callback(os.close, lock)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -135,6 +143,9 @@ class Lease:
             file = os.open(path, os.O_RDWR)
         except FileNotFoundError:
             return False
+        except IsADirectoryError:
+            self._put_aside(path)
+            return False
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -150,12 +161,14 @@ class Lease:
         finally:
             os.close(file)
 
+    def _put_aside(self, path: Path) -> None:
+        """Move a folder out of the way of a file; nothing of it is lost."""
+        with suppress(FileNotFoundError):
+            path.rename(self._folder / f"not-of-floodmark-{uuid.uuid4().hex}")
+
     def _tickets(self) -> list[int]:
-        return sorted(
-            int(path.name.removeprefix("ticket-"))
-            for path in self._folder.iterdir()
-            if path.name.startswith("ticket-")
-        )
+        found = map(_TICKET.fullmatch, os.listdir(self._folder))
+        return sorted(int(ticket[1]) for ticket in found if ticket is not None)
 
     def _ticket_path(self, number: int) -> Path:
         return self._folder / f"ticket-{number:012d}"
@@ -178,9 +191,10 @@ class Lease:
 
 def _read_holder(path: Path) -> Holder | None:
     try:
-        return Holder(**json.loads(path.read_text(encoding="utf-8")))
-    except (FileNotFoundError, ValueError, TypeError):
+        found = Holder(**json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, IsADirectoryError, ValueError, TypeError):
         return None
+    return found if isinstance(found.pid, int) and isinstance(found.started, float) else None
 
 
 def _write_holder(descriptor: int, purpose: str) -> None:

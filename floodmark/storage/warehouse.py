@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from pathlib import Path
 
 from floodmark.errors import DataError, NotSupported
@@ -36,6 +37,8 @@ REPLAYS = "replay"
 _PART = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_.~-]*")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
 _LONGEST = 200
+_HEAD = 160
+"""Characters of a longer folder name before the digest that takes the place of the rest."""
 
 
 def local_root(root: str | Path) -> Path:
@@ -59,34 +62,29 @@ def local_root(root: str | Path) -> Path:
 def escape(name: str) -> str:
     """Return the folder name of an object name: plain letters stay, all else becomes `~hex`.
 
-    The result is safe in paths, URLs and Hadoop globs; `unescape` gives the name back. A name that
-    does not fit a folder name is refused (E0406).
+    The result is safe in paths, URLs and Hadoop globs, has at most 200 characters, and differs for
+    each name: of a long one it has the beginning and, after `~-`, a digest. No name is E0406.
 
     >>> escape("orders"), escape("../x"), escape("_changes")
     ('orders', '~2e.~2fx', '~5fchanges')
+    >>> escape("é" * 34)[-34:]
+    '~-c2061365f25e0f6f32bff7009de1be00'
     """
+    if not name:
+        raise DataError(
+            "E0406",
+            "an empty name cannot name a folder",
+            hint="choose a name that does not end with a dot",
+        )
     pieces = [
         char if char in _PLAIN and not (i == 0 and char in "_.-") else _hex(char)
         for i, char in enumerate(name)
     ]
     escaped = "".join(pieces)
-    if not name or len(escaped) > _LONGEST:
-        raise DataError(
-            "E0406",
-            f"the name {name[:40]!r} of {len(name)} characters cannot name a folder",
-            hint=f"use a name of 1 to {_LONGEST} letters, digits and underscores",
-        )
-    return escaped
-
-
-def unescape(folder: str) -> str:
-    """Return the object name of a folder name.
-
-    >>> unescape(escape('we"ird ~ Ünïcode'))
-    'we"ird ~ Ünïcode'
-    """
-    raw = re.sub(rb"~([0-9a-f]{2})", lambda m: bytes([int(m.group(1), 16)]), folder.encode("ascii"))
-    return raw.decode("utf-8", "surrogatepass")
+    if len(escaped) <= _LONGEST:
+        return escaped
+    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"{escaped[:_HEAD]}~-{digest}"
 
 
 def current(schema: str, name: str) -> str:

@@ -113,3 +113,30 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     assert set(os.listdir("/proc/self/fd")) == descriptors
     with lease.held("after", wait=0):
         pass
+
+
+STRAY = ["ticket-x", "ticket-", "ticket-²", "ticket-1", "ticket-" + "9" * 40, ".DS_Store", "note"]
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_somebody_put_there_is_in_nobodys_way(tmp_path: Path, folder: bool) -> None:
+    lease = Lease(tmp_path)
+    with lease.held("makes the folder"):
+        pass
+    place = tmp_path / "_floodmark" / "lease"
+    if folder:
+        (place / "holder").unlink()
+    names = [*STRAY, "ticket-000000000001", *(["holder"] if folder else [])]
+    for name in names:
+        path = place / name
+        if folder:
+            path.mkdir()
+            (path / "mine").write_text("kept")
+        else:
+            path.write_text('{"pid": "?", "started": [], "host": 0, "since": 0, "purpose": 0}')
+    (place / "holder" / "mine" if folder else place / "holder").write_text("{}")
+    for number in range(2):
+        with lease.held(f"turn {number}", wait=5):
+            assert (holder := lease.holder()) is not None and holder.purpose == f"turn {number}"
+        assert lease.holder() is None
+    assert len(list(place.rglob("mine"))) == (len(names) if folder else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from floodmark.analysis.owners import keeping_holds
@@ -16,6 +16,7 @@ from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.renames import free_names, renamed
 from floodmark.errors import UserError
+from floodmark.runtime import layout
 from floodmark.runtime.definitions.altering import catalog_after, check_filled, refuse_loss
 from floodmark.runtime.definitions.changes import (
     Change,
@@ -109,12 +110,32 @@ def _planned(
         if found.key in changed:
             check_outside(found)
             check_filled(deployed.pipeline.objects.get(found.key), found, calling=False)
+    _check_folders(pipeline, changed)
     return plan
 
 
+def _check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
+    """Refuse new objects whose rows would lie where those of others do (E0461)."""
+    folders: dict[str, str] = {}
+    for found in sorted(pipeline.stored, key=lambda found: found.key in changed):
+        for table in layout.names_of(found):
+            other = folders.setdefault(table, found.name)
+            if other != found.name:
+                raise UserError(
+                    "E0461",
+                    f"the rows of {found.name} would lie in the folder of {other}: {table}",
+                    span=found.object.statement.name.span,
+                    hint="choose another name, one without dots",
+                )
+
+
 def check_outside(found: AnalysedObject) -> None:
-    """Refuse columns that Delta cannot hold, and options with which no connector can be made."""
+    """Refuse what cannot be stored, and options with which no connector can be made.
+
+    Those are names of which no folder can be made, and columns that Delta cannot hold.
+    """
     try:
+        layout.names_of(found)
         delta_schema(found.relation.columns)
         if found.declared is not None and found.declared.connector is not None:
             connector_of(found)
