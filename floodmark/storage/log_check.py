@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def checked_logs(root: str | Path) -> Iterator[Checked]:
     newest = 0
     for path in _records(engine):
         name, found = path.relative_to(engine).as_posix(), list[Any]()
-        yield _told(name, lambda path=path, found=found: found.append(read_record(path)))
+        yield _told(name, partial(_read, path, found))
         if name.endswith(".open.json") and found and found[0] is not None:
             newest = max(newest, int(found[0].body["catalog_version"]))
     if (engine / SEED).exists():
@@ -49,6 +50,10 @@ def checked_logs(root: str | Path) -> Iterator[Checked]:
     yield from _epochs(root)
     yield _told("catalog", lambda: _check_catalog(root, newest))
     yield _told(BACKFILLS, lambda: check_backfills(root))
+
+
+def _read(path: Path, into: list[Any]) -> None:
+    into.append(read_record(path))
 
 
 def _records(engine: Path) -> Iterator[Path]:
@@ -68,7 +73,7 @@ def _epochs(root: str | Path) -> Iterator[Checked]:
     for bucket in used:
         full = bucket < used[-1]
         name = f"epochs/{bucket * BUCKET} to {(bucket + 1) * BUCKET - 1}"
-        yield _told(name, lambda b=bucket, full=full: listed(files, b, full=full))
+        yield _told(name, partial(listed, files, bucket, full=full))
 
 
 def _check_catalog(root: str | Path, newest: int) -> None:
