@@ -6,11 +6,13 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import Pipeline
+from floodmark.errors import FloodmarkError
 from floodmark.runtime.cut import Cut, Progress
-from floodmark.runtime.run import Run, needs_of
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.runtime.run import Run, needs_of, suspend
+from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 
 if TYPE_CHECKING:
+    from floodmark.runtime.definitions.version_change import VersionChange
     from floodmark.runtime.scheduler import Scheduler
 
 
@@ -21,6 +23,24 @@ def blocked(suspended: Collection[str], pipeline: Pipeline) -> set[str]:
         if needs_of(found, pipeline) & out:
             out.add(found.key)
     return out
+
+
+def put_aside(
+    scheduler: Scheduler,
+    damaged: Mapping[str, FloodmarkError],
+    record: OpenRecord,
+    change: VersionChange,
+) -> None:
+    """Suspend, as an epoch begins, the objects whose tables cannot be read.
+
+    What goes with the epoch, or begins anew in it, needs none of its tables.
+    """
+    suspended = scheduler.log.suspended()
+    for before, error in damaged.items():
+        key = record.renamed.get(before, before)
+        stays = key not in change.created or key in change.former
+        if stays and key in change.after.pipeline.objects and key not in suspended:
+            suspend(scheduler, key, error)
 
 
 def behind(

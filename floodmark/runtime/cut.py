@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.table import Store
+from floodmark.storage.table import Store, raise_missing_version
 
 Watermarks = Mapping[str, Any]
 """Watermark value by column of an object; a column without one yet is absent."""
@@ -29,15 +30,21 @@ class Cut:
         new = {k: keys.get(k, k) for k in self.records}
         return Cut(self.epoch, {new[k]: replace(r, object=new[k]) for k, r in self.records.items()})
 
-    def settled(self, store: Store) -> Cut:
-        """Return the cut at the versions that merging files has left since; pinned by the seal."""
-        records = {
-            key: replace(
-                record, versions={t: store.settled(t, v) for t, v in record.versions.items()}
-            )
-            for key, record in self.records.items()
-        }
-        return Cut(self.epoch, records)
+    def settled(self, store: Store) -> tuple[Cut, dict[str, FloodmarkError]]:
+        """Return the cut at the versions that merging files has left since; pinned by the seal.
+
+        With it, why tables of objects cannot be read, by object: those stay as they are.
+        """
+        records, damaged = dict(self.records), dict[str, FloodmarkError]()
+        for key, record in self.records.items():
+            try:
+                versions = {t: _settled(store, t, v) for t, v in record.versions.items()}
+                records[key] = replace(record, versions=versions)
+            except TransientError:
+                raise
+            except FloodmarkError as error:
+                damaged[key] = error
+        return Cut(self.epoch, records), damaged
 
     def version(self, object_: str, table: str) -> int | None:
         """Return the version of an object's table, or None where it is not there yet."""
@@ -53,6 +60,12 @@ class Cut:
         """Return an object's watermarks; empty before its first."""
         found = self.records.get(object_)
         return {} if found is None else found.watermarks
+
+
+def _settled(store: Store, table: str, version: int) -> int:
+    if not store.exists(table):
+        raise_missing_version(table, None)
+    return store.settled(table, version)
 
 
 class Progress:

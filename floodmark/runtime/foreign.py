@@ -25,7 +25,7 @@ from floodmark.runtime.tables import own_commit
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import dml_of
 from floodmark.storage.statistics import read_footer
-from floodmark.storage.table import Handle
+from floodmark.storage.table import Handle, Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,13 +41,16 @@ def changed_tables(scheduler: Scheduler, keys: Collection[str] | None = None) ->
 
     Asks no Spark, and of a table that nobody touched one file name.
     """
-    return [found.key for found, _, _ in _changed(scheduler, keys)]
+    return [found.key for found, _ in _changed(scheduler, keys)]
 
 
 def _changed(
     scheduler: Scheduler, keys: Collection[str] | None
-) -> Iterator[tuple[AnalysedObject, Handle, Handle]]:
-    """Yield each table with its handles as its epoch left it, and as it is now."""
+) -> Iterator[tuple[AnalysedObject, tuple[Handle, Handle] | FloodmarkError]]:
+    """Yield each table with its handles as its epoch left it, and as it is now.
+
+    Of one that cannot be read, why.
+    """
     records, suspended = scheduler.cut().records, scheduler.log.suspended()
     for found in scheduler.deployed().pipeline.stored:
         if found.kind is not Kind.TABLE or found.relation.external or found.key in suspended:
@@ -57,28 +60,44 @@ def _changed(
         record, table = records.get(found.key), layout.current_table(found)
         if record is None or table not in record.versions:
             continue
-        store = scheduler.store
-        pinned = store.settled(table, record.versions[table])
-        newest = store.open(table)
-        if newest.version <= pinned:
-            continue
-        history = store.history(table, pinned)
-        if any(i["data_change"] and not own_commit(i["metadata"]) for i in history):
-            before = store.open(table, pinned)
-            if {f.path for f in before.files} != {f.path for f in newest.files}:
-                yield found, before, newest
+        try:
+            handles = _handles(scheduler.store, table, record.versions[table])
+        except TransientError:
+            raise
+        except FloodmarkError as error:
+            yield found, error
+        else:
+            if handles is not None:
+                yield found, handles
+
+
+def _handles(store: Store, table: str, version: int) -> tuple[Handle, Handle] | None:
+    """Return a table as its epoch left it, and as it is now; None where nobody changed it since."""
+    pinned = store.settled(table, version)
+    newest = store.open(table)
+    if newest.version <= pinned:
+        return None
+    history = store.history(table, pinned)
+    if not any(i["data_change"] and not own_commit(i["metadata"]) for i in history):
+        return None
+    before = store.open(table, pinned)
+    same = {f.path for f in before.files} == {f.path for f in newest.files}
+    return None if same else (before, newest)
 
 
 def entries(scheduler: Scheduler, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Write what other programs have changed as rows of statements; return them for the log.
 
-    A table whose rows cannot be taken in is suspended (E0427). The lease is held.
+    A table whose rows cannot be taken in is suspended (E0427), and one that cannot be read. The
+    lease is held.
     """
     out = []
-    for found, before, after in _changed(scheduler, keys):
+    for found, handles in _changed(scheduler, keys):
         try:
+            if isinstance(handles, FloodmarkError):
+                raise handles
             with scheduler.sessions().guarded():
-                out.append(_entry(scheduler, found, before, after))
+                out.append(_entry(scheduler, found, *handles))
         except TransientError:
             raise
         except FloodmarkError as error:

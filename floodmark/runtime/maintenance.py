@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
-from floodmark.errors import FloodmarkError
+from floodmark.errors import FloodmarkError, TransientError
 from floodmark.runtime import folding, layout
 from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.compacting import compact, groups_of, merged, written
@@ -182,11 +182,28 @@ def _fold_layers(scheduler: Scheduler) -> int:
     }
     if not layered:
         return 0
-    with scheduler.sessions().guarded():
-        return sum(folding.fold(scheduler.tables, pipeline[key], layered[key]) for key in layered)
+    folded = 0
+    for key, record in layered.items():
+        with _harmless(scheduler, key), scheduler.sessions().guarded():
+            folded += folding.fold(scheduler.tables, pipeline[key], record)
+    return folded
 
 
 def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> MaintenanceReport:
+    """Maintain a table; what is wrong with it alone is logged, and keeps nothing from the others.
+
+    What the world is at fault for ends the maintenance.
+    """
+    try:
+        return _maintained(scheduler, table, horizon)
+    except TransientError:
+        raise
+    except FloodmarkError as error:
+        _warn(scheduler, table, error)
+        return MaintenanceReport()
+
+
+def _maintained(scheduler: Scheduler, table: str, horizon: _Horizon) -> MaintenanceReport:
     with scheduler.held(f"maintaining {table}"):
         store = scheduler.store
         if not store.exists(table):
@@ -357,8 +374,12 @@ def _harmless(scheduler: Scheduler, table: str) -> Iterator[None]:
     try:
         yield
     except (FloodmarkError, OSError) as error:
-        with suppress(FloodmarkError):
-            scheduler.log.record("warning", scheduler.clock.now(), f"{table}: {error}")
+        _warn(scheduler, table, error)
+
+
+def _warn(scheduler: Scheduler, table: str, error: Exception) -> None:
+    with suppress(FloodmarkError):
+        scheduler.log.record("warning", scheduler.clock.now(), f"{table}: {error}")
 
 
 def _versions(records: Mapping[str, ObjectRecord]) -> dict[str, int]:

@@ -21,6 +21,7 @@ from floodmark.runtime.epoch import Work, advance
 from floodmark.runtime.inputs import EpochInputs
 from floodmark.runtime.watermarks import Marks
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+from floodmark.storage.local_files import disk_error
 
 if TYPE_CHECKING:
     from floodmark.runtime.scheduler import Scheduler
@@ -288,8 +289,15 @@ def _cutoff(found: AnalysedObject, work: Work, before: ObjectRecord) -> dict[str
 
 
 def suspend(scheduler: Scheduler, key: str, error: Exception) -> None:
-    """Log a suspension; a defect of the engine stops one object, like a fault of its user."""
+    """Log a suspension; a defect of the engine stops one object, like a fault of its user.
+
+    What the disk is at fault for is raised.
+    """
     log, now = scheduler.log, scheduler.clock.now()
+    if isinstance(error, OSError):
+        error = disk_error(error, f"what {key} needs")
+        if isinstance(error, TransientError):
+            raise error
     if isinstance(error, FloodmarkError):
         message, code = error.message, error.code
     else:

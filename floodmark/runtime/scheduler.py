@@ -25,7 +25,7 @@ from floodmark.runtime.backfill.choice import backfills
 from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
 from floodmark.runtime.carried import carried
-from floodmark.runtime.catch_up import behind, caught_up
+from floodmark.runtime.catch_up import behind, caught_up, put_aside
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.definitions import new_version, removal
 from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load
@@ -43,6 +43,7 @@ from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord, OpenRecord
 from floodmark.storage.lease import Lease
 from floodmark.storage.leaving import LeavingTables
+from floodmark.storage.local_files import disk_errors
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import pipeline_seed
 from floodmark.storage.table import Store
@@ -141,7 +142,7 @@ class Scheduler:
     @contextmanager
     def held(self, purpose: str) -> Iterator[None]:
         """Hold the lease; whatever epoch is open is completed first."""
-        with self.lease.held(purpose, self.wait):
+        with disk_errors(f"what {purpose} needs"), self.lease.held(purpose, self.wait):
             failpoints.reach("lease_taken")
             self.complete()
             self._take_in_foreign()
@@ -213,7 +214,7 @@ class Scheduler:
             while max_epochs is None or done < max_epochs:
                 if chosen is None:
                     workers.start()
-                with self.lease.held("an epoch", self.wait):
+                with disk_errors("the warehouse"), self.lease.held("an epoch", self.wait):
                     failpoints.reach("lease_taken")
                     begun = self._begun()
                     told = self._run(begun, chosen) if begun else self._take_in_foreign(chosen)
@@ -323,9 +324,11 @@ class Scheduler:
         started = time.monotonic()
         deployed = self.at_version(record.catalog_version)
         pipeline = deployed.pipeline
-        before = self.cut(record.epoch - 1).settled(self.store).renamed(record.renamed)
+        settled, damaged = self.cut(record.epoch - 1).settled(self.store)
+        before = settled.renamed(record.renamed)
         change = self.change_at(record.epoch, record.catalog_version)
         created, former = change.created, change.former
+        put_aside(self, damaged, record, change)
         anew = {k for k, r in record.backfills.items() if not r.versions}
         removal.empty(self, created | anew, deployed, record.epoch, former)
         kept = {**carried(before, pipeline, created, former), **record.backfills}

@@ -15,7 +15,14 @@ from floodmark.errors import DataError
 from floodmark.spark.types import nullable_ddl, quoted
 from floodmark.storage.delivered import EPOCH_PART, FIRST_PART, is_delivered, table_folder
 from floodmark.storage.pruning import prune
-from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, Store
+from floodmark.storage.table import (
+    AlreadyRecorded,
+    Conflict,
+    DataFile,
+    Handle,
+    Store,
+    raise_missing_version,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,6 +128,8 @@ class Writer:
         """Open a table, creating it at its first use."""
         store = self.tables.store
         if not store.exists(table):
+            if table in self.pinned:
+                raise_missing_version(table, None)
             return store.create(table, schema)
         return self._untampered(store.open(table))
 

@@ -41,6 +41,30 @@ _MEANINGS = {
     RowErrorCode.SEVERAL_ROWS: "more than one row returned by a subquery used as an expression",
 }
 
+_UNREADABLE = re.compile(
+    r"(?:FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER)\S*\] .*?file:(?P<read>/.*?)\.\s"
+    r"|PATH_NOT_FOUND\] Path does not exist: file:(?P<gone>/.*?)\.\s"
+    r"|FileNotFoundException: File file:(?P<lost>/.*?) does not exist"
+)
+_GONE = re.compile(r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFoundException")
+_UNWRITABLE = re.compile(
+    r"Mkdirs failed to create file:(?P<folder>/.*?)\s(?:\(|at )|Mkdirs failed to create file:(\S+)"
+    r"|Parent path is not a directory: file:(\S+)|(/\S+) \(?(?:Permission denied|Is a directory)"
+)
+_BROKEN_DISK = re.compile(r"Read-only file system|Input/output error|Stale file handle")
+_ATTEMPT = re.compile(r"(?P<table>.*)/(?P<file>\d+-\d+/[^/]+|epoch=.*)")
+
+_VALUES = {
+    "DIVIDE_BY_ZERO": "division by zero",
+    "ARITHMETIC_OVERFLOW": "a number is out of range for its type",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "a number is out of range for its type",
+    "CAST_OVERFLOW": "a number is out of range for the type that it is cast to",
+    "CAST_INVALID_INPUT": "a text is not a value of the type that it is cast to",
+    "DATETIME_OVERFLOW": "a date or time is out of range",
+    "INVALID_ARRAY_INDEX": "there is no element of an array at such a place",
+}
+_CONDITION = re.compile(r"\[([A-Z_]+)[.\]]")
+
 _DATA_KINDS = (
     "ArithmeticException",
     "DateTimeException",
@@ -54,13 +78,15 @@ def translate(error: BaseException) -> FloodmarkError:
     """Return the error that a person should see for one that pyspark or gRPC raised.
 
     A row that an expression refuses is a DataError E0621 to E0627, changes that cannot be one
-    E0610; the world's failures become TransientErrors, E0511 and E0515 to E0518; a value that an
+    E0610; the world's failures become TransientErrors, E0511, E0515 to E0518 and E0546; a file that
+    cannot be read is a DataError E0457, one that cannot be written E0458; a value that an
     expression cannot take (SQLSTATE class 22) becomes DataError E0601; the rest is E0602.
     """
     if isinstance(error, FloodmarkError):
         return error
     text = f"{error}\n{_status(error)}"
-    return _refused(text) or _world(text, error) or _values(text, error) or _rest(error)
+    known = _refused(text) or _world(text, error) or _files(text, error) or _values(text, error)
+    return known or _rest(error)
 
 
 def _refused(text: str) -> FloodmarkError | None:
@@ -119,12 +145,55 @@ def _world(text: str, error: BaseException) -> FloodmarkError | None:
     return None
 
 
+def _files(text: str, error: BaseException) -> FloodmarkError | None:
+    """Return what is wrong with a file that Spark reads or writes; None for anything else."""
+    first = _first_line(error)
+    if _BROKEN_DISK.search(text):
+        return TransientError(
+            "E0546",
+            "the disk fails: Spark cannot read or write there",
+            detail=first,
+            hint="look at the disk and its mount; the next run goes on where this one stopped",
+        )
+    if (found := _UNREADABLE.search(text)) is not None:
+        return _unreadable(_path(found), gone=_GONE.search(text) is not None, first=first)
+    if (found := _UNWRITABLE.search(text)) is not None:
+        return DataError(
+            "E0458",
+            f"Spark cannot write to {_path(found)}",
+            detail=first,
+            hint="make the folder writable for whoever runs the Spark server, then RESUME",
+        )
+    return None
+
+
+def _path(found: re.Match[str]) -> str:
+    path = next(group for group in found.groups() if group)
+    return re.sub("^/+", "/", path)
+
+
+def _unreadable(path: str, *, gone: bool, first: str) -> DataError:
+    split = _ATTEMPT.fullmatch(path)
+    what = "is gone" if gone else "cannot be read: it is damaged, or of other columns"
+    whose = "" if split is None else f" of the table in {split['table']}"
+    return DataError(
+        "E0457",
+        f"the file {path if split is None else split['file']}{whose} {what}",
+        detail=first,
+        hint="put the file back from a backup, then RESUME what is suspended; "
+        "or drop what the table is of and create it again",
+    )
+
+
 def _values(text: str, error: BaseException) -> FloodmarkError | None:
     state = getattr(error, "getSqlState", lambda: None)() or ""
     if type(error).__name__ in _DATA_KINDS or state.startswith(_DATA_STATES):
+        condition = _CONDITION.search(text)
+        known = None if condition is None else _VALUES.get(condition[1])
         return DataError(
             "E0601",
-            "a value cannot be computed: " + _first_line(error),
+            known or "an expression cannot take a value",
+            detail=_first_line(error),
             hint="filter such rows out, or use an expression that yields NULL for them",
         )
     return None
@@ -135,7 +204,7 @@ def _rest(error: BaseException) -> FloodmarkError:
         "E0602",
         "Spark could not run the query: " + _first_line(error),
         detail=type(error).__name__,
-        hint="this is a defect of Floodmark unless the message names a file or a table of yours",
+        hint="this is a defect of Floodmark unless the message names a table of yours",
     )
 
 

@@ -28,7 +28,13 @@ from floodmark.storage import delta_columns, delta_log, statistics
 from floodmark.storage.delta_clean import delete_unneeded
 from floodmark.storage.delta_log import Action, Snapshot
 from floodmark.storage.delta_types import delta_schema, sql_schema
-from floodmark.storage.local_files import LocalFiles, disk_errors, put_if_absent, remove_folder
+from floodmark.storage.local_files import (
+    LocalFiles,
+    disk_errors,
+    put_if_absent,
+    reading_log,
+    remove_folder,
+)
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -53,10 +59,12 @@ class DeltaStore(LocalFiles):
         self._recent: dict[str, dict[int, Snapshot]] = {}
         self._lock = threading.Lock()
 
+    @reading_log
     def exists(self, table: str) -> bool:
         """Tell whether the table has been created."""
         return delta_log.is_begun(self.folder(table))
 
+    @reading_log
     def create(
         self, table: str, schema: Schema, *, properties: Mapping[str, str] | None = None
     ) -> Handle:
@@ -75,6 +83,7 @@ class DeltaStore(LocalFiles):
             refuse_schema(table)
         return handle
 
+    @reading_log
     def open(self, table: str, version: int | None = None) -> Handle:
         """Open the newest or a pinned version; a missing one is a `DataError` E0402."""
         folder = self.folder(table)
@@ -121,6 +130,7 @@ class DeltaStore(LocalFiles):
             return self._follow(handle.table, handle.token, version)
         return self._remember(handle, adds, removes, app, epoch)
 
+    @reading_log
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
         """Return the commit infos of the versions after `after`, oldest first."""
         folder = self.folder(table)
@@ -133,6 +143,7 @@ class DeltaStore(LocalFiles):
             infos.append(_info(version, actions))
         return infos
 
+    @reading_log
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
         """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
         folder = self.folder(table)
@@ -148,6 +159,7 @@ class DeltaStore(LocalFiles):
             return None
         return _last_before(folder, version, app, epoch)
 
+    @reading_log
     def settled(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one."""
         folder = self.folder(table)
@@ -157,6 +169,7 @@ class DeltaStore(LocalFiles):
             version += 1
         return version
 
+    @reading_log
     def checkpoint(self, table: str) -> None:
         """Write a log checkpoint; contents do not change."""
         try:
@@ -170,6 +183,7 @@ class DeltaStore(LocalFiles):
                 hint="look at the disk; readers do without, and the next maintenance tries again",
             ) from error
 
+    @reading_log
     def vacuum(self, table: str, *, retain_versions_from: int, written_before: datetime) -> int:
         """Delete orphans and files no version from the given one on needs; return how many."""
         kept = self.open(table, retain_versions_from)

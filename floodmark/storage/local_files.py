@@ -6,15 +6,27 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
-from floodmark.errors import TransientError
+from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.storage.delivered import folder_of, with_bounds
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.warehouse import local_root, table_folder
+
+_Store = TypeVar("_Store")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_OF_PATHS = (
+    None, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST,
+    errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL,
+)  # fmt: skip
+"""What is wrong with one path and not with the disk. Arrow has no number for damaged files."""
 
 
 class LocalFiles:
@@ -35,7 +47,8 @@ class LocalFiles:
         """Read the footers below a stage folder, by path; files without rows are left out."""
         base = self.folder(table)
         stage = Path(self.stage(table, epoch, attempt))
-        files = [read_footer(p, p.relative_to(base).as_posix()) for p in _parquet_files(stage)]
+        with disk_errors(table):
+            files = [read_footer(p, p.relative_to(base).as_posix()) for p in _parquet_files(stage)]
         return tuple(file for file in files if file.rows > 0)
 
     def adopt(self, table: str, folder: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
@@ -149,18 +162,65 @@ def replace_file(path: Path, text: str, *, durable: bool = False) -> None:
 
 
 @contextmanager
-def disk_errors(table: str) -> Iterator[None]:
-    """Turn a full disk into a `TransientError` E0504 that names the table or file."""
+def disk_errors(what: str) -> Iterator[None]:
+    """Turn what the operating system refuses into an error that names the table or file.
+
+    `what` is what cannot be read or written. A broken pipe is nothing of the disk's.
+    """
     try:
         yield
+    except ConnectionError:
+        raise
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise TransientError(
+        raise disk_error(error, what) from error
+
+
+def disk_error(error: OSError, what: str) -> FloodmarkError:
+    """Return E0504 for a full disk, E0455 for a path, E0545 where the disk itself fails."""
+    path = "" if error.filename is None else f" ({error.filename})"
+    if error.errno in _FULL:
+        return TransientError(
             "E0504",
-            f"the disk is full: {table} cannot be written",
+            f"the disk is full: {what} cannot be written{path}",
             hint="free space on the disk and run again; nothing is half-written",
-        ) from error
+        )
+    said = f"{what} cannot be read or written{path}: {error.strerror or error}"
+    if error.errno in _OF_PATHS:
+        return DataError(
+            "E0455",
+            said,
+            hint="put back what was there, or change its owner or permissions; then run again, "
+            "and RESUME what is suspended",
+        )
+    return TransientError(
+        "E0545",
+        said,
+        hint="look at the disk and its mount; the next run goes on where this one stopped",
+    )
+
+
+def reading_log(
+    method: Callable[Concatenate[_Store, str, _P], _T],
+) -> Callable[Concatenate[_Store, str, _P], _T]:
+    """Let a method of a store, called with a table, raise what it finds in the table's Delta log.
+
+    What cannot be there is a `DataError` E0456, what the system refuses as in `disk_errors`.
+    """
+
+    @wraps(method)
+    def reading(store: _Store, table: str, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            with disk_errors(table):
+                return method(store, table, *args, **kwargs)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise DataError(
+                "E0456",
+                f"the Delta log of {table} cannot be read: {type(error).__name__}: {error}",
+                hint="restore the log from a backup, or remove what does not belong there; then "
+                "RESUME what is suspended",
+            ) from error
+
+    return reading
 
 
 def _parquet_files(folder: Path) -> Iterator[Path]:

@@ -199,7 +199,12 @@ def raise_missing_version(table: str, version: int | None) -> NoReturn:
     """Raise the error for a table, or a version of it, that is not there."""
     what = "does not exist" if version is None else f"has no version {version} (any more)"
     raise DataError(
-        "E0402", f"the table {table} {what}", hint="choose an epoch within the retention"
+        "E0402",
+        f"the table {table} {what}",
+        hint="put its folder back from a backup, then RESUME what is suspended; or drop what it is "
+        "of and create it again"
+        if version is None
+        else "choose an epoch within the retention",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from floodmark.errors import DataError
 from floodmark.runtime import failpoints, layout
 from floodmark.storage.backfill_log import fence
 
@@ -34,11 +35,19 @@ def empty(
         if key in former:
             kept = {*layout.names_of(found)} - {*layout.state_tables(found)}
         for table in sorted({*layout.tables_of(found, scheduler.store)} - kept):
-            done = scheduler.store.open(table).transaction(home)
-            if done is None or done < epoch:
+            if not _is_of_epoch(scheduler, table, home, epoch):
                 with fence(scheduler.root):
                     scheduler.store.drop(table)
                 failpoints.reach("table_emptied")
+
+
+def _is_of_epoch(scheduler: Scheduler, table: str, home: str, epoch: int) -> bool:
+    """Tell whether an earlier attempt at an epoch has written a table; a damaged one is none."""
+    try:
+        done = scheduler.store.open(table).transaction(home)
+    except DataError:
+        return False
+    return done is not None and done >= epoch
 
 
 def leave(scheduler: Scheduler, gone: Iterable[str], version: int) -> None:
