@@ -83,12 +83,22 @@ def is_shadowed(table: exp.Table) -> bool:
     node: exp.Expression | None = table
     while node is not None:
         clause = node.args.get("with_") or node.args.get("with")
-        if clause is not None and any(
-            cte.alias == table.name and (clause.args.get("recursive") or not _inside(table, cte))
-            for cte in clause.expressions
-        ):
+        if clause is not None and _defines(clause, table):
             return True
         node = node.parent
+    return False
+
+
+def _defines(clause: exp.Expression, table: exp.Table) -> bool:
+    """Tell whether a WITH gives a table's name to a query that is seen there.
+
+    A query of the WITH sees those before it, with RECURSIVE also itself.
+    """
+    for cte in clause.expressions:
+        if not clause.args.get("recursive") and _inside(table, cte):
+            return False
+        if cte.alias == table.name:
+            return True
     return False
 
 

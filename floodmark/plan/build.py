@@ -25,13 +25,14 @@ from floodmark.plan.grouping import select_rows
 from floodmark.plan.outputs import ColumnTypes
 from floodmark.plan.relations import build_from
 from floodmark.plan.scope import OuterScope, QueryScope
+from floodmark.plan.size import check_size
 from floodmark.sql.nodes import ChangelogOf, ConstantRows
 from floodmark.sql.spans import span_of
 
 
 @dataclass
 class Builder:
-    """Builds the plan of one statement; `ctes` are the WITH names in reach.
+    """Builds the plan of one statement; `ctes` are the plans of the WITH names in reach.
 
     `outer` are the columns around a subquery, `subquery` binds one that stands in an expression,
     `given` says what the query's columns get their types from, `numbers` name what subqueries give.
@@ -39,7 +40,7 @@ class Builder:
 
     relations: Mapping[str, Relation]
     source: Span | None
-    ctes: dict[str, exp.CTE] = field(default_factory=dict)
+    ctes: Mapping[str, n.Node] = field(default_factory=dict)
     views: Mapping[str, n.Node] = field(default_factory=dict)
     functions: Mapping[str, UserFunction] = field(default_factory=dict)
     positions: Positions = field(default_factory=Positions)
@@ -72,16 +73,6 @@ class Builder:
             raise unknown_object(name, self.relations, span)
         return found
 
-    def cte(self, name: str) -> n.Node | None:
-        """Return the plan of a WITH query, or None where the name is none."""
-        cte = self.ctes.get(name)
-        if cte is None:
-            return None
-        outer = {k: v for k, v in self.ctes.items() if k != name}
-        node = replace(self, ctes=outer).query(cte.this)
-        names = tuple(c.name for c in cte.args["alias"].columns)
-        return rename_columns(node, names, self.span(cte)) if names else node
-
     def query(self, query: exp.Expression) -> n.Node:
         """Return the plan of a query: visible columns first, named as the query names them."""
         inner = replace(self.with_ctes(query), subquery=None)
@@ -106,7 +97,11 @@ class Builder:
                 raise self.refuse("E0337", "this form of query is not available yet", query)
 
     def with_ctes(self, query: exp.Expression) -> Builder:
-        """Return the builder with the WITH names of a query in reach."""
+        """Return the builder with the WITH names of a query in reach.
+
+        Each is planned once, where it stands: it sees those before it, and what it reads is not
+        hidden by names of the place where it is read. E0133 where they grow too large.
+        """
         clause = query.args.get("with_") or query.args.get("with")
         if clause is None:
             return self
@@ -118,62 +113,61 @@ class Builder:
                 hint="leave RECURSIVE out where nothing reads itself; else join a level at a time, "
                 "and UNION ALL the levels",
             )
-        ctes = dict(self.ctes)
+        within = replace(self, given=None, subquery=None)
         for cte in clause.expressions:
-            ctes[cte.alias] = cte
-        return replace(self, ctes=ctes)
+            within = replace(within, ctes={**within.ctes, cte.alias: within._cte(cte)})
+        return replace(self, ctes=within.ctes)
+
+    def _cte(self, cte: exp.CTE) -> n.Node:
+        names = tuple(c.name for c in cte.args["alias"].columns)
+        node = self.query(cte.this)
+        check_size(node, self.span(cte))
+        return rename_columns(node, names, self.span(cte)) if names else node
 
     def _set_operation(self, query: exp.SetOperation) -> n.Node:
-        left, right = self._sides(query)
         everything = not query.args.get("distinct", True)
+        branches = self._branches(branches_of(query), self.span(query))
         if isinstance(query, exp.Union):
-            union = n.UnionAll((left, right), "__branch", span=self.span(query))
+            union = n.UnionAll(branches, "__branch", span=self.span(query))
             if everything:
                 return union
             names = tuple(f.name for f in union.schema if not is_hidden(f.name))
             return n.Aggregate(union, names, (), span=self.span(query))
+        left, right = branches
         kind = n.SetKind.INTERSECT if isinstance(query, exp.Intersect) else n.SetKind.EXCEPT
         return n.SetOperation(left, right, kind, everything, span=self.span(query))
 
-    def _sides(self, query: exp.SetOperation) -> tuple[n.Node, n.Node]:
-        """Return both sides with the names of the left one and common types, without hidden ones.
+    def _branches(
+        self, queries: Sequence[exp.Expression], span: Span | None
+    ) -> tuple[n.Node, ...]:
+        """Return queries with the names of the first and common types, without hidden columns.
 
-        A side whose bare texts and NULLs take their types from the other one is built once more.
+        One whose bare texts and NULLs take their types from the others is built once more.
         """
-        queries = (query.this, query.expression)
-        sides = [ColumnTypes(), ColumnTypes()]
-        nodes = [replace(self, given=s).query(q) for s, q in zip(sides, queries, strict=True)]
+        types_of = [ColumnTypes() for _ in queries]
+        nodes = [replace(self, given=t).query(q) for t, q in zip(types_of, queries, strict=True)]
         fields = [[f for f in node.schema if not is_hidden(f.name)] for node in nodes]
-        if len(fields[0]) != len(fields[1]):
-            raise BindError(
-                "E0213",
-                f"the two sides have {len(fields[0])} and {len(fields[1])} columns",
-                span=self.span(query),
-                hint="select the same number of columns on both sides",
-            )
-        types: list[SqlType] = []
-        for i, pair in enumerate(zip(*fields, strict=True)):
-            own = [
-                s.untyped.get(i, ColumnRef(f.type, f.name))
-                for s, f in zip(sides, pair, strict=True)
-            ]
-            found = common_type(tuple(e.type for e in with_digits(own)))
-            if found is None:
-                a, b = (e.type for e in own)
+        for other in fields[1:]:
+            if len(fields[0]) != len(other):
                 raise BindError(
-                    "E0214",
-                    f'column "{pair[0].name}" is {a} on one side and {b} on the other',
-                    span=self.span(query),
-                    hint="cast one of them",
+                    "E0213",
+                    f"the two sides have {len(fields[0])} and {len(other)} columns",
+                    span=span,
+                    hint="select the same number of columns on both sides",
                 )
-            types.append(found)
+        types: list[SqlType] = []
+        for i, column in enumerate(zip(*fields, strict=True)):
+            own = [
+                t.untyped.get(i, ColumnRef(f.type, f.name))
+                for t, f in zip(types_of, column, strict=True)
+            ]
+            types.append(_met(own, column[0].name, span))
         names = [f.name for f in fields[0]]
-        for i, side in enumerate(sides):
-            if any(types[column] != VARCHAR for column in side.untyped):
+        for i, given in enumerate(types_of):
+            if any(types[column] != VARCHAR for column in given.untyped):
                 nodes[i] = replace(self, given=ColumnTypes(tuple(types))).query(queries[i])
                 fields[i] = [f for f in nodes[i].schema if not is_hidden(f.name)]
-        left, right = (_cast_all(*s, names, types) for s in zip(nodes, fields, strict=True))
-        return left, right
+        return tuple(_cast_all(*s, names, types) for s in zip(nodes, fields, strict=True))
 
     def _values(self, query: exp.Values) -> n.Node:
         """Return rows of values, each cast for itself where the types of the columns are known."""
@@ -251,7 +245,49 @@ def build_query(
     builder = Builder(
         relations, source, views=views or {}, functions=functions or {}, given=ColumnTypes(given)
     )
-    return builder.query(query)
+    node = builder.query(query)
+    check_size(node, builder.span(query) or source)
+    return node
+
+
+FLAT_FROM = 32
+"""How many branches a chain of UNION ALL has that is one node; a shorter one nests, pair by pair.
+
+A node for each pair makes the plan as deep as the chain is long.
+"""
+
+
+def branches_of(query: exp.SetOperation) -> list[exp.Expression]:
+    """Return what a set operation combines: two queries, or all of a long chain of UNION ALL."""
+    branches, left = [query.expression], query.this
+    while _continues(query, left):
+        branches.append(left.expression)
+        left = left.this
+    branches.append(left)
+    return branches[::-1] if len(branches) >= FLAT_FROM else [query.this, query.expression]
+
+
+def _continues(query: exp.SetOperation, left: exp.Expression) -> bool:
+    """Tell whether the left side of a UNION ALL is one without clauses of its own."""
+    own = ("order", "limit", "offset", "with_", "with")
+    both = all(isinstance(q, exp.Union) and not q.args.get("distinct", True) for q in (query, left))
+    return both and not any(left.args.get(clause) for clause in own)
+
+
+def _met(own: Sequence[Expr], name: str, span: Span | None) -> SqlType:
+    """Return the type of a column of a set operation; E0214 where the sides have no common one."""
+    types = tuple(e.type for e in with_digits(list(own)))
+    found = common_type(types)
+    if found is None:
+        a = own[0].type
+        b = next((e.type for e in own[1:] if common_type((a, e.type)) is None), own[-1].type)
+        raise BindError(
+            "E0214",
+            f'column "{name}" is {a} on one side and {b} on the other',
+            span=span,
+            hint="cast one of them",
+        )
+    return found
 
 
 def _cast_all(node: n.Node, fields: list[Field], names: list[str], types: list[SqlType]) -> n.Node:

@@ -30,6 +30,7 @@ from floodmark.plan.first_rows import distinct_on, limited
 from floodmark.plan.outputs import ColumnTypes, Item, checked_name, position_of, said
 from floodmark.plan.scope import Bound, QueryScope, fresh_name
 from floodmark.plan.set_calls import SET_COLUMN, SetCollector, in_step
+from floodmark.plan.size import check_columns
 from floodmark.plan.subqueries import Subqueries
 from floodmark.plan.table_functions import ONE_ROW
 from floodmark.plan.windowed import collector_of, rewritten, windowed
@@ -110,6 +111,7 @@ class Selection:
             for name, expr in self._expand(e, collector, sets, windows):
                 if expr.type.kind is Kind.UNKNOWN and isinstance(expr, Literal):
                     expr = self.given.typed(len(out), expr)
+                check_columns(len(out) + 1, self.builder.span(e))
                 out.append(Item(fresh_name(name, taken), expr))
         return out
 

@@ -68,7 +68,7 @@ def _relation(builder: Builder, item: exp.Expression) -> Bound:
 def _table(builder: Builder, item: exp.Table, *, looked_up: bool = False) -> Bound:
     refuse_version(builder, item)
     name = table_name(item)
-    cte = None if item.db else builder.cte(item.name)
+    cte = None if item.db else builder.ctes.get(item.name)
     if cte is not None:
         return _named(builder, cte, item, item.name)
     if name in builder.views:

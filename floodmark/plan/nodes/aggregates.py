@@ -23,8 +23,7 @@ class Grouping(Unary):
             for expr in call.children:
                 check_reads(self, columns_of(expr), self.input.schema)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         below = {f.name: f for f in self.input.schema}
         keys = tuple(below[name] for name in self.group)
         return (*keys, *(Field(name, call.type) for name, call in self.aggregates))

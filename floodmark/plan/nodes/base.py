@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from floodmark.catalog.types import Field, Schema
 from floodmark.errors import Span
@@ -12,9 +12,25 @@ from floodmark.plan.expressions import ColumnRef, Expr
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A relational operator; `span` is where it stands in the SQL."""
+    """A relational operator; `span` is where it stands in the SQL.
+
+    A node keeps its columns and its hash: plans are deep, and both are asked for at every level.
+    """
 
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+    _schema: Schema | None = field(default=None, init=False, compare=False, repr=False)
+    _hash: int | None = field(default=None, init=False, compare=False, repr=False)
+
+    def __init_subclass__(cls) -> None:
+        # Each dataclass would make a hash of its own, that walks the whole plan at each call.
+        cls.__hash__ = Node.__hash__  # type: ignore[method-assign]
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            compared = tuple(getattr(self, f.name) for f in fields(self) if f.compare)
+            object.__setattr__(self, "_hash", hash((type(self), compared)))
+        assert self._hash is not None
+        return self._hash
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -29,6 +45,13 @@ class Node:
     @property
     def schema(self) -> Schema:
         """Return the output columns."""
+        if self._schema is None:
+            object.__setattr__(self, "_schema", self.output())
+        assert self._schema is not None
+        return self._schema
+
+    def output(self) -> Schema:
+        """Derive the output columns from those of the inputs."""
         raise NotImplementedError
 
     def field(self, name: str) -> Field:
@@ -60,8 +83,7 @@ class Unary(Node):
         (child,) = inputs
         return replace(self, input=child)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         return self.input.schema
 
 

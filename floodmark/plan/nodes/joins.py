@@ -65,8 +65,7 @@ class Pairing(Binary):
         read = frozenset[str]() if self.residual is None else columns_of(self.residual)
         return reduces and not self.equi and not read & set(self.right.names)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         left, right = self.left.schema, self.right.schema
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return left

@@ -36,8 +36,7 @@ class TopN(Unary):
         check_unique(self.schema)
         check_reads(self, (*self.group, *(k.column for k in self.order)), self.input.schema)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         if self.number is None:
             return self.input.schema
         return (*self.input.schema, Field(self.number, BIGINT, nullable=False))
@@ -75,8 +74,7 @@ class OverWindow(Unary):
             for expr in (*call.args, *filter(None, (call.filter,))):
                 check_reads(self, columns_of(expr), self.input.schema)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         return (*self.input.schema, *(Field(name, call.type) for name, call in self.calls))
 
 

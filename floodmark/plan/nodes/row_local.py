@@ -21,8 +21,7 @@ class Project(Unary):
         for _, expr in self.columns:
             check_reads(self, columns_of(expr), self.input.schema)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         return _computed(self.columns, self.input.schema)
 
     @property
@@ -55,8 +54,7 @@ class MaterializeProject(Unary):
         for _, expr in self.columns:
             check_reads(self, columns_of(expr), self.input.schema)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         return _computed(self.columns, self.input.schema)
 
 
@@ -115,8 +113,7 @@ class ProjectSet(Unary):
         check_unique(self.schema)
         check_reads(self, columns_of(self.call), self.input.schema)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         element = self.call.type.element
         assert element is not None
         types = [f.type for f in element.fields] if self.spread else [element]

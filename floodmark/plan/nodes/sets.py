@@ -29,8 +29,7 @@ class UnionAll(Node):
     def with_inputs(self, inputs: Sequence[Node]) -> Node:
         return replace(self, branches=tuple(inputs))
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         merged = tuple(
             Field(fields[0].name, fields[0].type, any(f.nullable for f in fields))
             for fields in zip(*(b.schema for b in self.branches), strict=True)
@@ -66,8 +65,7 @@ class SetOperation(Binary):
         left, right = (_visible(side) for side in self.inputs)
         return tuple((a.name, b.name) for a, b in zip(left, right, strict=True))
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         shown = _visible(self.left)
         return (*shown, Field(self.copy, BIGINT, nullable=False)) if self.all else shown
 

@@ -44,8 +44,7 @@ class Scan(Node):
         check_reads(self, self.stream_key, self.columns)
         check_reads(self, (w.column for w in self.watermarks), self.columns)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         return self.columns
 
 
@@ -60,8 +59,7 @@ class Values(Node):
         check_unique(self.columns)
         assert all(len(row) == len(self.columns) for row in self.rows)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         return self.columns
 
 

@@ -26,8 +26,7 @@ class Window(Unary):
         check_unique(self.schema)
         check_reads(self, (self.time,), self.input.schema)
 
-    @property
-    def schema(self) -> Schema:
+    def output(self) -> Schema:
         time = self.input.field(self.time)
         bounds = (Field(name, time.type, time.nullable) for name in (self.start, self.end))
         return (*self.input.schema, *bounds)

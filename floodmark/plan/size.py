@@ -1,0 +1,75 @@
+"""How large a plan may be: what is larger would be planned for minutes, and its epochs, too.
+
+The numbers are counts, so that a query holds or does not wherever it is planned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from floodmark.errors import BindError, Span
+from floodmark.plan import nodes as n
+
+MAX_NODES = 2_000
+"""What a plan has of nodes; one that two places share counts twice."""
+
+MAX_DEPTH = 200
+"""How many nodes stand above one another."""
+
+MAX_JOINS = 80
+"""What a plan has of joins: each adds to what is known of the columns of all others."""
+
+MAX_COLUMNS = 1_664
+"""What a select list has of columns, as in PostgreSQL."""
+
+_HINT = "give parts of it to materialized views, which are planned and computed once"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a plan has of nodes and joins, and how deep it is."""
+
+    nodes: int
+    depth: int
+    joins: int
+
+
+def size_of(root: n.Node) -> Size:
+    """Return the size of the tree that a plan stands for; shared parts are looked at once."""
+    known: dict[int, Size] = {}
+    left = [root]
+    while left:
+        node = left[-1]
+        missing = [child for child in node.inputs if id(child) not in known]
+        if missing:
+            left += missing
+            continue
+        left.pop()
+        below = [known[id(child)] for child in node.inputs]
+        known[id(node)] = Size(
+            1 + sum(s.nodes for s in below),
+            1 + max((s.depth for s in below), default=0),
+            isinstance(node, n.Join | n.LookupJoin) + sum(s.joins for s in below),
+        )
+    return known[id(root)]
+
+
+def check_size(root: n.Node, span: Span | None) -> None:
+    """Refuse a plan that is too large: E0133."""
+    size = size_of(root)
+    found = (
+        (size.nodes, MAX_NODES, "operators"),
+        (size.depth, MAX_DEPTH, "operators above one another"),
+        (size.joins, MAX_JOINS, "joins"),
+    )
+    for count, most, what in found:
+        if count > most:
+            text = f"the plan of this query has {count:,} {what}; {most:,} are the most"
+            raise BindError("E0133", text, span=span, hint=_HINT)
+
+
+def check_columns(count: int, span: Span | None) -> None:
+    """Refuse a select list of too many columns: E0134."""
+    if count > MAX_COLUMNS:
+        text = f"the select list has more than {MAX_COLUMNS:,} columns"
+        raise BindError("E0134", text, span=span, hint="name the columns that are needed")
