@@ -40,7 +40,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.verification import Finding, Progress, verify_tables
+from floodmark.storage.verification import Finding, Progress, verify_logs, verify_tables
 from floodmark.storage.warehouse import local_root
 
 __all__ = ["Floodmark", "Result", "connect"]
@@ -382,10 +382,12 @@ class Floodmark:
     def verify(
         self, names: Collection[str] | None = None, progress: Progress | None = None
     ) -> Iterator[Finding]:
-        """Yield what is wrong with the tables of the last sealed epoch: nothing where all is well.
+        """Yield what is wrong with the logs and the tables at rest: nothing where all is well.
 
-        Of all objects, or of those named. Nothing is changed; needs no Spark.
+        Of all objects and the logs, or of the objects named. Changes nothing and needs no Spark.
         """
+        if names is None:
+            yield from verify_logs(self.root, progress)
         keys = None if names is None else {o.object.target or o.key for o in map(self.find, names)}
         yield from verify_tables(self.root, self.scheduler.log, self.store, keys, progress)
 

@@ -79,27 +79,29 @@ def doctor(
 
 
 def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
-    """Yield all checks, those of the machine first."""
-    yield _guarded("java", _java)
-    yield _guarded("delta jars", _jars)
-    yield _guarded("spark server", _server)
-    yield _writable(connection)
-    yield _disk(connection)
-    yield _guarded("pipelines", lambda: _pipelines(connection, settings))
-    yield from _sources(connection)
-    yield _lease(connection)
-    yield _open_epoch(connection)
-    yield from _tables(connection)
-    yield from _suspended(connection)
-    yield from _stalled(connection)
-    yield from _dead_letters(connection)
-
-
-def _guarded(name: str, check: Callable[[], Check]) -> Check:
-    try:
-        return check()
-    except FloodmarkError as error:
-        return Check(name, FAIL, f"[{error.code}] {error.message}", error.hint or "")
+    """Yield all checks, those of the machine first; one that cannot be made is a failed one."""
+    looks: tuple[tuple[str, Callable[[], Check | Iterator[Check]]], ...] = (
+        ("java", _java),
+        ("delta jars", _jars),
+        ("spark server", _server),
+        ("warehouse", lambda: _writable(connection)),
+        ("disk", lambda: _disk(connection)),
+        ("logs", lambda: _logs(connection)),
+        ("pipelines", lambda: _pipelines(connection, settings)),
+        ("sources", lambda: _sources(connection)),
+        ("lease", lambda: _lease(connection)),
+        ("epochs", lambda: _open_epoch(connection)),
+        ("tables", lambda: _tables(connection)),
+        ("suspended", lambda: _suspended(connection)),
+        ("watermarks", lambda: _stalled(connection)),
+        ("dead letters", lambda: _dead_letters(connection)),
+    )
+    for name, look in looks:
+        try:
+            found = look()
+            yield from (found,) if isinstance(found, Check) else found
+        except FloodmarkError as error:
+            yield Check(name, FAIL, f"[{error.code}] {error.message}", error.hint or "")
 
 
 def _java() -> Check:
@@ -196,6 +198,17 @@ def _open_epoch(connection: Floodmark) -> Check:
         return Check("epochs", OK, f"epoch {head.sealed} is sealed" if head.sealed else "none yet")
     text = f"epoch {head.open.epoch} is open since {cell(head.open.opened_at)}"
     return Check("epochs", WARN, text, "`floodmark run` finishes it, unless a run is at it now")
+
+
+def _logs(connection: Floodmark) -> Check:
+    from floodmark.storage.durability import is_durable
+
+    head = connection.scheduler.log.head()
+    latest = connection.scheduler.catalogs.latest()
+    version = 0 if latest is None else latest.version
+    kind = "durable" if is_durable(connection.root) else "not durable: a power cut may lose epochs"
+    text = f"epoch {head.sealed}, catalog version {version}; {kind}"
+    return Check("logs", OK, text)
 
 
 def _tables(connection: Floodmark) -> Iterator[Check]:

@@ -137,9 +137,7 @@ class Builder:
         kind = n.SetKind.INTERSECT if isinstance(query, exp.Intersect) else n.SetKind.EXCEPT
         return n.SetOperation(left, right, kind, everything, span=self.span(query))
 
-    def _branches(
-        self, queries: Sequence[exp.Expression], span: Span | None
-    ) -> tuple[n.Node, ...]:
+    def _branches(self, queries: Sequence[exp.Expression], span: Span | None) -> tuple[n.Node, ...]:
         """Return queries with the names of the first and common types, without hidden columns.
 
         One whose bare texts and NULLs take their types from the others is built once more.

@@ -208,7 +208,7 @@ def reading_log(
     """
 
     @wraps(method)
-    def reading(store: _Store, table: str, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def reading(store: _Store, table: str, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
             with disk_errors(table):
                 return method(store, table, *args, **kwargs)

@@ -13,10 +13,13 @@ from pathlib import Path
 from floodmark.errors import FloodmarkError
 from floodmark.storage import delta_log, statistics
 from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.log_check import checked_logs
 from floodmark.storage.table import DataFile, Store
 from floodmark.storage.warehouse import local_root
 
 RESTORE = "restore a backup with `floodmark restore`, or rebuild what reads from sources"
+
+_TOLD_EVERY = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,13 @@ Progress = Callable[[str, int, int], None]
 
 def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
     """Yield what is wrong with the newest versions of the tables that the last seal pins."""
-    head = log.head()
+    try:
+        head, pinned = log.head(), _pinned(log)
+    except FloodmarkError as error:
+        yield _of(error)
+        return
     last = head.sealed + (head.open is not None)
-    for object_, table, version in _pinned(log):
+    for object_, table, version in pinned:
         try:
             handle = store.open(table)
         except FloodmarkError as error:
@@ -61,6 +68,17 @@ def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def verify_logs(root: str | Path, progress: Progress | None = None) -> Iterator[Finding]:
+    """Yield what is wrong with the records of all logs, and which are missing."""
+    for number, looked in enumerate(checked_logs(root), 1):
+        if progress is not None and number % _TOLD_EVERY == 0:
+            progress(looked.name, number, number)
+        if looked.error is not None:
+            yield Finding(
+                looked.error.message, looked.error.hint or RESTORE, code=looked.error.code
+            )
+
+
 def verify_tables(
     root: str | Path,
     log: EpochLog,
@@ -69,7 +87,10 @@ def verify_tables(
     progress: Progress | None = None,
 ) -> Iterator[Finding]:
     """Yield what is wrong with the tables of a sealed epoch, of all objects or of those named."""
-    yield from (f for f in check_heads(log, store) if objects is None or f.object in objects)
+    heads = list(check_heads(log, store))
+    yield from (f for f in heads if objects is None or f.object in {None, *objects})
+    if any(f.object is None for f in heads):
+        return
     pinned = [p for p in _pinned(log) if objects is None or p[0] in objects]
     for number, (object_, table, version) in enumerate(pinned, 1):
         if progress is not None:
@@ -126,5 +147,6 @@ def _file_faults(folder: Path, files: Collection[DataFile]) -> Iterator[str]:
             yield f"{file.path} has {rows} rows; the log says {file.rows}"
 
 
-def _of(error: FloodmarkError, object_: str, table: str) -> Finding:
-    return Finding(f"{table}: {error.message}", error.hint or RESTORE, object_, table, error.code)
+def _of(error: FloodmarkError, object_: str | None = None, table: str | None = None) -> Finding:
+    where = "" if table is None else f"{table}: "
+    return Finding(f"{where}{error.message}", error.hint or RESTORE, object_, table, error.code)

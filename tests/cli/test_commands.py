@@ -146,7 +146,7 @@ def test_a_name_that_nothing_has_is_told_with_the_nearest(project: Path) -> None
 def test_a_file_is_no_warehouse(project: Path) -> None:
     (project / "file").touch()
     found = call("run", "--warehouse", "file")
-    assert found.exit_code == 1 and found.stderr.startswith("error: ")
+    assert found.exit_code == 1 and found.stderr.startswith("error[E0455]")
 
 
 def test_a_held_lease_is_exit_code_3(project: Path) -> None:

@@ -57,6 +57,10 @@ FAULTS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a table is gone": ("t", lambda w: shutil.rmtree(w / "public/t")),
     "changes are gone": ("st", lambda w: shutil.rmtree(w / "_changes/public/st")),
     "a commit is no JSON": ("st", lambda w: _commit(w, "public/st").write_text("{")),
+    "a seal in the middle is gone": (
+        "",
+        lambda w: (w / "_floodmark/epochs/0/1.seal.json").unlink(),
+    ),
     "all of the log is gone": ("", lambda w: shutil.rmtree(w / "_floodmark/epochs")),
 }
 """What is done to a warehouse, and which object it concerns; '' is the log."""
