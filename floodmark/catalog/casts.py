@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from floodmark.catalog.functions.arithmetic import fit_decimal, fit_integer, to_real
@@ -15,7 +15,7 @@ from floodmark.catalog.functions.model import RowError, RowErrorCode
 from floodmark.catalog.interval_text import parse_interval
 from floodmark.catalog.json_text import dump_json, parse_json
 from floodmark.catalog.rendering import value_text
-from floodmark.catalog.types import Kind, SqlType
+from floodmark.catalog.types import REAL, Kind, SqlType, is_bare
 
 INTEGER_TEXT = r"^[ \t\n\r\f]*[+-]?[0-9]+[ \t\n\r\f]*$"
 NUMBER_TEXT = r"^[ \t\n\r\f]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\r\f]*$"
@@ -30,7 +30,11 @@ TRUE_TEXTS = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 FALSE_TEXTS = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
 BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
 _TEXT = RowErrorCode.INVALID_TEXT
-_VERSIONS: Mapping[tuple[Kind, Kind], int] = {}
+_VERSIONS: Mapping[tuple[Kind, Kind], int] = {
+    (Kind.VARCHAR, Kind.BYTEA): 2,
+    (Kind.NUMERIC, Kind.VARCHAR): 2,
+    **{(kind, Kind.NUMERIC): 2 for kind in (Kind.VARCHAR, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)},
+}
 """Of casts whose meaning has changed since the first release, by kinds: a number that grows."""
 
 
@@ -54,7 +58,7 @@ def cast_value(value: Any, source: SqlType, target: SqlType) -> Any:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
             return fit_integer(_whole(value), BITS[target.kind])
         case Kind.NUMERIC:
-            return fit_decimal(_decimal(value), target)
+            return _numeric(value, source, target)
         case Kind.DOUBLE:
             return float(value)
         case Kind.REAL:
@@ -84,12 +88,26 @@ def _whole(value: Any) -> int:
             return nearest
 
 
-def _decimal(value: Any) -> Decimal:
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
-        return Decimal(repr(value))
-    return Decimal(value)
+def _numeric(value: Any, source: SqlType, target: SqlType) -> Decimal:
+    """Return a number as NUMERIC; one that is inexact is rounded, but not away."""
+    if not isinstance(value, float):
+        return _exactly(Decimal(value), target)
+    if not math.isfinite(value):
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
+    # Of REAL the six digits that can be relied upon are taken, as in PostgreSQL.
+    known = Context(6 if source == REAL else 17, ROUND_HALF_UP)
+    found = fit_decimal(known.plus(Decimal(repr(value))), target)
+    if is_bare(target) and not found and value:
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
+    return found
+
+
+def _exactly(value: Decimal, target: SqlType) -> Decimal:
+    """Return an exact number rounded to the type; a bare NUMERIC drops no digit."""
+    found = fit_decimal(value, target)
+    if is_bare(target) and found != value:
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
+    return found
 
 
 def _temporal(value: Any, target: SqlType) -> Any:
@@ -124,7 +142,7 @@ def from_text(text: str, target: SqlType) -> Any:
         case Kind.NUMERIC:
             if not re.match(NUMBER_TEXT, text):
                 raise RowError(_TEXT)
-            return fit_decimal(Decimal(text.strip()), target)
+            return _exactly(Decimal(text.strip()), target)
         case Kind.REAL | Kind.DOUBLE:
             if not re.match(NUMBER_TEXT, text) and not re.match(FLOAT_WORDS, text):
                 raise RowError(_TEXT)
@@ -163,12 +181,28 @@ def _other_text(text: str, target: SqlType) -> Any:
             items = array_items(text)
             return tuple(None if i is None else from_text(i, target.element) for i in items)
         case Kind.BYTEA:
-            try:
-                return bytes.fromhex(text[2:]) if text.startswith("\\x") else text.encode()
-            except ValueError:
-                raise RowError(_TEXT) from None
+            return _bytes(text)
         case _:
             raise RowError(_TEXT)
+
+
+BYTE_ESCAPE = r"\\(\\|[0-3][0-7]{2})"
+"""A backslash, or a byte in octal digits, in the escape form of BYTEA."""
+
+
+def _bytes(text: str) -> bytes:
+    if text.startswith("\\x"):
+        if not re.fullmatch(r"([0-9a-fA-F]{2})*", text[2:]):
+            raise RowError(_TEXT)
+        return bytes.fromhex(text[2:])
+    if "\\" in re.sub(BYTE_ESCAPE, "", text):
+        raise RowError(_TEXT)
+
+    def byte(found: re.Match[bytes]) -> bytes:
+        escaped = found[1]
+        return escaped if escaped == b"\\" else bytes([int(escaped, 8)])
+
+    return re.sub(BYTE_ESCAPE.encode(), byte, text.encode())
 
 
 _ITEM = re.compile(

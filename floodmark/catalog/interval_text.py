@@ -82,7 +82,7 @@ def _part(found: re.Match[str]) -> tuple[int, int, int]:
     number, word, sign, hour, minute, second = found.groups()
     if number is not None:
         return _parts(Decimal(number), word)
-    micros = (int(hour) * 60 + int(minute)) * 60 * 10**6 + int(Decimal(second or 0) * 10**6)
+    micros = (int(hour) * 60 + int(minute)) * 60 * 10**6 + _whole(Decimal(second or 0) * 10**6)
     return 0, 0, -micros if sign == "-" else micros
 
 
@@ -107,18 +107,22 @@ def _parts(number: Decimal, word: str) -> tuple[int, int, int]:
     name = name if name in _MICROS or name in _DAYS or name in _MONTHS else name.removesuffix("s")
     try:
         if name in _MICROS:
-            return 0, 0, int((number * _MICROS[name]).to_integral_value())
+            return 0, 0, _whole(number * _MICROS[name])
         if name in _DAYS:
             days = number * _DAYS[name]
-            return 0, int(days), int((days - int(days)) * _DAY)
+            return 0, int(days), _whole((days - int(days)) * _DAY)
         if name in _MONTHS:
             months = number * _MONTHS[name]
             # What is left of a month is spread over 30 days, as in PostgreSQL.
             days = (months - int(months)) * 30
-            return int(months), int(days), int((days - int(days)) * _DAY)
+            return int(months), int(days), _whole((days - int(days)) * _DAY)
     except InvalidOperation:
         raise RowError(RowErrorCode.TIME_OUT_OF_RANGE) from None
     raise RowError(RowErrorCode.INVALID_TEXT)
+
+
+def _whole(micros: Decimal) -> int:
+    return int(micros.to_integral_value())
 
 
 def _add(a: tuple[int, int, int], b: tuple[int, int, int], sign: int = 1) -> tuple[int, int, int]:

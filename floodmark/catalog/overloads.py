@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from floodmark.catalog.functions.model import Param, Var
 from floodmark.catalog.promotion import coerced, common_type, implicit_cost
-from floodmark.catalog.types import VARCHAR, Kind, SqlType, list_of
+from floodmark.catalog.types import DOUBLE, REAL, UNKNOWN, VARCHAR, Kind, SqlType, list_of
 
 
 class Signature(Protocol):
@@ -22,6 +22,8 @@ class Signature(Protocol):
 
 
 S = TypeVar("S", bound=Signature)
+_UNTYPED = {Kind.VARCHAR: 1, Kind.DOUBLE: 2}
+"""What an untyped literal becomes where no other argument says: a text, of numbers a DOUBLE."""
 
 
 def choose(
@@ -60,11 +62,13 @@ def _fit(overload: Signature, types: Sequence[SqlType]) -> tuple[int, tuple[SqlT
 def _shared_type(params: Sequence[Param], types: Sequence[SqlType]) -> SqlType | None:
     shared = []
     for param, type_ in zip(params, types, strict=True):
-        if param is Var.T:
+        if param in (Var.T, Var.COMPARED):
             shared.append(type_)
         elif param is Var.LIST_T and type_.kind is Kind.LIST and type_.element is not None:
             shared.append(type_.element)
-    return common_type(shared)
+    found = common_type(shared)
+    mixed = Var.COMPARED in params and {*shared} - {REAL, UNKNOWN}
+    return DOUBLE if found == REAL and mixed else found
 
 
 def _fit_one(
@@ -73,9 +77,9 @@ def _fit_one(
     match param:
         case Var.ANY:
             return 2, VARCHAR if type_.kind is Kind.UNKNOWN else type_
-        case Var.TEXT:
+        case Var.TEXT | Var.OUTPUT:
             return 3, VARCHAR
-        case Var.T:
+        case Var.T | Var.COMPARED:
             return 2, shared
         case Var.LIST_T if type_.kind in (Kind.LIST, Kind.UNKNOWN):
             # An untyped text is an array beside an array only: '{a}' || x joins texts.
@@ -89,7 +93,7 @@ def _fit_one(
             if cost is None:
                 return None
             if type_.kind is Kind.UNKNOWN:
-                cost = 0 if param in known else 1 if param is Kind.VARCHAR else 3
+                cost = 0 if param in known else _UNTYPED.get(param, 3)
             return cost, coerced(type_, param)
         case _:
             return None

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from floodmark.catalog.types import Kind, SqlType
+from floodmark.catalog.types import Kind, SqlType, is_bare
 
 
 def float_text(value: float, *, single: bool = False) -> str:
@@ -51,9 +51,15 @@ def _plain(digits: str, power: int) -> str:
     return f"{whole}.{fraction}" if fraction else whole
 
 
-def decimal_text(value: Decimal) -> str:
-    """Return a decimal with all the digits of its scale."""
-    return f"{value:f}"
+def decimal_text(value: Decimal, type_: SqlType) -> str:
+    """Return a decimal with all the digits of its scale; a bare NUMERIC without zeros at its end.
+
+    >>> from floodmark.catalog.types import numeric
+    >>> decimal_text(Decimal("1.50"), numeric(10, 2)), decimal_text(Decimal("1.50"), numeric())
+    ('1.50', '1.5')
+    """
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if is_bare(type_) and "." in text else text
 
 
 def time_text(micros: int) -> str:
@@ -100,7 +106,7 @@ def value_text(value: Any, type_: SqlType) -> str:
         case Kind.BOOLEAN:
             return "true" if value else "false"
         case Kind.NUMERIC:
-            return decimal_text(value)
+            return decimal_text(value, type_)
         case Kind.REAL | Kind.DOUBLE:
             return float_text(value, single=type_.kind is Kind.REAL)
         case Kind.DATE:

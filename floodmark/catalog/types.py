@@ -131,9 +131,37 @@ def numeric(precision: int = 38, scale: int = 10) -> SqlType:
     return SqlType(Kind.NUMERIC, precision=precision, scale=scale)
 
 
+def is_bare(type_: SqlType) -> bool:
+    """Tell whether it is what NUMERIC without digits stands for."""
+    return type_ == numeric()
+
+
 def list_of(element: SqlType) -> SqlType:
     """Return the type of an array."""
     return SqlType(Kind.LIST, element=element)
+
+
+def leaf(type_: SqlType) -> SqlType:
+    """Return the type of an array's elements, of arrays of arrays the innermost."""
+    return type_ if type_.element is None or type_.kind is not Kind.LIST else leaf(type_.element)
+
+
+def with_leaf(type_: SqlType, innermost: SqlType) -> SqlType:
+    """Return an array type with another innermost element.
+
+    >>> str(with_leaf(list_of(list_of(INT)), VARCHAR))
+    'character varying[][]'
+    """
+    if type_.element is None or type_.kind is not Kind.LIST:
+        return innermost
+    return list_of(with_leaf(type_.element, innermost))
+
+
+def nesting(type_: SqlType) -> int:
+    """Return how deep arrays stand in a type: 0 for what is none, 1 for an array of numbers."""
+    if type_.element is None or type_.kind is not Kind.LIST:
+        return 0
+    return 1 + nesting(type_.element)
 
 
 def struct_of(*fields: tuple[str, SqlType]) -> SqlType:

@@ -16,6 +16,7 @@ from floodmark.catalog.rendering import (
     time_text,
     timestamp_text,
 )
+from floodmark.catalog.types import numeric
 
 _NUMBERS = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
 
@@ -45,7 +46,7 @@ def cell(value: Any, type_: str = "") -> str:
         case float():
             return float_text(value, single=type_ == "real")
         case Decimal():
-            return decimal_text(value)
+            return decimal_text(value, numeric() if type_ == str(numeric()) else numeric(38, 0))
         case datetime():
             return _timestamp(value)
         case date():

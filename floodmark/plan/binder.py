@@ -10,6 +10,7 @@ from floodmark.catalog.functions import REGISTRY, WINDOWS, Determinism
 from floodmark.catalog.types import (
     BOOLEAN,
     INT,
+    REAL,
     TIMESTAMPTZ,
     UNKNOWN,
     VARCHAR,
@@ -30,7 +31,7 @@ from floodmark.plan.coerce import (
 from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, Now
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_aggregate
 from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
-from floodmark.plan.special_forms import bind_special, bind_zone, picked
+from floodmark.plan.special_forms import bind_array, bind_special, bind_zone, picked
 from floodmark.plan.user_functions import bind_user_call
 from floodmark.sql.spans import span_of
 
@@ -304,7 +305,10 @@ class Binder:
         if isinstance(node.this, exp.Tuple):
             rows = [self._rows("=", node, node.this, e) for e in node.expressions]
             return self._join("or", rows, span)
-        bound = unify([self.bind(e) for e in (node.this, *node.expressions)], "IN", span)
+        given = [self.bind(e) for e in (node.this, *node.expressions)]
+        if len(given) == 2 and REAL in (given[0].type, given[1].type):
+            return bind_call("=", given, span)
+        bound = unify(given, "IN", span)
         if all(isinstance(e, Literal) for e in bound[1:]):
             return Call(BOOLEAN, "in", tuple(bound), span=span)
         # An item that fails must not hide one that is equal: OR has that rule.
@@ -335,7 +339,7 @@ class Binder:
         if not node.expressions:
             text, hint = "an array of nothing has no type", "cast it, as in ARRAY[]::int[]"
             raise BindError("E0278", text, span=self.span(node), hint=hint)
-        return self.call("array", node, node.expressions)
+        return bind_array(self, node)
 
     def _subscript(self, node: exp.Bracket) -> Expr:
         index = node.expressions[0]

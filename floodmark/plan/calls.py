@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from sqlglot import exp
@@ -14,9 +15,19 @@ from floodmark.catalog.functions import (
     RowError,
     nearest_names,
 )
-from floodmark.catalog.functions.model import NOT_CONSTANT
+from floodmark.catalog.functions.model import NOT_CONSTANT, Var
 from floodmark.catalog.overloads import Signature, choose
-from floodmark.catalog.types import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
+from floodmark.catalog.types import (
+    BOOLEAN,
+    DATE,
+    INT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    Kind,
+    SqlType,
+)
 from floodmark.errors import BindError, NotSupported, Span, UserError
 from floodmark.plan.coerce import coerce_argument
 from floodmark.plan.expressions import Call, Expr, Literal, Volatile
@@ -165,7 +176,18 @@ def choose_overload(
     if found is None:
         raise BindError("E0270", _mismatch(name, types), span=span, hint=_overloads(overloads))
     chosen, targets = found
-    return chosen, [coerce_argument(a, t) for a, t in zip(args, targets, strict=True)]
+    coerced = [coerce_argument(a, t) for a, t in zip(args, targets, strict=True)]
+    return chosen, [
+        as_output(a) if given.type == BOOLEAN and chosen.param(i) is Var.OUTPUT else a
+        for i, (a, given) in enumerate(zip(coerced, args, strict=True))
+    ]
+
+
+def as_output(text: Expr) -> Expr:
+    """Return the text of a truth value as clients see it: `t` or `f`."""
+    if isinstance(text, Literal):
+        return replace(text, value=text.value and text.value[:1])
+    return Call(VARCHAR, "left", (text, Literal(INT, 1)), span=text.span)
 
 
 def _mismatch(name: str, types: Sequence[SqlType]) -> str:

@@ -11,7 +11,9 @@ from sqlglot import exp
 from floodmark.catalog.functions import REGISTRY
 from floodmark.catalog.functions.zones import is_utc
 from floodmark.catalog.interval_text import parse_interval
+from floodmark.catalog.promotion import common_type
 from floodmark.catalog.types import (
+    BOOLEAN,
     DATE,
     DOUBLE,
     INTERVAL,
@@ -20,6 +22,10 @@ from floodmark.catalog.types import (
     TIMESTAMPTZ,
     VARCHAR,
     Kind,
+    SqlType,
+    leaf,
+    list_of,
+    with_leaf,
 )
 from floodmark.errors import Span
 from floodmark.plan.calls import bind_call, bind_volatile
@@ -46,6 +52,30 @@ def bind_special(binder: Binder, name: str, node: exp.Anonymous) -> Expr | None:
     if name.startswith("json_") and name not in REGISTRY and wide in (*REGISTRY, *_FORMS):
         return bind_special(binder, wide, node) or binder.call(wide, node, node.expressions)
     return None
+
+
+def bind_array(binder: Binder, node: exp.Array) -> Expr:
+    """Return `ARRAY[…]`; arrays of nothing but NULL and texts take the type of those beside."""
+    typed = [binder.bind(e) for e in node.expressions if not _is_untyped_array(e)]
+    element = common_type([e.type for e in typed]) if typed else None
+    if element is None or element.kind is not Kind.LIST or len(typed) == len(node.expressions):
+        return binder.call("array", node, node.expressions)
+    return _array_of(binder, node, list_of(element))
+
+
+def _is_untyped_array(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Array) and all(
+        isinstance(e, exp.Null) or bool(e.is_string) or _is_untyped_array(e)
+        for e in node.expressions
+    )
+
+
+def _array_of(binder: Binder, node: exp.Expression, type_: SqlType) -> Expr:
+    if not isinstance(node, exp.Array) or type_.element is None:
+        return coerce(binder.bind(node), type_)
+    items = [_array_of(binder, e, type_.element) for e in node.expressions]
+    span = binder.span(node)
+    return bind_call("array", items, span) if items else Literal(type_, (), span=span)
 
 
 def picked(element: Expr) -> Expr:
@@ -90,6 +120,13 @@ def _if(binder: Binder, node: exp.Anonymous) -> Expr:
     case = exp.Case(ifs=[exp.If(this=condition, true=values[0])], default=[*values, None][1])
     case.meta.update(node.meta)
     return binder.bind(case)
+
+
+def _array_to_string(binder: Binder, node: exp.Anonymous) -> Expr:
+    items, *marks = (binder.bind(e) for e in node.expressions)
+    if items.type.kind is Kind.LIST and leaf(items.type) != BOOLEAN:
+        items = coerce(items, with_leaf(items.type, VARCHAR))
+    return bind_call("array_to_string", [items, *marks], binder.span(node))
 
 
 def _uuid(binder: Binder, node: exp.Anonymous) -> Expr:
@@ -160,6 +197,7 @@ _FORMS: Mapping[str, tuple[tuple[int, ...], Callable[[Binder, exp.Anonymous], Ex
         "timestampadd": ((3,), _timestampadd),
         "to_jsonb": ((1,), _to_jsonb),
         "to_json": ((1,), _to_jsonb),
+        "array_to_string": ((2, 3), _array_to_string),
         "jsonb_build_object": ((), _build_object),
         "jsonb_build_array": ((), _build_array),
     })

@@ -8,7 +8,7 @@ from floodmark.catalog.functions.intervals import DAY_MICROS
 from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.promotion import bounds
-from floodmark.catalog.types import Kind, SqlType
+from floodmark.catalog.types import Kind, SqlType, is_bare, numeric
 from floodmark.spark.json_text import is_one_value
 from floodmark.spark.types import spark_type
 
@@ -16,6 +16,11 @@ _RANGE = RowErrorCode.NUMBER_OUT_OF_RANGE.value
 _TEXT = RowErrorCode.INVALID_TEXT.value
 _WHOLE = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _FLOATS = (Kind.REAL, Kind.DOUBLE)
+_BACKSLASH = quote("\\")
+_PIECES = quote(rf"{texts.BYTE_ESCAPE}|[^\\]+")
+_POWER = quote("[eE]([+-]?[0-9]+)")
+_FRACTION = quote("[.]([0-9]*)")
+_WHOLE_ZEROS = quote(r"[0-9]*?(0*)([.]0*)?\s*$")
 Pair = tuple[str, str | None]
 
 
@@ -55,11 +60,19 @@ def _number(value: str, source: SqlType, target: SqlType) -> Pair:
         return f"CAST({value} AS {name})", None
     if source.kind in _FLOATS:
         if target.kind is Kind.NUMERIC:
-            return _failing(value, f"try_cast({value} AS {name})", _RANGE)
+            digits = f"format_string('%.5e', {value})" if source.kind is Kind.REAL else value
+            result = f"try_cast({digits} AS {name})"
+            if is_bare(target):
+                result = f"CASE WHEN {value} = 0 OR {result} <> 0 THEN {result} END"
+            return _failing(value, result, _RANGE)
         # 2^63 would be taken for the largest BIGINT.
         below = f"CASE WHEN {value} < 9223372036854775807D THEN rint({value}) END"
         rounded = below if target.kind is Kind.BIGINT else f"rint({value})"
         return _failing(value, f"try_cast({rounded} AS {name})", _RANGE)
+    if is_bare(target) and bounds(source)[1] > bounds(target)[1]:
+        result, back = f"try_cast({value} AS {name})", spark_type(source)
+        kept = f"CASE WHEN try_cast({result} AS {back}) = {value} THEN {result} END"
+        return _failing(value, kept, _RANGE)
     if _fits(source, target):
         return f"CAST({value} AS {name})", None
     if source.kind is Kind.NUMERIC and target.kind in _WHOLE:
@@ -167,6 +180,8 @@ def _to_text(value: str, source: SqlType) -> str:
             return _time_text(value)
         case Kind.INTERVAL:
             return _interval_text(value)
+        case Kind.NUMERIC if is_bare(source):
+            return f"regexp_replace(CAST({value} AS STRING), '[.]?0+$', '')"
         case Kind.BYTEA:
             return f"concat('\\\\x', lower(hex({value})))"
         case Kind.JSONB | Kind.UUID | Kind.UNKNOWN:
@@ -185,7 +200,8 @@ def _from_text(value: str, target: SqlType) -> Pair:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
             return _number_text(value, texts.INTEGER_TEXT, name)
         case Kind.NUMERIC:
-            return _number_text(value, texts.NUMBER_TEXT, name)
+            whole = _holds_digits(value) if is_bare(target) else None
+            return _number_text(value, texts.NUMBER_TEXT, name, whole)
         case Kind.REAL | Kind.DOUBLE:
             either = f"{texts.NUMBER_TEXT}|{texts.FLOAT_WORDS}"
             return _failing(value, _matching(value, either, f"try_cast({value} AS {name})"), _TEXT)
@@ -202,8 +218,19 @@ def _from_text(value: str, target: SqlType) -> Pair:
             return _failing(value, _other_text(value, target.kind), _TEXT)
 
 
-def _number_text(value: str, pattern: str, name: str) -> Pair:
+def _holds_digits(text: str) -> str:
+    """Print whether a bare NUMERIC has a place for every digit of a number as it is written."""
+    part = f"substring_index(lower({text}), 'e', 1)"
+    power = f"coalesce(CAST(nullif(regexp_extract({text}, {_POWER}, 1), '') AS INT), 0)"
+    fraction = f"regexp_replace(regexp_extract({part}, {_FRACTION}, 1), '0+$', '')"
+    zeros = f"length(regexp_extract({part}, {_WHOLE_ZEROS}, 1))"
+    decimals = f"CASE WHEN {fraction} <> '' THEN length({fraction}) ELSE -{zeros} END"
+    return f"(NOT {part} RLIKE '[1-9]' OR {decimals} - {power} <= {numeric().scale})"
+
+
+def _number_text(value: str, pattern: str, name: str, fits: str | None = None) -> Pair:
     wide = f"try_cast({value} AS {name})"
+    wide = wide if fits is None else f"CASE WHEN {fits} THEN {wide} END"
     result = _matching(value, pattern, wide)
     reason = f"CASE WHEN {value} RLIKE {quote(pattern)} THEN {_RANGE} ELSE {_TEXT} END"
     return result, f"CASE WHEN {result} IS NULL AND {value} IS NOT NULL THEN {reason} END"
@@ -222,6 +249,15 @@ def _moment(value: str, kind: Kind) -> str:
     return _matching(value, texts.TIMESTAMP_TEXT, cut)
 
 
+def _unescaped(text: str) -> str:
+    """Print the bytes of the escape form of BYTEA."""
+    pieces = f"regexp_extract_all({text}, {_PIECES}, 0)"
+    octal = "unhex(lpad(conv(substring(p, 2), 8, 16), 2, '0'))"
+    plain = f"CAST(if(startswith(p, {_BACKSLASH}), {_BACKSLASH}, p) AS BINARY)"
+    byte = f"if(startswith(p, {_BACKSLASH}) AND length(p) = 4, {octal}, {plain})"
+    return f"aggregate(transform({pieces}, p -> {byte}), X'', (acc, b) -> concat(acc, b))"
+
+
 def _other_text(value: str, kind: Kind) -> str:
     match kind:
         case Kind.TIME:
@@ -236,7 +272,12 @@ def _other_text(value: str, kind: Kind) -> str:
         case Kind.JSONB:
             return f"CASE WHEN {is_one_value(value)} THEN to_json(try_parse_json({value})) END"
         case Kind.BYTEA:
+            rest = f"regexp_replace({value}, {quote(texts.BYTE_ESCAPE)}, '')"
+            bytes_ = f"CASE WHEN NOT contains({rest}, {_BACKSLASH}) THEN {_unescaped(value)} END"
             hex_ = f"CASE WHEN {value} RLIKE '^..([0-9a-fA-F]{{2}})*$' THEN unhex(substring({value}, 3)) END"  # noqa: E501
-            return f"CASE WHEN startswith({value}, '\\\\x') THEN {hex_} ELSE CAST({value} AS BINARY) END"  # noqa: E501
+            return (
+                f"CASE WHEN NOT contains({value}, {_BACKSLASH}) THEN CAST({value} AS BINARY) "
+                f"WHEN startswith({value}, '\\\\x') THEN {hex_} ELSE {bytes_} END"
+            )
         case _:
             raise AssertionError(kind)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.functions import NOT_CONSTANT, Operand, lookup
+from floodmark.catalog.functions.comparison import print_order
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import VARCHAR, Kind, SqlType
 from floodmark.plan.expressions import (
@@ -257,6 +258,19 @@ def canonical_key(value: str, type_: SqlType) -> str:
     return (
         f"CASE WHEN isnan({value}) THEN CAST('NaN' AS {name}) ELSE {value} + CAST(0 AS {name}) END"
     )
+
+
+def sort_text(name: str, type_: SqlType) -> str:
+    """Return the text by which a column sorts, NULL being the largest inside of values.
+
+    >>> from floodmark.catalog.types import INT, list_of
+    >>> sort_text("a", INT)
+    '`a`'
+    >>> sort_text("a", list_of(INT))
+    'transform(`a`, __o0 -> struct(__o0 IS NULL, __o0))'
+    """
+    nested = type_.kind in (Kind.LIST, Kind.STRUCT)
+    return print_order(quoted(name), type_) if nested else quoted(name)
 
 
 def sort_key(value: str, descending: bool, nulls_first: bool) -> str:

@@ -283,4 +283,77 @@ version()
 current_time
 localtime
 age(ts)
+concat(p, NULL, i, q)
+concat_ws(',', p, s)
+format('%s %L', p, q)
+p || s
+string_to_array(s, NULL)
+string_to_array(s, substr(NULL::text, j))
+jsonb_array_length('{"a": 1}')
+jsonb_array_length(s::jsonb)
+array_ndims(array[array[i, j], array[j, i]])
+array_length(array[array[i, j, 1], array[j, i, 2]], 2)
+array_length(array[array[i, j, 1], array[j, i, 2]], j)
+array_upper(array[array[i, j, 1]], 2)
+array_lower(array[array[i, j, 1]], 2)
+cardinality(array[array[i, j], array[j, i]])
+array[array[i], array[null]]
+array_to_string(array[p, q, null], ',', 'n')
+array_to_string(array[n, m], ',')
+array_to_string(array[w, m], ',', s)
+array_to_string(array[array[i, j], array[null, 4]], ',', '*')
+array_to_string(array[d, e], ',')
+array_to_string(array[ts, us], ',', '-')
+array_cat(null::int[], array[i])
+null::int[] || i
+i || null::int[]
+array[i] || null::int[]
+string_to_array(s, ',') || array[t]
+array[i] < array[j]
+array[i, null] < array[i, j]
+array[i, j] <= array[i, null]
+array[array[i, null]] > array[array[i, j]]
+greatest(array[i, null], array[i, j])
+least(array[i, null], array[i, j])
+greatest(iv, iw)
+least(iv, iw)
+round('4.5')
+('De\123\\' || substr(s, 1, 0))::bytea
+('\001\377ä' || substr(s, 1, 0))::bytea
+('a\b' || substr(s, 1, 0))::bytea
+('\xde4' || substr(s, 1, 0))::bytea
+('\xDE4f' || substr(s, 1, 0))::bytea
+('a\400' || substr(s, 1, 0))::bytea
+s::bytea
+pow(d, 400)
+power(d, e)
+pow(10, -j * 1.0)
+exp(d)
+exp(e)
+exp(i)
+w::text
+n::numeric::text
+(n / 3)::numeric
+(m * 0.0000001)::numeric
+t::numeric::text
+('1e-28' || substr(s, 1, 0))::numeric
+('0.00e-28' || substr(s, 1, 0))::numeric
+('1234500.00e-12' || substr(s, 1, 0))::numeric
+('1234500.e-12' || substr(s, 1, 0))::numeric
+(' +120e-11 ' || substr(s, 1, 0))::numeric
+('0.12345678901' || substr(s, 1, 0))::numeric
+('0.12345678900' || substr(s, 1, 0))::numeric
+('1e27' || substr(s, 1, 0))::numeric
+('1e28' || substr(s, 1, 0))::numeric
+d::numeric
+(e / 1e12)::numeric
+r::numeric
+r::numeric(18,2)
+(r * 100000)::numeric(38,20)
+r = 0.1
+r = 0.1::real
+r in (0.1)
+r < i
+r is distinct from 0.1
+r between 0.1 and 1
 """.strip().splitlines()

@@ -7,7 +7,7 @@ from functools import cmp_to_key, reduce
 from operator import and_, or_, xor
 from typing import Any
 
-from floodmark.catalog.functions.comparison import compare
+from floodmark.catalog.functions.comparison import compare, print_order, sorts_apart
 from floodmark.catalog.functions.double_sums import inexact
 from floodmark.catalog.functions.exact_spread import exact_spreads
 from floodmark.catalog.functions.interval_sums import interval_sums
@@ -69,11 +69,16 @@ def _extreme(name: str) -> Aggregate:
         key = cmp_to_key(lambda a, b: compare(a, b, types[0]))
         return (min(values, key=key) if name == "min" else max(values, key=key)) if values else None
 
+    def spark(o: Operands) -> str:
+        if sorts_apart(o[0].type):
+            return f"{name}_by({{0}}, {print_order('{0}', o[0].type)}){{filter}}"
+        return f"{name}({{0}}){{filter}}"
+
     return Aggregate(
         name,
         (Var.T,),
         _first_type,
-        f"{name}({{0}}){{filter}}",
+        spark,
         python,
         extremum=name,
         ignores_distinct=True,

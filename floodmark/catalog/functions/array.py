@@ -12,11 +12,14 @@ from floodmark.catalog.types import (
     VARCHAR,
     Kind,
     SqlType,
+    leaf,
     list_of,
+    nesting,
     struct_of,
 )
 
 _LIST, _T, _LIST_T = Var.LIST, Var.T, Var.LIST_T
+List = tuple[Any, ...]
 
 
 def _element(o: Operands) -> SqlType:
@@ -68,21 +71,72 @@ def _position(types: Types, _: SqlType, items: tuple[Any, ...], a: Any) -> int |
     return next(hits, None)
 
 
-def _join(items: tuple[str | None, ...], mark: str, null: str | None = None) -> str:
-    return mark.join(null if i is None else i for i in items if i is not None or null is not None)  # type: ignore[misc]
+def flat(items: Any, depth: int) -> list[Any]:
+    """Return the innermost elements of arrays that stand `depth` deep."""
+    if depth < 2:
+        return list(items)
+    return [v for inner in items if inner is not None for v in flat(inner, depth - 1)]
 
 
-def _append(items: tuple[Any, ...] | None, value: Any) -> tuple[Any, ...] | None:
-    return None if items is None else (*items, value)
+def print_flat(value: str, depth: int) -> str:
+    """Return the Spark text of the innermost elements of arrays that stand `depth` deep."""
+    for _ in range(depth - 1):
+        value = f"flatten(filter({value}, e -> e IS NOT NULL))"
+    return value
 
 
-def _prepend(value: Any, items: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-    return None if items is None else (value, *items)
+def _join(
+    types: Types, _: SqlType, items: List | None, mark: str | None, null: str | None = None
+) -> str | None:
+    if items is None or mark is None:
+        return None
+    found = flat(items, nesting(types[0]))
+    if leaf(types[0]) == BOOLEAN:
+        found = [None if v is None else "ft"[v] for v in found]
+    shown = (null if v is None else str(v) for v in found)
+    return mark.join(v for v in shown if v is not None)
+
+
+def _print_join(o: Operands) -> str:
+    items = print_flat(o[0].sql, nesting(o[0].type))
+    if leaf(o[0].type) == BOOLEAN:
+        items = f"transform({items}, e -> CASE WHEN e THEN 't' WHEN NOT e THEN 'f' END)"
+    plain = f"array_join({items}, {o[1]})"
+    return plain if len(o) == 2 else f"coalesce(array_join({items}, {o[1]}, {o[2]}), {plain})"
+
+
+def _append(items: List | None, value: Any) -> List:
+    return (*(items or ()), value)
+
+
+def _prepend(value: Any, items: List | None) -> List:
+    return (value, *(items or ()))
+
+
+def _joined(a: List | None, b: List | None) -> List | None:
+    return b if a is None else a if b is None else (*a, *b)
+
+
+def length(types: Types, _: SqlType, items: Any, dimension: int) -> int | None:
+    """Return how many elements an array has in a dimension, None where there is no such one."""
+    if not 1 <= dimension <= nesting(types[0]):
+        return None
+    for _level in range(dimension - 1):
+        items = items[0] if items else None
+    return len(items) if items else None
+
+
+def print_length(o: Operands) -> str:
+    """Return the Spark text of `length`."""
+    cases, at = [], o[0].sql
+    for dimension in range(1, nesting(o[0].type) + 1):
+        cases.append(f"WHEN {o[1]} = {dimension} THEN nullif(size({at}), 0)")
+        at = f"get({at}, 0)"
+    return f"CASE {' '.join(cases)} END"
 
 
 def arrays() -> list[Function]:
     """Return the array and struct family; indices count from 1, outside is NULL."""
-    length = "CASE WHEN {1} = 1 AND size({0}) > 0 THEN size({0}) END"
     return [
         Function(
             "array",
@@ -100,21 +154,31 @@ def arrays() -> list[Function]:
             "get({0}, CASE WHEN {1} >= 1 THEN {1} - 1 ELSE -1 END)",
             _get,
         ),
-        Function("cardinality", (_LIST,), INT, "size({0})", len),
+        Function(
+            "cardinality",
+            (_LIST,),
+            INT,
+            lambda o: f"size({print_flat(o[0].sql, nesting(o[0].type))})",
+            lambda t, _, a: len(flat(a, nesting(t[0]))),
+            typed=True,
+            version=2,
+        ),
         Function("array_length", (_LIST,), INT, "size({0})", len),
         Function(
             "array_length",
             (_LIST, Kind.INT),
             INT,
+            print_length,
             length,
-            lambda a, n: len(a) if n == 1 and a else None,
+            typed=True,
+            version=2,
         ),
         Function(
             "array_append",
             (_LIST_T, _T),
             _first,
             "concat(coalesce({0}, array()), array({1}))",
-            lambda a, v: (*(a or ()), v),
+            _append,
             strict=False,
         ),
         Function(
@@ -125,10 +189,34 @@ def arrays() -> list[Function]:
             lambda v, a: (v, *(a or ())),
             strict=False,
         ),
-        Function("||", (_LIST_T, _T), _first, "concat({0}, array({1}))", _append, strict=False),
-        Function("||", (_T, _LIST_T), _second, "concat(array({0}), {1})", _prepend, strict=False),
+        Function(
+            "||",
+            (_LIST_T, _T),
+            _first,
+            "concat(coalesce({0}, array()), array({1}))",
+            _append,
+            strict=False,
+            version=2,
+        ),
+        Function(
+            "||",
+            (_T, _LIST_T),
+            _second,
+            "concat(array({0}), coalesce({1}, array()))",
+            _prepend,
+            strict=False,
+            version=2,
+        ),
         *(
-            Function(n, (_LIST_T, _LIST_T), _first, "concat({0}, {1})", lambda a, b: (*a, *b))
+            Function(
+                n,
+                (_LIST_T, _LIST_T),
+                _first,
+                "coalesce(concat({0}, {1}), {0}, {1})",
+                _joined,
+                strict=False,
+                version=2,
+            )
             for n in ("array_cat", "||")
         ),
         Function(
@@ -142,19 +230,18 @@ def arrays() -> list[Function]:
         Function(
             "any_equal", (_T, _LIST_T), BOOLEAN, "array_contains({1}, {0})", _any_equal, typed=True
         ),
-        Function(
-            "array_to_string",
-            (_LIST, Kind.VARCHAR),
-            VARCHAR,
-            "array_join(CAST({0} AS ARRAY<STRING>), {1})",
-            _join,
-        ),
-        Function(
-            "array_to_string",
-            (_LIST, Kind.VARCHAR, Kind.VARCHAR),
-            VARCHAR,
-            "array_join(CAST({0} AS ARRAY<STRING>), {1}, {2})",
-            _join,
+        *(
+            Function(
+                "array_to_string",
+                (_LIST, *(Kind.VARCHAR,) * marks),
+                VARCHAR,
+                _print_join,
+                _join,
+                typed=True,
+                strict=False,
+                version=2,
+            )
+            for marks in (1, 2)
         ),
         Function("row", (Var.ANY,), _row_type, _row, lambda *a: a, variadic=True, strict=False),
         Function(

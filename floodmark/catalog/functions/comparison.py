@@ -10,7 +10,7 @@ from typing import Any
 from floodmark.catalog.functions.model import Function, Operand, Operands, Var
 from floodmark.catalog.types import BOOLEAN, Kind, SqlType
 
-_T = Var.T
+_T, _C = Var.T, Var.COMPARED
 _DAY = 86_400_000_000
 
 
@@ -58,14 +58,34 @@ def spark_order(operand: Operand) -> str:
     return f"({months} + CAST({operand}.days AS DECIMAL(20,0)) * {_DAY} + {operand}.micros)"
 
 
+def print_order(value: str, type_: SqlType, depth: int = 0) -> str:
+    """Return the Spark text by which a value sorts: in arrays and structs NULL is the largest."""
+    match type_.kind:
+        case Kind.LIST:
+            assert type_.element is not None
+            item = f"__o{depth}"
+            inner = print_order(item, type_.element, depth + 1)
+            return f"transform({value}, {item} -> struct({item} IS NULL, {inner}))"
+        case Kind.STRUCT:
+            fields = ((f"{value}.`{f.name}`", f.type) for f in type_.fields)
+            keys = (f"{at} IS NULL, {print_order(at, kind, depth)}" for at, kind in fields)
+            return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(keys)}) END"
+        case _ if depth == 0:
+            return spark_order(Operand(value, type_))
+        case _:
+            return value
+
+
 def _comparison(symbol: str, test: Callable[[int], bool]) -> Function:
     def spark(o: Operands) -> str:
-        return f"({spark_order(o[0])} {symbol} {spark_order(o[1])})"
+        if symbol in ("=", "<>"):
+            return f"({spark_order(o[0])} {symbol} {spark_order(o[1])})"
+        return f"({print_order(o[0].sql, o[0].type)} {symbol} {print_order(o[1].sql, o[1].type)})"
 
     def python(types: tuple[SqlType, ...], _: SqlType, a: Any, b: Any) -> bool:
         return test(compare(a, b, types[0]))
 
-    return Function(symbol, (_T, _T), BOOLEAN, spark, python, typed=True)
+    return Function(symbol, (_C, _C), BOOLEAN, spark, python, typed=True)
 
 
 def _distinct(types: tuple[SqlType, ...], _: SqlType, a: Any, b: Any) -> bool:
@@ -109,6 +129,32 @@ def _choose(name: str) -> Callable[[Operands], str]:
     return lambda o: o[0].sql if len(o) == 1 else f"{name}({_list(o)})"
 
 
+def print_extreme(name: str, o: Operands) -> str:
+    """Return the Spark text of `greatest` or `least`: of values that are not NULL."""
+    if len(o) == 1:
+        return o[0].sql
+    if not sorts_apart(o[0].type):
+        return f"{name}({_list(o)})"
+    values = f"array({_list(o)})"
+    return print_extreme_of("max" if name == "greatest" else "min", values, "__m", o[0].type, "__m")
+
+
+def print_extreme_of(
+    name: str, members: str, value: str, type_: SqlType, variable: str = "e"
+) -> str:
+    """Return the Spark text of the `min` or `max` of `value` over an array of `members`."""
+    if not sorts_apart(type_):
+        return f"array_{name}(transform({members}, {variable} -> {value}))"
+    pair = f"struct({print_order(value, type_)} AS k, {value} AS v)"
+    pairs = f"transform({members}, {variable} -> {pair})"
+    return f"array_{name}(filter({pairs}, __p -> __p.v IS NOT NULL)).v"
+
+
+def sorts_apart(type_: SqlType) -> bool:
+    """Tell whether Spark has another order of the type's values."""
+    return type_.kind in (Kind.INTERVAL, Kind.LIST, Kind.STRUCT)
+
+
 def _in_form(o: Operands) -> str:
     return f"({spark_order(o[0])} IN ({', '.join(spark_order(x) for x in o[1:])}))"
 
@@ -127,7 +173,7 @@ def comparison() -> list[Function]:
         *(_comparison(symbol, test) for symbol, test in tests.items()),
         Function(
             "is_distinct_from",
-            (_T, _T),
+            (_C, _C),
             BOOLEAN,
             lambda o: f"(NOT {spark_order(o[0])} <=> {spark_order(o[1])})",
             _distinct,
@@ -136,7 +182,7 @@ def comparison() -> list[Function]:
         ),
         Function(
             "is_not_distinct_from",
-            (_T, _T),
+            (_C, _C),
             BOOLEAN,
             lambda o: f"({spark_order(o[0])} <=> {spark_order(o[1])})",
             lambda t, r, a, b: not _distinct(t, r, a, b),
@@ -186,7 +232,7 @@ def _choices() -> list[Function]:
             "greatest",
             (_T,),
             _first_type,
-            _choose("greatest"),
+            lambda o: print_extreme("greatest", o),
             _extreme(1),
             variadic=True,
             typed=True,
@@ -196,7 +242,7 @@ def _choices() -> list[Function]:
             "least",
             (_T,),
             _first_type,
-            _choose("least"),
+            lambda o: print_extreme("least", o),
             _extreme(-1),
             variadic=True,
             typed=True,

@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from floodmark.catalog.functions.model import Function, Operand, Operands, Var
+from floodmark.catalog.functions.model import (
+    Function,
+    Operand,
+    Operands,
+    RowError,
+    RowErrorCode,
+    Var,
+    null_means,
+)
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.json_text import dump_json as dump
 from floodmark.catalog.json_text import parse_json as parse
@@ -214,6 +222,13 @@ def _typeof(text: str) -> str:
     )
 
 
+def _array_length(text: str) -> int:
+    value = parse(text)
+    if not isinstance(value, list):
+        raise RowError(RowErrorCode.INVALID_ARGUMENT)
+    return len(value)
+
+
 def _getters() -> list[Function]:
     out = []
     for kind in (_S, _I):
@@ -298,7 +313,7 @@ def jsonb() -> list[Function]:
         *_tests(),
         Function("jsonb_typeof", (_J,), VARCHAR, typeof, _typeof),
         Function(
-            "jsonb_array_length", (_J,), INT, "json_array_length({0})",
-            lambda t: len(v) if isinstance(v := parse(t), list) else None,
+            "jsonb_array_length", (_J,), INT, "json_array_length({0})", _array_length,
+            error=null_means(RowErrorCode.INVALID_ARGUMENT), version=2,
         ),
     ]  # fmt: skip

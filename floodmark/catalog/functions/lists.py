@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Any
 
+from floodmark.catalog.functions.array import length, print_length
 from floodmark.catalog.functions.comparison import compare
 from floodmark.catalog.functions.model import (
     Function,
@@ -16,7 +17,7 @@ from floodmark.catalog.functions.model import (
     Var,
     null_means,
 )
-from floodmark.catalog.types import BOOLEAN, INT, Kind, SqlType, list_of
+from floodmark.catalog.types import BOOLEAN, INT, Kind, SqlType, list_of, nesting
 
 _LIST, _T, _LIST_T, _I = Var.LIST, Var.T, Var.LIST_T, Kind.INT
 List = tuple[Any, ...]
@@ -147,7 +148,6 @@ def _searches() -> list[Function]:
 def lists() -> list[Function]:
     """Return the rest of the array family; indices count from 1."""
     refused = null_means(RowErrorCode.INVALID_ARGUMENT)
-    bound = "CASE WHEN {1} = 1 AND size({0}) > 0 THEN %s END"
     # Spark's slice takes no length beyond the end and no start at 0.
     first, size = "greatest({1}, 1)", "greatest(least({2}, size({0})) - greatest({1}, 1) + 1, 0)"
     return [
@@ -161,15 +161,17 @@ def lists() -> list[Function]:
         Function("array_min", (_LIST,), _element, "array_min({0})", _extreme(False), typed=True),
         Function("array_max", (_LIST,), _element, "array_max({0})", _extreme(True), typed=True),
         Function(
-            "array_lower", (_LIST, _I), INT, bound % "1", lambda a, n: 1 if n == 1 and a else None
+            "array_lower", (_LIST, _I), INT,
+            lambda o: f"CASE WHEN {print_length(o)} > 0 THEN 1 END",
+            lambda t, r, a, n: length(t, r, a, n) and 1, typed=True, version=2,
         ),
         Function(
-            "array_upper", (_LIST, _I), INT, bound % "size({0})",
-            lambda a, n: len(a) if n == 1 and a else None,
+            "array_upper", (_LIST, _I), INT, print_length, length, typed=True, version=2
         ),
         Function(
-            "array_ndims", (_LIST,), INT, "CASE WHEN size({0}) > 0 THEN 1 END",
-            lambda a: 1 if a else None,
+            "array_ndims", (_LIST,), INT,
+            lambda o: f"CASE WHEN size({o[0]}) > 0 THEN {nesting(o[0].type)} END",
+            lambda t, _, a: nesting(t[0]) if a else None, typed=True, version=2,
         ),
         Function(
             "trim_array", (_LIST, _I), _first,

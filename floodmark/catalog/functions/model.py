@@ -62,6 +62,8 @@ class Var(Enum):
 
     ANY = "any"
     """Any type, each argument its own."""
+    COMPARED = "comparable type"
+    """As `T`, but REAL beside another number is compared in DOUBLE."""
     T = "same type"
     """All arguments marked so are brought to one common type."""
     LIST = "array"
@@ -70,6 +72,8 @@ class Var(Enum):
     """An array whose element is the common type."""
     TEXT = "any type, as text"
     """Any type; the binder casts it to VARCHAR."""
+    OUTPUT = "any type, as its output"
+    """Any type; the binder makes the text that clients see of it: truth values are `t` and `f`."""
     TEXTS = "character varying[]"
     """An array of texts; an untyped literal becomes one."""
     STRUCT = "struct"

@@ -102,7 +102,7 @@ def _domain(function: Callable[..., float]) -> Callable[..., float]:
         except ZeroDivisionError:
             raise RowError(RowErrorCode.INVALID_ARGUMENT) from None
         except OverflowError:
-            return math.inf
+            raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE) from None
 
     return python
 
@@ -124,14 +124,46 @@ def _log(x: float) -> float:
 def _power(a: float, b: float) -> float:
     if (a == 0 and b < 0) or (a < 0 and math.isfinite(a) and math.isfinite(b) and b != int(b)):
         raise ValueError
-    try:
-        return math.pow(a, b)
-    except OverflowError:
-        return -math.inf if a < 0 and b % 2 == 1 else math.inf
+    found = math.pow(a, b)
+    if found == 0 and a != 0 and math.isfinite(a) and math.isfinite(b):
+        raise OverflowError
+    return found
+
+
+def _exp(x: float) -> float:
+    found = math.exp(x)
+    if found == 0 and math.isfinite(x):
+        raise OverflowError
+    return found
+
+
+def _or_infinite(function: Callable[[float], float]) -> Callable[[float], float]:
+    def python(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return -math.inf if x < 0 and function is math.sinh else math.inf
+
+    return python
+
+
+_INFINITY = "CAST('Infinity' AS DOUBLE)"
+_IN_DOMAIN = "NOT ({0} = 0 AND {1} < 0) AND NOT ({0} < 0 AND {1} <> rint({1}))"
+_POWER = (
+    f"CASE WHEN {_IN_DOMAIN} AND NOT (abs({{0}}) < {_INFINITY} AND abs({{1}}) < {_INFINITY} AND "
+    f"(abs(power({{0}}, {{1}})) = {_INFINITY} OR (power({{0}}, {{1}}) = 0 AND {{0}} <> 0))) "
+    "THEN power({0}, {1}) END"
+)
+_EXP = (
+    # Where the exponential of a double is infinite, and where it is 0; NaN is the largest number.
+    f"CASE WHEN NOT ({{0}} > 709.782712893384D AND {{0}} < {_INFINITY}) "
+    f"AND NOT ({{0}} < -745.1332191019412D AND {{0}} > -{_INFINITY}) THEN exp({{0}}) END"
+)
 
 
 def _floats() -> list[Function]:
     refused = null_means(RowErrorCode.INVALID_ARGUMENT)
+    over = null_means(RowErrorCode.NUMBER_OUT_OF_RANGE)
 
     def one(
         name: str,
@@ -171,7 +203,7 @@ def _floats() -> list[Function]:
         one("sign", "sign({0})", lambda x: x if math.isnan(x) else float((x > 0) - (x < 0))),
         one("sqrt", "CASE WHEN {0} >= 0 THEN sqrt({0}) END", math.sqrt, fails=True),
         one("cbrt", "cbrt({0})", math.cbrt, order=True),
-        one("exp", "exp({0})", math.exp, order=True),
+        Function("exp", (_D,), DOUBLE, _EXP, _domain(_exp), error=over, monotone=0, version=2),
         one("ln", positive.format("ln"), _log, fails=True),
         one(
             "log",
@@ -188,7 +220,7 @@ def _floats() -> list[Function]:
         one("degrees", "degrees({0})", math.degrees, order=True),
         one("radians", "radians({0})", math.radians, order=True),
         *(
-            one(n, f"{n}({{0}})", getattr(math, n))
+            one(n, f"{n}({{0}})", _or_infinite(getattr(math, n)))
             for n in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")
         ),
         *(
@@ -206,10 +238,10 @@ def _floats() -> list[Function]:
                 n,
                 (_D, _D),
                 DOUBLE,
-                "CASE WHEN NOT ({0} = 0 AND {1} < 0) AND NOT ({0} < 0 AND {1} <> rint({1})) "
-                "THEN power({0}, {1}) END",
+                _POWER,
                 _domain(_power),
-                error=refused,
+                error=null_means(f"CASE WHEN {_IN_DOMAIN} THEN 622 ELSE 625 END"),
+                version=2,
             )
             for n in ("power", "pow", "^")
         ),

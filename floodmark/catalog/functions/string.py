@@ -221,12 +221,27 @@ def _pieces() -> list[Function]:
             list_of(VARCHAR),
             lambda o: (
                 f"CASE WHEN {o[0]} IS NULL THEN NULL WHEN {o[0]} = '' THEN array() "
-                f"WHEN {o[1]} = '' THEN array({o[0]}) "
+                f"WHEN {o[1]} = '' THEN array({o[0]}) WHEN {o[1]} IS NULL THEN {_characters(o[0])} "
                 f"ELSE split({o[0]}, concat('\\\\Q', {o[1]}, '\\\\E'), -1) END"
             ),
-            lambda s, d: () if not s else (s,) if not d else tuple(s.split(d)),
+            _split,
+            strict=False,
+            version=2,
         ),
     ]
+
+
+def _characters(text: object) -> str:
+    places = f"sequence(1, char_length({text}))"
+    return f"transform({places}, p -> substring({text}, p, 1))"
+
+
+def _split(text: str | None, mark: str | None) -> tuple[str, ...] | None:
+    if not text:
+        return None if text is None else ()
+    if mark is None:
+        return tuple(text)
+    return tuple(text.split(mark)) if mark else (text,)
 
 
 def _concatenations() -> list[Function]:
@@ -236,21 +251,23 @@ def _concatenations() -> list[Function]:
         Function("||", (Var.TEXT, _S), VARCHAR, "concat({0}, {1})", str.__add__),
         Function(
             "concat",
-            (Var.TEXT,),
+            (Var.OUTPUT,),
             VARCHAR,
             lambda o: f"concat({', '.join(f'coalesce({x}, {chr(39) * 2})' for x in o)})",
             lambda *a: "".join(x for x in a if x is not None),
             variadic=True,
             strict=False,
+            version=2,
         ),
         Function(
             "concat_ws",
-            (_S, Var.TEXT),
+            (_S, Var.OUTPUT),
             VARCHAR,
             lambda o: f"concat_ws({', '.join(x.sql for x in o)})",
             lambda d, *a: None if d is None else d.join(x for x in a if x is not None),
             variadic=True,
             strict=False,
+            version=2,
         ),
     ]
 

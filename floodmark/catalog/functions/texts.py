@@ -145,7 +145,7 @@ def texts() -> list[Function]:
     """Return the family; the template of `format` is a literal."""
     template: dict[str, Any] = {
         "result": VARCHAR, "spark": _print_format, "python": _format, "strict": False,
-        "constant": frozenset({0}), "error": _format_error,
+        "constant": frozenset({0}), "error": _format_error, "version": 2,
     }  # fmt: skip
     code = "CASE WHEN {0} BETWEEN 1 AND 1114111 AND NOT {0} BETWEEN 55296 AND 57343 THEN decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32') END"  # noqa: E501
     return [
@@ -170,5 +170,5 @@ def texts() -> list[Function]:
             "quote_ident", (_S,), VARCHAR, lambda o: _print_ident(o[0].sql), quote_ident
         ),
         Function("format", (_S,), **template),
-        Function("format", (_S, Var.TEXT), variadic=True, **template),
+        Function("format", (_S, Var.OUTPUT), variadic=True, **template),
     ]  # fmt: skip

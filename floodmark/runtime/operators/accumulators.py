@@ -13,7 +13,7 @@ from enum import Enum
 
 from floodmark.analysis.strategy import Computed, Distinct, aggregate_strategy
 from floodmark.catalog.functions import Aggregate, aggregate_for
-from floodmark.catalog.functions.comparison import spark_order
+from floodmark.catalog.functions.comparison import print_extreme, print_order
 from floodmark.catalog.functions.model import Operand
 from floodmark.catalog.types import BIGINT, Field, Kind, Schema
 from floodmark.changelog import WEIGHT, ChangelogMode
@@ -225,12 +225,13 @@ def _extremum(name: str, index: int, call: AggCall, now: int) -> Kept:
     condition = f"{WEIGHT} > 0" if asked is None else f"({asked}) AND {WEIGHT} > 0"
     text = aggregate_of(call).print_batch([arg], condition=condition)
     pick = "least" if aggregate_of(call).extremum == "min" else "greatest"
+    both = [Operand("{old}", call.type), Operand("{new}", call.type)]
     return Kept(
         name,
         Strategy.EXTREMUM,
         (Field(column, call.type),),
         (text,),
-        (f"{pick}({{old}}, {{new}})",),
+        (print_extreme(pick, both),),
         "{p}" + column,
     )
 
@@ -334,7 +335,7 @@ def _tied(call: AggCall, ties: Schema) -> list[_Key]:
 def _asked(key: tuple[Expr, bool, bool], now: int, *, nullable: bool) -> _Key:
     expr, descending, nulls_first = key
     zeros = expr.type.kind in (Kind.REAL, Kind.DOUBLE)
-    value = spark_order(Operand(compile_expr(expr, now).value, expr.type))
+    value = print_order(compile_expr(expr, now).value, expr.type)
     return _Key(value, descending, nulls_first, nullable, zeros)
 
 

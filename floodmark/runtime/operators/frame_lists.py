@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floodmark.catalog.functions import Aggregate
+from floodmark.catalog.functions.comparison import print_extreme_of
 from floodmark.catalog.functions.model import Accumulator, Operand
 from floodmark.plan.expressions import AggCall, Literal
 from floodmark.runtime.operators.frames import PEERS
@@ -43,7 +44,7 @@ def over_entries(found: Aggregate, call: AggCall, operands: Sequence[Operand], m
     if found.over_list is not None:
         return found.print_list(operands, f"transform(array_sort({members}), e -> e.a0)")
     if found.extremum is not None:
-        return f"array_{found.extremum}(transform({members}, e -> e.a0))"
+        return print_extreme_of(found.extremum, members, "e.a0", call.type)
     return _once(members, "m", _added(found, call, operands))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from floodmark.analysis.reach import has_distance, parts_of
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan import nodes as n
-from floodmark.spark.expressions import sort_key
+from floodmark.spark.expressions import sort_key, sort_text
 from floodmark.spark.types import quoted
 
 PEERS = "__peers"
@@ -56,8 +56,8 @@ def needs_peers(node: n.OverWindow, call: n.WindowCall) -> bool:
 
 def plain_order(node: n.OverWindow) -> str:
     """Return the ORDER BY of a window: equal rows are peers."""
-    keys = (sort_key(quoted(k.column), k.descending, k.nulls_first) for k in node.order)
-    return ", ".join(keys)
+    texts = ((k, sort_text(k.column, node.input.field(k.column).type)) for k in node.order)
+    return ", ".join(sort_key(text, k.descending, k.nulls_first) for k, text in texts)
 
 
 def _is_empty(start: str, end: str) -> bool:

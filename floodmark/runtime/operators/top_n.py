@@ -7,6 +7,7 @@ one that goes, and the touched groups are computed again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.state import first_name
@@ -18,7 +19,7 @@ from floodmark.runtime.operators import keyed, scope
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.scope import AFTER
 from floodmark.runtime.operators.unneeded import unneeded
-from floodmark.spark.expressions import sort_key
+from floodmark.spark.expressions import sort_key, sort_text
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
@@ -71,16 +72,16 @@ def batch(node: n.TopN, frame: DataFrame, key: Key, apart: Key = ()) -> DataFram
 
 def _sorted(node: n.TopN, frame: DataFrame, key: Key) -> DataFrame:
     whole = node.limit is None and not node.offset
-    keys = [_column(k) for k in (node.order if whole else order_of(node, key))]
+    keys = [_column(node, k) for k in (node.order if whole else order_of(node, key))]
     ordered = frame.orderBy(*keys) if keys else frame
     ordered = ordered.offset(node.offset) if node.offset else ordered
     return ordered if node.limit is None else ordered.limit(node.limit)
 
 
-def _column(key: n.SortKey) -> Column:
+def _column(node: n.TopN, key: n.SortKey) -> Column:
     from pyspark.sql import functions as F
 
-    column = F.expr(quoted(key.column))
+    column = F.expr(sort_text(key.column, node.input.field(key.column).type))
     if key.descending:
         return column.desc_nulls_first() if key.nulls_first else column.desc_nulls_last()
     return column.asc_nulls_first() if key.nulls_first else column.asc_nulls_last()
@@ -89,15 +90,20 @@ def _column(key: n.SortKey) -> Column:
 def _places(node: n.TopN, total: list[n.SortKey], by: Key) -> list[str]:
     """Return the columns that say where a row stands in its group."""
     partition = f"PARTITION BY {', '.join(map(quoted, by))} " if by else ""
-    out = [f"row_number() OVER ({partition}ORDER BY {_order(total)}) AS {_PLACE}"]
+    out = [f"row_number() OVER ({partition}ORDER BY {_order(node, total)}) AS {_PLACE}"]
     if node.with_ties:
-        ranked = f"rank() OVER ({partition}ORDER BY {_order(node.order)})" if node.order else "1"
+        ranked = (
+            f"rank() OVER ({partition}ORDER BY {_order(node, node.order)})" if node.order else "1"
+        )
         out.append(f"{ranked} AS {_RANK}")
     return out
 
 
-def _order(keys: list[n.SortKey] | tuple[n.SortKey, ...]) -> str:
-    texts = (sort_key(quoted(k.column), k.descending, k.nulls_first) for k in keys)
+def _order(node: n.TopN, keys: Sequence[n.SortKey]) -> str:
+    texts = (
+        sort_key(sort_text(k.column, node.input.field(k.column).type), k.descending, k.nulls_first)
+        for k in keys
+    )
     return ", ".join(texts) or "CAST(NULL AS INT)"
 
 
