@@ -330,6 +330,7 @@ class Floodmark:
     def _set(self, statement: s.SetOption) -> Result:
         result = self._settings.set(statement)
         self.scheduler.max_due_rows = self._settings.max_due_rows
+        self.scheduler.plan_nodes = self._settings.plan_nodes
         return result
 
     def settled(self, statement: s.Statement) -> s.Statement:

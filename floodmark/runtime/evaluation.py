@@ -43,6 +43,7 @@ from floodmark.runtime.operators.rows import Rows, empty, weighted
 from floodmark.runtime.operators.scope import OwnRows
 from floodmark.runtime.operators.stored_values import StoredValues
 from floodmark.runtime.operators.unneeded import Unneeded, unneeded
+from floodmark.runtime.parts import Parts
 from floodmark.spark.types import quoted
 from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
@@ -115,6 +116,8 @@ class Stages(Protocol):
 
     lasting: ClassVar[bool]
     """What is kept is written; without it each epoch starts from nothing."""
+    plan_nodes: int
+    """How many nodes a query has at most, where it can be split."""
 
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""
@@ -166,6 +169,7 @@ class Evaluation:
         self._settled: dict[n.Node, DataFrame | None] = {}
         self._bounds: dict[n.Node, Bounds] = {}
         self._readers = Counter(child for node in {*plan.nodes} for child in node.inputs)
+        self._parts = Parts({*plan.nodes}, stages)
         register(inputs.spark, (e for node in plan.nodes for e in expressions_of(node)))
 
     def root(self) -> Rows | None:
@@ -179,8 +183,7 @@ class Evaluation:
         """Return the changes of a node in this epoch, None when there are none."""
         if node not in self._changes:
             rows = self._changes[node] = self._delta(node)
-            if rows is not None and rows.failing and self._readers[node] > 1:
-                # What it refuses goes aside here: each of those who read it would put it aside.
+            if rows is not None and self._is_settled_first(node, rows):
                 settled = self.settled(node)
                 self._changes[node] = (
                     None
@@ -188,6 +191,11 @@ class Evaluation:
                     else replace(rows, frame=settled, failing=False, kinded=False)
                 )
         return self._changes[node]
+
+    def _is_settled_first(self, node: n.Node, rows: Rows) -> bool:
+        """Tell whether changes are written first: large ones, and where several would refuse."""
+        several = rows.failing and self._readers[node] > 1
+        return several or self._parts.are_large(node, rows)
 
     def _delta(self, node: n.Node) -> Rows | None:
         match node:
@@ -266,7 +274,7 @@ class Evaluation:
         rows = self.delta(node)
         if rows is None:
             return None
-        if not rows.failing and self._is_cheap(node):
+        if not rows.failing and self._is_cheap(node) and not self._parts.are_large(node, rows):
             return rows.frame.selectExpr(*map(quoted, node.names), WEIGHT)
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         return self.stages.settle(f"{self.name(node)}_changes", rows, columns)
@@ -343,6 +351,10 @@ class Evaluation:
         return held.before(within), held.after(self.settled(child), within)
 
     def _rows(self, node: n.Node, read: Read, within: Bounds) -> DataFrame | None:
+        rows = self._put_together(node, read, within)
+        return self._parts.at_rest(node, self.name(node), rows)
+
+    def _put_together(self, node: n.Node, read: Read, within: Bounds) -> DataFrame | None:
         match node:
             case n.UnionAll():
                 branches = ((b, bounds.of_branch(node, b, within)) for b in node.branches)

@@ -224,6 +224,7 @@ class Run:
             exhausted=frozenset(self.record.exhausted),
             time_of=self.scheduler.log.time_of,
             former=change.former,
+            plan_nodes=self.scheduler.plan_nodes,
         )
 
     def _has_work(self, found: AnalysedObject, work: Work) -> bool:

@@ -33,6 +33,7 @@ from floodmark.runtime.definitions.version_change import VersionChange
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
 from floodmark.runtime.outward.places import lift, reachable
+from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.passing_time import closes
 from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
@@ -89,6 +90,7 @@ class Scheduler:
         self.leaving = LeavingTables(root)
         self.wait = wait
         self.max_due_rows = MAX_DUE_ROWS
+        self.plan_nodes = PLAN_NODES
         self.on_progress: Progressed | None = None
         self._sessions = sessions
         self._tables: Tables | None = None

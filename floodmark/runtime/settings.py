@@ -13,6 +13,7 @@ from floodmark.catalog.functions.model import RowError
 from floodmark.catalog.interval_text import parse_interval
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.runtime.due import MAX_DUE_ROWS
+from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.results import Result
 from floodmark.sql import statements as s
 
@@ -21,13 +22,14 @@ DEFAULTS: Mapping[str, str] = {
     determinism.OPTION: DeterminismMode.STRICT.value,
     "max_due_rows": str(MAX_DUE_ROWS),
     "partitions": "day",
+    "plan_nodes": str(PLAN_NODES),
 }
 """Every setting, with its value unless SET gives another.
 
 `retention` says how long changes, late rows and old epochs are kept; `determinism` is the option of
 that name of the views and sinks that are created from then on; `max_due_rows` how many rows come
 and go in one epoch because of the time; `partitions` how long the spans of event time are by which
-an orchestrator shows what is final.
+an orchestrator shows what is final; `plan_nodes` above how many nodes a query of an epoch is split.
 """
 
 GRAINS = ("hour", "day", "week", "month")
@@ -73,6 +75,11 @@ class Settings:
         return rows_of_setting(self.values["max_due_rows"])
 
     @property
+    def plan_nodes(self) -> int:
+        """Return above how many nodes a query of an epoch is split."""
+        return nodes_of_setting(self.values["plan_nodes"])
+
+    @property
     def mode(self) -> DeterminismMode:
         """Return the determinism of what is created from now on."""
         return mode_named(self.values[determinism.OPTION])
@@ -96,6 +103,8 @@ def check_value(name: str, value: str, span: Span | None = None) -> None:
             mode_named(value, span)
         case "max_due_rows":
             rows_of_setting(value, span)
+        case "plan_nodes":
+            nodes_of_setting(value, span)
         case "partitions":
             grain_of_setting(value, span)
 
@@ -113,6 +122,18 @@ def rows_of_setting(text: str, span: Span | None = None) -> int:
             f"max_due_rows = '{text}' is not a number of rows",
             span=span,
             hint=f"SET max_due_rows = {MAX_DUE_ROWS}",
+        )
+    return int(text)
+
+
+def nodes_of_setting(text: str, span: Span | None = None) -> int:
+    """Return the number of nodes of `SET plan_nodes`; one that is none above zero is E0369."""
+    if not text.isdecimal() or int(text) == 0:
+        raise UserError(
+            "E0369",
+            f"plan_nodes = '{text}' is not a number of nodes",
+            span=span,
+            hint=f"SET plan_nodes = {PLAN_NODES}",
         )
     return int(text)
 

@@ -18,6 +18,7 @@ from floodmark.runtime.cut import Cut
 from floodmark.runtime.operators.rows import Rows, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD, WITHDRAWN
 from floodmark.runtime.operators.unneeded import Unneeded
+from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.state.arranged import ArrangedRows
 from floodmark.runtime.state.due import DueFiles
 from floodmark.runtime.state.fetched import FetchedRows, Pin
@@ -54,6 +55,7 @@ class ObjectStages:
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     withdrawn: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     dues: list[int] = field(default_factory=list)
+    plan_nodes: int = PLAN_NODES
     lasting: ClassVar[bool] = True
 
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:

@@ -24,6 +24,14 @@ SEMANTIC: Mapping[str, str] = {
 }
 """Confs that decide results; set on the sessions of a remote server, asserted everywhere."""
 
+PLANNING: Mapping[str, str] = {
+    # What must hold of the rows of each part of a plan: to infer it, Spark rewrites every condition
+    # by every alias above it. Of 24 sums of products this is millions of nodes and no end (ADR
+    # 0019). What is of use in it, keys that are not NULL, the engine prints.
+    "spark.sql.constraintPropagation.enabled": "false",
+}
+"""Confs that decide how long a query is planned; set wherever those are that decide results."""
+
 _STATIC: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -97,7 +105,7 @@ class SparkConfig:
     def asserted(self) -> dict[str, str]:
         """Return the confs that a session must show at attach."""
         if self.remote is not None:
-            return {**SEMANTIC, **_STATIC}
+            return {**SEMANTIC, **PLANNING, **_STATIC}
         return {**self.server_confs}
 
     @property
@@ -105,6 +113,7 @@ class SparkConfig:
         """Return the confs of the local server's command line."""
         return {
             **SEMANTIC,
+            **PLANNING,
             **_STATIC,
             **_LOCAL,
             "spark.master": f"local[{self.cores}]",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.spark import server
-from floodmark.spark.confs import SEMANTIC, SparkConfig
+from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
 from floodmark.spark.failures import translate
 from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
 
@@ -143,7 +143,7 @@ def _open(
     release: Callable[[], None],
 ) -> Sessions:
     if token is None:
-        create, confs = _create, SEMANTIC
+        create, confs = _create, {**SEMANTIC, **PLANNING}
     else:
         create, confs = _create_sharing, {}
     main = create(url, token, confs)

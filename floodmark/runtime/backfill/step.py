@@ -94,6 +94,7 @@ class Backfill:
             first=step.first,
             corrected=self.deployed.corrected,
             time_of=scheduler.log.time_of,
+            plan_nodes=scheduler.plan_nodes,
         )
 
     def _others(self, epoch: int) -> Cut:

@@ -32,6 +32,7 @@ from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.defaults import delivered_seed
 from floodmark.runtime.operators.outcome import SILENT
 from floodmark.runtime.operators.rows import Rows, stamped
+from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.state.fetched import Pin
 from floodmark.runtime.tables import ROUTE, Tables, Writer, rows_of
@@ -64,6 +65,7 @@ class Work:
     the numbers up to which corrections of views that begin belong to their rows. `former` has the
     definitions of before of views and sinks that go on with another query, and of sinks that go
     with their rows, by key. Without `outside`, as in a replay, nothing leaves the warehouse.
+    No query has more than `plan_nodes`, where it can be split.
     """
 
     epoch: int
@@ -83,6 +85,7 @@ class Work:
     time_of: Callable[[int], datetime] | None = None
     former: Mapping[str, AnalysedObject] = field(default_factory=dict)
     outside: bool = True
+    plan_nodes: int = PLAN_NODES
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
@@ -135,7 +138,15 @@ class Task:
     def stages(self, owner: AnalysedObject) -> ObjectStages:
         """Return where operators of the object's plan, or of a sink's, keep things."""
         work = self.work
-        return ObjectStages(self.tables, self.writer, work.before, self.found, owner, work.pin)
+        return ObjectStages(
+            self.tables,
+            self.writer,
+            work.before,
+            self.found,
+            owner,
+            work.pin,
+            plan_nodes=work.plan_nodes,
+        )
 
     def asked(self) -> dict[str, int]:
         """Return at which versions the epoch asks tables elsewhere that the object looks up in."""

@@ -81,9 +81,9 @@ def at_rest(
         groups = one.selectExpr(*nulls) if groups is None else one.join(groups, F.lit(True), "left")
     if groups is None:
         return None
-    row = _output(node, parts, "", always=not node.group)
-    named = groups.selectExpr("*", *bound_columns(parts, "")).selectExpr(f"{row} AS r")
-    return named.where("r IS NOT NULL").selectExpr(*(f"r.{quoted(c)}" for c in node.names))
+    named = groups.selectExpr("*", *bound_columns(parts, ""))
+    there = _there(parts, "", always=not node.group)
+    return (named.where(there) if there else named).selectExpr(*_values(node, parts, ""))
 
 
 def state_of(node: Grouping, around: Surroundings, parts: list[acc.Kept]) -> StateFiles:
@@ -164,7 +164,7 @@ def changes(
     marks = [f"e.w AS {WEIGHT}", f"e.k AS {KIND}"]
     state = [f"e.s.{quoted(name)} AS {quoted(name)}" for name in carried]
     error = [f"e.x AS {ERROR}"] if failing else []
-    frame = sides.where(f"NOT ({' AND '.join(same)})").selectExpr(_pair(failing))
+    frame = sides.selectExpr(_pair(" AND ".join(same), failing))
     frame = frame.selectExpr(*columns, *marks, *state, *error)
     return Rows(frame, failing=failing, consolidated=True, kinded=True, carried=carried)
 
@@ -194,16 +194,19 @@ def _come(
     )
 
 
-def _pair(failing: bool) -> str:
-    """Return the text of the sides that a transition has, old and new, as rows."""
+def _pair(same: str, failing: bool) -> str:
+    """Return the text of the sides that a transition has, old and new, as rows; none of the `same`.
+
+    A condition of its own would be moved below what it reads, and evaluate it once more.
+    """
     old, new = (", a AS x", ", b AS x") if failing else ("", "")
     wanted = "x.r IS NOT NULL OR x.x IS NOT NULL" if failing else "x.r IS NOT NULL"
     return (
-        "explode(filter(array("
+        f"explode(CASE WHEN NOT ({same}) THEN filter(array("
         "struct(-1 AS w, CASE WHEN n IS NULL THEN '-D' WHEN o <=> n THEN '-S' ELSE '-U' END AS k, "
         f"o AS r, p AS s{old}), "
         "struct(1 AS w, CASE WHEN o IS NULL THEN '+I' WHEN o <=> n THEN '+S' ELSE '+U' END AS k, "
-        f"n AS r, q AS s{new})), x -> {wanted})) AS e"
+        f"n AS r, q AS s{new})), x -> {wanted}) END) AS e"
     )
 
 
@@ -238,15 +241,26 @@ def _state_struct(carried: tuple[str, ...], prefix: str) -> str:
 
 def _output(node: Grouping, parts: list[acc.Kept], prefix: str, *, always: bool) -> str:
     """Return the text of one side's output row as a struct, NULL where the group is absent."""
+    row = f"struct({', '.join(_values(node, parts, prefix))})"
+    there = _there(parts, prefix, always=always)
+    return f"CASE WHEN {there} THEN {row} END" if there else row
+
+
+def _values(node: Grouping, parts: list[acc.Kept], prefix: str) -> list[str]:
+    """Return the texts of the columns of one side's output row."""
     fields = [f"{quoted(c)} AS {quoted(c)}" for c in node.group]
     for part, (name, call) in zip(parts, node.aggregates, strict=True):
         value = part.finish.replace("{p}", prefix)
         fields.append(f"CAST({value} AS {spark_type(call.type)}) AS {quoted(name)}")
-    row = f"struct({', '.join(fields)})"
+    return fields
+
+
+def _there(parts: list[acc.Kept], prefix: str, *, always: bool) -> str:
+    """Return the text of whether a side has an output row; empty where it always has one."""
     overflow = " OR ".join(_overflows(parts, prefix).values())
     there = [] if always else [f"{quoted(prefix + acc.ROWS)} IS NOT NULL"]
     there += [f"NOT coalesce({overflow}, FALSE)"] if overflow else []
-    return f"CASE WHEN {' AND '.join(there)} THEN {row} END" if there else row
+    return " AND ".join(there)
 
 
 def _stored_output(node: Grouping) -> str:

@@ -10,6 +10,7 @@ anti join does not keep it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,6 +37,8 @@ _HOW = {
     n.JoinKind.SEMI: "left_semi",
     n.JoinKind.ANTI: "left_anti",
 }
+_ONLY_MATCHES_OF_LEFT = ("inner", "right", "left_semi")
+_ONLY_MATCHES_OF_RIGHT = ("inner", "left", "left_semi", "left_anti")
 
 
 class Sides(Protocol):
@@ -121,6 +124,7 @@ def batch(
     A pair that ON refuses is left out; `strict` raises for it.
     """
     how = _HOW[node.kind]
+    left, right = matchable(node, left, right, how)
     semi, anti = node.kind is n.JoinKind.SEMI, node.kind is n.JoinKind.ANTI
     condition = _holds(node, now) if semi else _condition(node, now)
     if condition is None:
@@ -141,6 +145,25 @@ def batch(
     refused = f"coalesce({LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL, FALSE)"
     accepted = f"CASE WHEN {refused} THEN {stop} ELSE TRUE END" if strict else f"NOT {refused}"
     return joined.where(accepted).selectExpr(*names)
+
+
+def matchable(
+    node: n.Pairing, left: DataFrame, right: DataFrame, how: str
+) -> tuple[DataFrame, DataFrame]:
+    """Return both sides without the rows that match nothing and are not kept either.
+
+    Their key is NULL. Spark would carry them to the join, all of them to one task.
+    """
+    if how in _ONLY_MATCHES_OF_LEFT:
+        left = _with_key(left, node.left, [a for a, _ in node.equi])
+    if how in _ONLY_MATCHES_OF_RIGHT:
+        right = _with_key(right, node.right, [b for _, b in node.equi])
+    return left, right
+
+
+def _with_key(rows: DataFrame, of: n.Node, key: Sequence[str]) -> DataFrame:
+    nullable = dict.fromkeys(quoted(c) for c in key if of.field(c).nullable)
+    return rows.where(" AND ".join(f"{c} IS NOT NULL" for c in nullable)) if nullable else rows
 
 
 def condition_of(node: n.Pairing, now: int, *more: str) -> str:
@@ -223,6 +246,7 @@ def reduced(node: n.Join, left: DataFrame, right: DataFrame | None, now: int) ->
     columns = [*map(quoted, node.names), WEIGHT]
     if right is None:
         return left.selectExpr(*columns, *_no_error(failing)) if anti else None
+    left, right = matchable(node, left, right, _HOW[node.kind])
     condition = _condition(node, now) if anti else _holds(node, now)
     test = _always() if condition is None else condition
     kept = left.join(right, test, _HOW[node.kind]).selectExpr(*columns, *_no_error(failing))
@@ -275,6 +299,7 @@ def _join(node: n.Join, left: DataFrame | None, right: DataFrame, now: int) -> D
 
 def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: int) -> DataFrame:
     """Return the node's columns, the weight that one side carries, and `__error` if ON can fail."""
+    left, right = matchable(node, left, right, how)
     condition = _condition(node, now)
     failing = failing_residual(node, now)
     extra = []
@@ -301,6 +326,7 @@ def _touching(
         some = changes.limit(1).selectExpr("TRUE AS __some")
         return kept.join(F.broadcast(some), _always(), "left_semi")
     right = node.kind is n.JoinKind.RIGHT
+    kept = _with_key(kept, roles(node)[0], [b if right else a for a, b in node.equi])
     pairs = [(b, a) if right else (a, b) for a, b in node.equi]
     names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(pairs)]
     keys = changes.selectExpr(*(f"{quoted(b)} AS {k}" for _, k, b in names))

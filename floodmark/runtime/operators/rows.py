@@ -116,9 +116,11 @@ def error_column(
     ]
     if not whens and not failing:
         return None
-    if failing:
-        whens = [f"WHEN {ERROR} IS NOT NULL THEN {ERROR}", *whens]
-    return f"CASE {' '.join(whens)} END AS {ERROR}"
+    found = f"CASE {' '.join(whens)} END"
+    if failing and not whens:
+        return ERROR
+    # Named once: a filter above is moved below, with each of its columns in full.
+    return f"coalesce({ERROR}, {found}) AS {ERROR}" if failing else f"{found} AS {ERROR}"
 
 
 def never_negative(count: str, otherwise: str) -> str:

@@ -1,0 +1,40 @@
+"""Programs emit the same when whatever an operator reads is written first and read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
+from test_programs_spark import PROGRAMS, refusal
+
+from floodmark.runtime import run as epoch_run
+from floodmark.runtime import scheduler
+from floodmark.spark.session import Sessions
+from floodmark.testing.program import load
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(2400)]
+
+
+DAILY = ("dead_rows_of_a_subplan_read_twice", "join_three_with_padding")
+
+
+@pytest.mark.parametrize(
+    "names", [pytest.param(DAILY, id="some"), pytest.param((), id="all", marks=pytest.mark.long)]
+)
+def test_queries_in_parts_emit_what_the_programs_say(
+    names: tuple[str, ...], sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
+    monkeypatch.setattr(scheduler, "PLAN_NODES", 1)
+    programs = [load(path) for path in PROGRAMS if not names or path.stem in names]
+    runs = [p for p in programs if refusal(p) is None and not has_own_clock(p)]
+    cases = [
+        case_of(program, program, f"p{i:03}_", tmp_path, use_dml=False)
+        for i, program in enumerate(runs)
+        if len(partitions_of(program)) == 1
+    ]
+    assert len(cases) >= len(names)
+    outcome = run_all(cases, tmp_path, sessions).outcome()
+    assert not outcome.broken
+    assert not [text for case in cases for text in mismatches(case, outcome)]
