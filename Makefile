@@ -14,10 +14,10 @@ help: ## List the targets
 
 install: $(VENV)/.installed ## Make .venv from the lock file
 
-$(VENV)/.installed: requirements.lock pyproject.toml
+$(VENV)/.installed: requirements.lock requirements-uv.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
-	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-uv.lock
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@$(BIN)/python -m compileall -q $(PACKAGES) definitions.py
 	@mkdir -p $(DAGSTER_HOME) && cp dagster.yaml $(DAGSTER_HOME)/dagster.yaml
@@ -27,6 +27,8 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 lock: ## Resolve the dependencies of pyproject.toml anew
 	$(BIN)/uv pip compile pyproject.toml --group dev --python-version 3.11 --no-emit-index-url \
 	  --generate-hashes --no-header --output-file requirements.lock
+	echo uv | $(BIN)/uv pip compile - --python-version 3.11 --no-emit-index-url \
+	  --generate-hashes --no-header --no-annotate --output-file requirements-uv.lock
 
 demo: install ## Two months of real flights through Dagster
 	@$(BIN)/floodmark demo

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,6 +19,9 @@ from floodmark.cli.options import (
 )
 from floodmark.cli.rendering import duration, size
 from floodmark.cli.session import reported
+
+if TYPE_CHECKING:
+    from floodmark.spark.remote import Remote
 
 app = typer.Typer(
     help="Show or stop the local Spark server; commands start it when they need it.",
@@ -38,7 +42,11 @@ def status(
     from floodmark.spark.server import status as server_status
 
     with reported(Settings(warehouse, pipelines, wait, as_json)):
-        found = server_status(default_config())
+        config = default_config()
+        if config.remote is not None:
+            _of_others(config.remote, as_json)
+            return
+        found = server_status(config)
     if as_json:
         typer.echo(json.dumps({
             "running": found.running, "pid": found.pid, "url": found.url,
@@ -67,8 +75,19 @@ def stop(
     from floodmark.spark.server import stop as stop_server
 
     with reported(Settings(warehouse, pipelines, wait, as_json)):
-        stopped = stop_server(default_config())
+        config = default_config()
+        if config.remote is not None:
+            _of_others(config.remote, as_json)
+            return
+        stopped = stop_server(config)
     if as_json:
         typer.echo(json.dumps({"stopped": stopped}))
     else:
         typer.echo("the server is stopped" if stopped else "the server did not run")
+
+
+def _of_others(remote: Remote, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"remote": str(remote)}))
+    else:
+        typer.echo(f"the server is {remote}: Floodmark neither starts nor stops it")

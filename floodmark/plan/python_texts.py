@@ -16,8 +16,13 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from inspect import Parameter, Signature
 
-from floodmark.catalog.functions.user import FunctionKind, UserFunction, no_definition, no_module
-from floodmark.errors import BindError
+from floodmark.catalog.functions.user import (
+    FunctionKind,
+    UserFunction,
+    broken_text,
+    no_definition,
+    no_module,
+)
 from floodmark.plan.python_functions import METHODS, check_aggregate, check_signature, is_async
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -60,13 +65,8 @@ def _compiled(function: UserFunction, text: str) -> ast.Module:
             tree = ast.parse(text, f"<{function.name}>")
             compile(tree, f"<{function.name}>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-        raise BindError(
-            "E0281",
-            f"the Python text of {function.name} does not compile: "
-            f"{type(problem).__name__}: {problem}",
-            span=function.span,
-            hint="correct the text between the $$",
-        ) from None
+        hint = "correct the text between the $$"
+        raise broken_text(function, "compile", problem, hint) from None
     return tree
 
 

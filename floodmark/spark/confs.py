@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psutil
 
 from floodmark.spark.jars import LOCAL_FILES
+from floodmark.spark.remote import Remote
 
 REMOTE_VARIABLE = "FLOODMARK_SPARK_REMOTE"
 MEBIBYTE = 2**20
@@ -46,6 +47,11 @@ _LOCAL: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.connect.grpc.binding.port": "0",
+    # Besides Connect's, which asks for a token, Spark listens on two ports of its own. Who cannot
+    # prove a secret that the server makes at its start, and tells nobody, is not listened to.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
     # A client killed with -9 leaves its query running: these end it within about 20 s.
     "spark.connect.execute.manager.detachedTimeout": "10s",
     "spark.connect.execute.manager.maintenanceInterval": "2s",
@@ -87,15 +93,16 @@ class SparkConfig:
 
     `cores` and `heap_mb` (mebibytes) describe the local server, `shuffle_partitions` is the
     number of cores unless set, `idle_minutes` is how long a server outlives its last client,
-    `remote` a Connect URL (`sc://…`) that replaces the local server, `extra` further confs.
+    `remote` a Connect server that replaces the local one, `extra` further confs.
     """
 
     cores: int
     heap_mb: int
     shuffle_partitions: int
     idle_minutes: float = 30.0
-    remote: str | None = None
-    extra: tuple[tuple[str, str], ...] = ()
+    remote: Remote | None = None
+    # Credentials of object stores come this way.
+    extra: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         assert self.cores > 0 and self.heap_mb > 0 and self.shuffle_partitions > 0, self
@@ -134,6 +141,7 @@ def default_config(environ: Mapping[str, str] = os.environ) -> SparkConfig:
     `FLOODMARK_SPARK_REMOTE` names a Connect server to use in place of a local one.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    remote = environ.get(REMOTE_VARIABLE)
     memory_mb = psutil.virtual_memory().total // MEBIBYTE
     # Rounded so that a little more or less memory does not mean another server.
     heap_mb = max(1024, min(8192, int(memory_mb * 0.4) // 256 * 256))
@@ -141,5 +149,5 @@ def default_config(environ: Mapping[str, str] = os.environ) -> SparkConfig:
         cores=cores or 1,
         heap_mb=heap_mb,
         shuffle_partitions=cores or 1,
-        remote=environ.get(REMOTE_VARIABLE) or None,
+        remote=Remote(remote) if remote else None,
     )

@@ -6,6 +6,7 @@ import re
 
 from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.errors import DataError, FloodmarkError, TransientError
+from floodmark.spark.remote import masked
 
 _LOST = re.compile(
     r"StatusCode\.UNAVAILABLE|failed to connect|Connection refused|Socket closed|connection reset|"
@@ -218,7 +219,7 @@ def _status(error: BaseException) -> str:
 
 def _first_line(error: BaseException) -> str:
     asked = getattr(error, "details", None)
-    text = str((asked() if callable(asked) else None) or error)
+    text = masked(str((asked() if callable(asked) else None) or error))
     lines = (line.strip() for line in text.splitlines())
     # An error of gRPC without details begins with the name of its class in angle brackets.
     told = (line for line in lines if line and not line.startswith("<_"))

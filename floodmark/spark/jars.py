@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from floodmark.errors import TransientError
+from floodmark.errors import FloodmarkError, TransientError
 from floodmark.spark.java import Java
 from floodmark.spark.trust import PASSWORD, system_bundle, write_trust_store
 
@@ -30,6 +32,22 @@ _EXCLUDED = (
 LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
 """Local files through Java: Hadoop's own class starts a `chmod` for each file that it makes."""
 _LOCAL_FILES_JAR = "com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"
+
+_SHA256: Mapping[str, str] = {
+    "com.globalmentor_hadoop-bare-naked-local-fs-0.1.0.jar":
+        "e0cc30fb0531eb0b59468dc0abf5b257533d2365b5e9f45e795edd707aa78c62",
+    "io.delta_delta-kernel-api-4.4.0.jar":
+        "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
+    "io.delta_delta-kernel-defaults-4.4.0.jar":
+        "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
+    "io.delta_delta-kernel-unitycatalog-4.4.0.jar":
+        "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
+    "io.delta_delta-spark_4.2_2.13-4.4.0.jar":
+        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
+    "io.delta_delta-storage-4.4.0.jar":
+        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+}  # fmt: skip
+"""The jars that this version was tested with; others, under the same names, are not run."""
 
 
 def spark_jars() -> Path:
@@ -54,7 +72,7 @@ def extra_jars(cache: Path, java: Java) -> tuple[Path, ...]:
     """Return the paths of the jars for Delta and local files, resolving them the first time.
 
     The repository is Maven Central, or that of the environment's `DEFAULT_ARTIFACT_REPOSITORY`.
-    Raises TransientError E0510 if they cannot be resolved.
+    Raises TransientError E0510 if they cannot be resolved, E0536 if one is not what was tested.
     """
     folder = cache / "jars" / f"delta-{version('delta-spark')}-spark-{version('pyspark')}"
     wanted = tuple(folder / _file_name(coordinate) for coordinate in coordinates())
@@ -62,10 +80,28 @@ def extra_jars(cache: Path, java: Java) -> tuple[Path, ...]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             _resolve(Path(scratch), cache, java)
+            resolved = [Path(scratch) / "jars" / jar.name for jar in wanted]
+            check_jars(resolved)
             folder.mkdir(exist_ok=True)
-            for jar in wanted:
-                shutil.move(Path(scratch) / "jars" / jar.name, jar)
+            for jar, target in zip(resolved, wanted, strict=True):
+                shutil.move(jar, target)
+    check_jars(wanted)
     return wanted
+
+
+def check_jars(jars: Iterable[Path]) -> None:
+    """Raise FloodmarkError E0536 for a jar whose content is not that of its name."""
+    for jar in jars:
+        with jar.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != _SHA256.get(jar.name):
+            raise FloodmarkError(
+                "E0536",
+                f"{jar.name} is not the jar that this version of Floodmark was tested with",
+                detail=f"SHA-256 {found}, expected {_SHA256.get(jar.name, 'none of that name')}",
+                hint=f"ask who runs the repository of jars; if {jar} was damaged, remove it and "
+                "run again",
+            )
 
 
 def _file_name(coordinate: str) -> str:

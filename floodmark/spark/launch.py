@@ -14,6 +14,7 @@ from floodmark.spark.confs import SparkConfig
 from floodmark.spark.hadoop_defaults import defaults_jar
 from floodmark.spark.jars import extra_jars, spark_jars
 from floodmark.spark.java import Java
+from floodmark.spark.record import write_private
 
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 NONCE_CONF = "spark.floodmark.nonce"
@@ -105,10 +106,19 @@ def server_command(
     return [
         *(str(java.executable), *_JVM_OPTIONS, *heap, *archive_options),
         f"-Dlog4j2.configurationFile={log4j}",
-        *("-cp", class_path),
-        *(f"-D{key}={value}" for key, value in confs.items()),
-        MAIN_CLASS,
+        *("-cp", class_path, f"@{_write_confs(folder, confs)}", MAIN_CLASS),
     ]
+
+
+def _write_confs(folder: Path, confs: Mapping[str, str]) -> Path:
+    """Write the confs as a file that `java` reads its options from, for its owner alone.
+
+    Everybody sees the options of a command line, and confs may hold credentials.
+    """
+    path = folder / "confs"
+    escaped = (f"-D{k}={v}".replace("\\", "\\\\").replace('"', '\\"') for k, v in confs.items())
+    write_private(path, "".join(f'"{option}"\n' for option in escaped))
+    return path
 
 
 def server_class_path(cache: Path, java: Java) -> str:

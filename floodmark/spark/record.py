@@ -75,7 +75,7 @@ class ServerHome:
 
     def write(self, record: ServerRecord) -> None:
         """Replace the record atomically."""
-        _write_private(self.folder / "server.json", json.dumps(asdict(record)))
+        write_private(self.folder / "server.json", json.dumps(asdict(record)))
 
     def forget(self) -> None:
         """Remove the record."""
@@ -85,11 +85,12 @@ class ServerHome:
         """Return the secret of this server, made at the first call (under the start lock)."""
         path = self.folder / "token"
         if not path.is_file():
-            _write_private(path, secrets.token_urlsafe(32))
+            write_private(path, secrets.token_urlsafe(32))
         return path.read_text()
 
 
-def _write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> None:
+    """Write a file, whole or not at all, that only its owner can read."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w") as file:

@@ -112,11 +112,12 @@ def open_sessions(config: SparkConfig) -> Sessions:
     """Open the sessions for `config`, starting its local server if it does not run.
 
     Raises TransientError E0510 to E0515 if no session can be had, E0513 if the server's confs are
-    not those the engine relies on.
+    not those the engine relies on, UserError E0535 for a remote address that is none.
     """
     _silence()
     if config.remote is not None:
-        return _open(config.remote, None, config.asserted, lambda: None)
+        config.remote.check()
+        return _open(config.remote.url, None, config.asserted, lambda: None)
     try:
         return _open_local(config)
     except FloodmarkError as error:

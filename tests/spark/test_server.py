@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -26,6 +28,7 @@ from floodmark.spark.launch import (
     archive_options,
     forget_old_archives,
 )
+from floodmark.spark.remote import Remote
 from floodmark.spark.session import Sessions, open_sessions
 
 pytestmark = pytest.mark.spark
@@ -101,7 +104,7 @@ def test_a_wrong_token_is_refused(own_config: SparkConfig) -> None:
     with open_sessions(own_config):
         url = server.status(own_config).url
     assert url is not None
-    remote = dataclasses.replace(own_config, remote=url)
+    remote = dataclasses.replace(own_config, remote=Remote(url))
     with pytest.MonkeyPatch.context() as patch:
         for token in ("wrong", None):
             if token is None:
@@ -125,6 +128,45 @@ def test_a_server_with_other_settings_is_refused(own_config: SparkConfig) -> Non
         assert refused.value.code == "E0513"
         assert "spark.floodmark.nonce" in str(refused.value)
         assert opened.main.range(1).count() == 1
+
+
+def stranger_asks(port: int) -> bytes:
+    """Send what any local process may: a serialised object for an endpoint of Spark's RPC."""
+    endpoint = b"\0" + b"\1" + struct.pack(">H", 9) + b"127.0.0.1" + struct.pack(">i", port)
+    body = endpoint + struct.pack(">H", 17) + b"endpoint-verifier" + b"\xac\xed\0\5t\0\1x"
+    message = struct.pack(">bqi", 3, 7, len(body)) + body
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+        line.sendall(struct.pack(">q", 8 + len(message)) + message)
+        return line.recv(65_536)
+
+
+def test_nobody_speaks_to_the_server_without_its_secret(own_config: SparkConfig) -> None:
+    with open_sessions(own_config):
+        running = server.status(own_config)
+        process = psutil.Process(running.pid)
+        ports = {c.laddr.port for c in process.net_connections() if c.status == psutil.CONN_LISTEN}
+        connect = int(str(running.url).rpartition(":")[2])
+        others = ports - {connect}
+        assert len(others) == 2, ports
+        for port in others:
+            answer = stranger_asks(port)
+            # Without authentication the object is read and passed on: "Unsupported message from".
+            assert b"Unsupported message" not in answer and b"java.lang.String" not in answer
+            assert b"Unknown challenge message" in answer, answer
+
+
+@pytest.mark.long
+def test_the_process_list_shows_no_setting(spark_config: SparkConfig) -> None:
+    secret = ("spark.hadoop.fs.s3a.secret.key", 'a "secret" \\ of somebody')
+    config = dataclasses.replace(
+        spark_config, heap_mb=1024, extra=(("spark.app.name", "floodmark-test-extra"), secret)
+    )
+    with open_sessions(config) as opened:
+        assert opened.main.conf.get(secret[0]) == secret[1]
+        running = server.status(config)
+        assert "of somebody" not in " ".join(psutil.Process(running.pid).cmdline())
+        assert (running.folder / "confs").stat().st_mode & 0o077 == 0
+    server.stop(config)
 
 
 def test_stop_and_status(own_config: SparkConfig) -> None:

@@ -235,16 +235,22 @@ def _from_text(function: UserFunction) -> Callable[..., Any]:
     try:
         exec(compile(textwrap.dedent(function.body), f"<{function.name}>", "exec"), names)
     except _RAISED as problem:
-        raise BindError(
-            "E0281",
-            f"the Python text of {function.name} does not run: {type(problem).__name__}: {problem}",
-            span=function.span,
-            hint="it is run once, when the function is created",
-        ) from None
+        hint = "it is run once, when the function is created"
+        raise broken_text(function, "run", problem, hint) from None
     found = names.get(function.name)
     if not callable(found):
         raise no_definition(function)
     return found  # type: ignore[no-any-return]
+
+
+def broken_text(function: UserFunction, word: str, problem: BaseException, hint: str) -> BindError:
+    """Return E0281: the text does not run, or compile."""
+    return BindError(
+        "E0281",
+        f"the Python text of {function.name} does not {word}: {type(problem).__name__}: {problem}",
+        span=function.span,
+        hint=hint,
+    )
 
 
 def no_definition(function: UserFunction) -> BindError:

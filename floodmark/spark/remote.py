@@ -1,0 +1,60 @@
+"""The address of a Spark Connect server elsewhere: shown, it lacks its token."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from importlib import import_module
+
+from floodmark.errors import UserError
+
+_ADDRESS = re.compile(r"\w+://[^\s'\"<>]+")
+_USER = re.compile(r"//[^/@;]*@")
+_PARAMETER = re.compile(r"(;\s*(?!(?:use_ssl|user_id|user_agent|session_id)=)[\w.-]+=)[^;\s'\"<>]+")
+"""What pyspark does not know it sends along as a header: such as a token of another kind."""
+_TOKEN = re.compile(r"(?i)(\btoken=)[^;\s'\"<>]+")
+
+
+def masked(text: str) -> str:
+    """Return a text with stars for the secrets of addresses in it.
+
+    >>> masked("cannot reach sc://lake:443/;token=abc;use_ssl=true: closed")
+    'cannot reach sc://lake:443/;token=***;use_ssl=true: closed'
+    """
+    return _TOKEN.sub(r"\1***", _ADDRESS.sub(lambda found: _shown(found[0]), text))
+
+
+def _shown(address: str) -> str:
+    return _TOKEN.sub(r"\1***", _PARAMETER.sub(r"\1***", _USER.sub("//***@", address)))
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A Connect server that Floodmark uses and does not start: `sc://host:port/;token=…`.
+
+    `url` is whole; `str` and `repr` are what people and logs may see.
+    """
+
+    url: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return _shown(self.url)
+
+    def __repr__(self) -> str:
+        return f"Remote({str(self)!r})"
+
+    def check(self) -> None:
+        """Raise UserError E0535 unless pyspark reads the address."""
+        core = import_module("pyspark.sql.connect.client.core")
+        from pyspark.errors import PySparkException
+
+        try:
+            core.DefaultChannelBuilder(self.url)
+        except (PySparkException, ValueError) as error:
+            # Without the cause: it quotes the address whole.
+            raise UserError(
+                "E0535",
+                f"{self} is no address of a Spark Connect server",
+                detail=masked(str(error)),
+                hint="set FLOODMARK_SPARK_REMOTE to sc://host:port/;token=…;use_ssl=true",
+            ) from None
