@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.explain import Explanation
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.places import project_of, within
 from floodmark.changelog import EPOCH, KIND
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
@@ -57,14 +58,20 @@ def connect(
     wait: float = 60.0,
     spark: SparkConfig | None = None,
     sessions: Callable[[], Sessions] | None = None,
+    project: str | Path | None = None,
 ) -> Floodmark:
     """Connect to a warehouse folder, making it where there is none.
 
     `pipelines` is a folder of SQL files: objects that are new in it are created at once; a changed
     one is E0361 until `floodmark plan --apply`. Spark starts, or is attached, at first use;
-    `sessions` shares those that somebody else opens and closes.
+    `sessions` shares those that somebody else opens and closes. Relative paths start at the
+    `project`; unless it is given, that is the nearest folder with a `floodmark.toml` from the
+    pipelines up, else their parent.
     """
     fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark, sessions)
+    fm.scheduler.project = (
+        project_of(Path(pipelines or "pipelines")) if project is None else Path(project).absolute()
+    )
     if pipelines is not None:
         fm.deploy(Path(pipelines))
     return fm
@@ -334,7 +341,13 @@ class Floodmark:
         return result
 
     def settled(self, statement: s.Statement) -> s.Statement:
-        """Return a statement, with what SET says written into the options of what it defines."""
+        """Return a statement, with what SET says written into the options of what it defines.
+
+        The relative path of a COPY starts at the project.
+        """
+        project = self.scheduler.project
+        if isinstance(statement, s.CopyFrom | s.CopyTo) and project is not None:
+            return replace(statement, path=within(project, statement.path))
         return with_mode(statement, self._settings.mode)
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:

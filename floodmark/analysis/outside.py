@@ -130,7 +130,7 @@ def bind_outside(declared: CatalogObject, plan: AnalysedPlan) -> Outside:
     found = Outside(
         connector,
         type_,
-        _path(options),
+        _path(options, declared.resolved),
         encode,
         columns,
         _key(options, plan, connector) if type_ is _UPSERT else _no_key(options),
@@ -179,7 +179,7 @@ def folders(reads: Iterable[str], done: Mapping[str, _Fed]) -> dict[str, Path]:
             continue
         seen.add(key)
         declared = found.declared
-        text = None if declared is None else dict(declared.options).get("path")
+        text = None if declared is None else declared.connecting.get("path")
         path = None if text is None else local_path(text)
         if path is not None:
             out[found.name] = path
@@ -301,7 +301,7 @@ def _check_mode(options: _Options, plan: AnalysedPlan, type_: SinkType, *, force
         raise options.wrong(FORCED, f"it says nothing of type = '{type_}'", "leave it out")
 
 
-def _path(options: _Options) -> Path:
+def _path(options: _Options, resolved: str | None) -> Path:
     text = options.text("path")
     if not text:
         raise BindError(
@@ -310,7 +310,7 @@ def _path(options: _Options) -> Path:
             span=options.span("path"),
             hint="add path = '…', a folder of this machine",
         )
-    found = local_path(text)
+    found = local_path(resolved or text)
     if found is None:
         raise options.wrong("path", "it is not on a local disk", "a folder or a file:// URL")
     return found

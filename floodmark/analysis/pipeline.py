@@ -39,6 +39,7 @@ from floodmark.plan.lookups import check_external
 from floodmark.plan.nodes import Node
 from floodmark.plan.rules.first_rows import unordered
 from floodmark.plan.split import Split
+from floodmark.plan.table_options import TELLING
 from floodmark.plan.user_functions import Functions, functions_of
 from floodmark.sql import statements as s
 
@@ -124,8 +125,8 @@ class AnalysedObject:
         parts = [self.name, self.kind.value, repr(self.relation)]
         parts.append(self.plan.fingerprint if self.plan is not None else "")
         parts.append(repr(self.declared))
-        beginning = (BACKFILL, SNAPSHOT)
-        told = (o for o in options_of(self.object) if o.name.lower() not in beginning)
+        silent = (BACKFILL, SNAPSHOT, *TELLING)
+        told = (o for o in options_of(self.object) if o.name.lower() not in silent)
         parts.append(repr(sorted((o.name, o.value) for o in told)))
         if self.outside is not None:
             parts.append(repr(getattr(self.object.statement, "format", None)))

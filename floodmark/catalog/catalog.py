@@ -87,6 +87,7 @@ class Catalog:
             stored=found.stored,
             sees=found.sees,
             past=(*found.past, *past),
+            resolved=found.resolved if made.option("path") == found.option("path") else None,
         )
         return self.replace([made])._checked(made)
 
@@ -127,7 +128,7 @@ class Catalog:
         """Return the objects of a statement with all that they read."""
         out = []
         for declared in _declare(statement, origin, self._sets):
-            calls = (key_of(name, Kind.FUNCTION) for name in _calls_of(declared.statement))
+            calls = (key_of(name, Kind.FUNCTION) for name in calls_in(declared.statement))
             used = tuple(key for key in calls if key in self.objects)
             out.append(replace(declared, reads=(*declared.reads, *used)) if used else declared)
         return tuple(out)
@@ -296,7 +297,7 @@ def _declare(
             raise not_available(statement)
 
 
-def _calls_of(statement: s.Definition) -> tuple[str, ...]:
+def calls_in(statement: s.Definition) -> tuple[str, ...]:
     """Return the names of the functions that a definition calls."""
     match statement:
         case s.CreateSource() | s.CreateTable():

@@ -68,7 +68,8 @@ class CatalogObject:
     there if it has been renamed. `stored` is the name under which its rows lie, where that is not
     its own any more. `sees` has, by relation, the columns that the definition knows of: those that
     came later are not in its `*`. `past` are the changes that statements made to its rows, and the
-    definition does not tell, oldest first.
+    definition does not tell, oldest first. `resolved` is the place that its relative path stands
+    for.
     """
 
     name: str
@@ -83,6 +84,7 @@ class CatalogObject:
     stored: str | None = None
     sees: tuple[tuple[str, tuple[str, ...]], ...] = ()
     past: tuple[tuple[str, ...], ...] = ()
+    resolved: str | None = None
 
     @property
     def stored_name(self) -> str:

@@ -100,7 +100,7 @@ def _with_names(catalog: Catalog, names: Names) -> Catalog:
             )
             raise _one_of_several(what, found.span)
         made = catalog.declared(again, found.origin)[0]
-        made = replace(made, sees=seen, past=found.past)
+        made = replace(made, sees=seen, past=found.past, resolved=found.resolved)
         out = Catalog({**out.objects, key: _kept(made, found)})
     return out
 

@@ -39,6 +39,7 @@ def connected(settings: Settings) -> Iterator[Floodmark]:
 def opened(settings: Settings) -> Iterator[Floodmark]:
     """Yield a connection; Floodmark's errors become their text and an exit code."""
     from floodmark.api import connect
+    from floodmark.catalog.places import project_of
     from floodmark.storage.local_files import disk_errors
 
     # pyspark tells of a lost server in a warning first; the error that follows says it better.
@@ -47,7 +48,9 @@ def opened(settings: Settings) -> Iterator[Floodmark]:
     with (
         reported(settings),
         disk_errors("what the command writes"),
-        connect(settings.warehouse, wait=settings.wait) as connection,
+        connect(
+            settings.warehouse, wait=settings.wait, project=project_of(settings.pipelines)
+        ) as connection,
     ):
         yield connection
 

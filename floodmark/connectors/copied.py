@@ -84,5 +84,5 @@ def out_of_reach(path: Path, error: OSError, span: Span | None) -> DataError:
         "E0424",
         f"COPY cannot open {path}: {error.strerror or error}",
         span=span,
-        hint="the path is one of the machine that runs the statement, from its working folder",
+        hint="the path is one of the machine that runs the statement, from the project's folder",
     )

@@ -26,9 +26,12 @@ from floodmark.connectors.files_discovery import (
     FileFacts,
     FoundFile,
     changed_since,
+    check_inside,
     check_pinned,
     list_new,
+    logged_name,
     offer_files,
+    shown_path,
 )
 from floodmark.connectors.messages import Lines, MessageForm, lacking, message_columns, no_message
 from floodmark.connectors.metadata import metadata_column, names_of, no_metadata
@@ -67,6 +70,7 @@ class FilesConnector:
     dialect: files_text.CsvDialect | None
     dead_letters: bool
     form: MessageForm | None = None
+    follow_links: bool = False
 
     @property
     def reads_text(self) -> bool:
@@ -90,7 +94,12 @@ class FilesConnector:
         )
 
     def _inspect(self, found: FoundFile) -> FileFacts:
-        if self.encode == "parquet":
+        if not self.follow_links:
+            check_inside(found.path)
+        if logged_name(found.path.name) != found.path.name:
+            # Spark takes names as text: it would not find the file.
+            facts = FileFacts(1, 1, bad="its name is not UTF-8")
+        elif self.encode == "parquet":
             from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
 
             facts = files_parquet.inspect_parquet(found, self.spec.schema)
@@ -98,7 +107,7 @@ class FilesConnector:
             rows = {} if self.form is None else {"rows_of": self.form.rows}
             facts = files_text.inspect_text(found, self.spec.schema, self.dialect, **rows)
         if facts.bad is not None and not self.dead_letters:
-            raise _refused(f"{found.path} is not {self.encode}: {facts.bad}")
+            raise _refused(f"{shown_path(found.path)} is not {self.encode}: {facts.bad}")
         return facts
 
     def check(self, splits: Sequence[Split]) -> None:

@@ -94,7 +94,7 @@ def _split(
     `room` of the `limit` of rows is left.
     """
     facts = inspect(found)
-    pinned = {"file": found.path.name, "size": found.size, "mtime": found.mtime}
+    pinned = {"file": logged_name(found.path.name), "size": found.size, "mtime": found.mtime}
     if facts.bad is not None:
         return Split(PARTITION, position, position + 1, 1, {**pinned, "bad": facts.bad})
     pinned["digest"] = digest_of(found.path)
@@ -139,25 +139,52 @@ def list_new(folder: Path, pattern: str, discovery: Discovery) -> Iterator[Found
             yield found
 
 
-def _names(folder: Path, pattern: str, discovery: Discovery) -> Iterator[str]:
-    with _scan(folder) as entries:
-        for entry in entries:
-            name = entry.name
-            if name in discovery or _is_temporary(name) or not fnmatchcase(name, pattern):
-                continue
-            if entry.is_file():
-                yield name
-
-
-def _scan(folder: Path) -> Any:
+def _names(folder: Path, pattern: str, discovery: Discovery) -> list[str]:
     try:
-        return os.scandir(folder)
+        with os.scandir(folder) as entries:
+            return [
+                entry.name
+                for entry in entries
+                if logged_name(entry.name) not in discovery
+                and not _is_temporary(entry.name)
+                and fnmatchcase(entry.name, pattern)
+                and entry.is_file()
+            ]
     except OSError as error:
         raise OutOfReach(
             "E0475",
             f"the folder {folder} cannot be listed: {error.strerror}",
             hint="check the source's path option and the permissions of the folder",
         ) from error
+
+
+def logged_name(name: str) -> str:
+    """Return a file's name as logs and dead letters have it: as it is, where it is UTF-8.
+
+    >>> logged_name("a.json"), logged_name("caf\udce9.json")
+    ('a.json', 'caf\\xe9.json')
+    """
+    return os.fsencode(name).decode("utf-8", errors="backslashreplace")
+
+
+def check_inside(path: Path) -> None:
+    """Refuse a link to something outside of its folder: whoever can write there chose it.
+
+    Raises `DataError` E0496.
+    """
+    target = path.resolve()
+    if path.is_symlink() and not target.is_relative_to(path.parent.resolve()):
+        raise DataError(
+            "E0496",
+            f"{shown_path(path)} is a link to {shown_path(target)}, outside of its folder",
+            hint="put the file itself there; or follow_symlinks = 'true', where nobody can make "
+            "links in the folder who may not read what they lead to",
+        )
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as text that can be written anywhere."""
+    return logged_name(str(path))
 
 
 def _is_temporary(name: str) -> bool:

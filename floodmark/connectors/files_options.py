@@ -17,6 +17,7 @@ from floodmark.errors import UserError
 OPTIONS = (
     "path",
     "match_pattern",
+    "follow_symlinks",
     "csv.header",
     "csv.delimiter",
     "csv.quote",
@@ -53,6 +54,7 @@ def make_files(spec: SourceSpec) -> FilesConnector:
         dead_letters=options.choice("on_error", ("dead_letter", "fail", "null"), "dead_letter")
         != "fail",
         form=form,
+        follow_links=options.flag("follow_symlinks", False),
     )
 
 

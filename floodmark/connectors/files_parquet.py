@@ -41,6 +41,9 @@ def inspect_parquet(found: FoundFile, schema: Schema) -> FileFacts:
     except (pa.ArrowException, OSError) as error:
         reason = str(error).strip().split("\n")[0]
         return FileFacts(1, 1, bad=f"not a Parquet file: {reason}")
+    twice = _only_case_differs(arrow, {c.name.lower() for c in schema})
+    if twice is not None:
+        return FileFacts(1, 1, bad=twice)
     int96 = _int96_columns(footer)
     types: dict[str, str | None] = {}
     for column in schema:
@@ -52,6 +55,26 @@ def inspect_parquet(found: FoundFile, schema: Schema) -> FileFacts:
         return FileFacts(1, 1, bad=unknown)
     extra = {"types": types} if types else {}
     return FileFacts(footer.num_rows, footer.num_rows, exact=True, extra=extra)
+
+
+def _only_case_differs(fields: Any, columns: set[str] | None = None) -> str | None:
+    """Say which columns, of some, differ in case alone, at any depth: Spark reads neither."""
+    seen: dict[str, str] = {}
+    for field in fields:
+        lower = field.name.lower()
+        if columns is not None and lower not in columns:
+            continue
+        if lower in seen:
+            return (
+                f"the columns {seen[lower]} and {field.name} differ in upper and lower case alone: "
+                "Spark cannot tell them apart"
+            )
+        seen[lower] = field.name
+        parts = [field.type.field(i) for i in range(field.type.num_fields)]
+        below = _only_case_differs(parts)
+        if below is not None:
+            return below
+    return None
 
 
 def _unknown_to_spark(footer: Any, columns: set[str | None]) -> str | None:

@@ -141,7 +141,7 @@ def _key_variants(start: bytes, schema: Schema, rows_of: RowsOf) -> list[str]:
     for line in start.removeprefix(b"\xef\xbb\xbf").splitlines()[:_LOOKED_AT]:
         try:
             parsed = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # The latter: nested deeper than Python goes.
             continue
         rows = rows_of(parsed) if isinstance(parsed, dict) else ()
         for row in rows:

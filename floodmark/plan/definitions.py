@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from floodmark.catalog.functions import Determinism
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject
+from floodmark.catalog.places import PATH
 from floodmark.catalog.types import INTERVAL, TIMESTAMPTZ, Field, Schema, SqlType
 from floodmark.errors import BindError, Span
 from floodmark.plan.assignment import assigned
@@ -18,7 +19,7 @@ from floodmark.plan.determinism import asks_again, class_of
 from floodmark.plan.expiring import expiring
 from floodmark.plan.expressions import Expr, Now, walk
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
-from floodmark.plan.table_options import without_ttl
+from floodmark.plan.table_options import TELLING, without_ttl
 from floodmark.plan.transform import Transform
 from floodmark.plan.ttl import Ttl
 from floodmark.sql import statements as s
@@ -60,7 +61,8 @@ class Declared:
     `columns` are those of the rows that come; `transform` is what is made of them and stored;
     `clock` says what of the watermarks goes by the time, `conflict` what becomes of a row whose key
     is there already. `ttl` says how long rows stay; below the watermark of the column `fading`
-    (WATERMARK … WITH TTL) they count as absent.
+    (WATERMARK … WITH TTL) they count as absent. Options of which no row depends are `telling`:
+    they and the place of a relative path, `resolved`, are no part of what is defined.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -76,6 +78,14 @@ class Declared:
     conflict: Conflict = REPLACE
     ttl: Ttl | None = field(default=None, repr=False)
     fading: str | None = field(default=None, repr=False)
+    telling: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
+    resolved: str | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def connecting(self) -> dict[str, str]:
+        """Return the options as the connector takes them: with the place of a relative path."""
+        place = {} if self.resolved is None else {PATH: self.resolved}
+        return {**dict(self.options), **dict(self.telling), **place}
 
     @property
     def grows(self) -> bool:
@@ -159,7 +169,7 @@ def declare_columns(
         primary_key=key,
         watermarks=watermarks,
         append_only=st.append_only or (isinstance(st, s.CreateSource) and format_ == PLAIN),
-        options=without_ttl(options),
+        options=tuple(o for o in without_ttl(options) if o[0] not in TELLING),
         connector=connector,
         format=format_,
         encode=(st.format.encode if st.format is not None else None) or "JSON",
@@ -175,6 +185,8 @@ def declare_columns(
         else bind_conflict(conflict, columns, key, found.base_name, context),
         ttl=ends.ttl,
         fading=ends.fading,
+        telling=tuple(o for o in options if o[0] in TELLING),
+        resolved=found.resolved,
     )
     _check(declared, st)
     return declared

@@ -12,6 +12,8 @@ from floodmark.sql.statements import Option
 TTL, RETENTION, COLUMN, MODE = "ttl", "retention_seconds", "ttl_column", "ttl_mode"
 OPTIONS = (TTL, COLUMN, MODE, RETENTION)
 """What says how long rows stay."""
+TELLING = ("follow_symlinks", "on_missing")
+"""Options of a connector that say what it refuses: what is taken in is the same without them."""
 _ALONE = ("connector", "on_error", "static", *clock_options.OPTIONS, *OPTIONS)
 """All options of a table without a connector; a connector knows its own."""
 

@@ -18,6 +18,7 @@ from floodmark.analysis.pipeline import (
     definition_order,
 )
 from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.definition_order import in_order
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, qualified
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
@@ -33,7 +34,7 @@ from floodmark.runtime.settings import (
 )
 from floodmark.sql import statements as s
 from floodmark.sql.each import Attempt, each_statement
-from floodmark.sql.files import read_sql
+from floodmark.sql.files import read_sql, sql_files
 from floodmark.sql.lexer import tokenize
 
 _IGNORE = re.compile(r"--[ \t]*lint:[ \t]*ignore\b[ \t]*([^\n]*)", re.IGNORECASE)
@@ -92,12 +93,14 @@ class _Lint:
 def lint_paths(paths: Sequence[Path]) -> list[Finding]:
     """Return what there is to say of pipeline files, by file and place.
 
-    A folder stands for its `*.sql`. A file is read together with the others of its folder, and
-    what is said is about the named one alone. What depends on a definition that does not hold is
-    not looked at. Raises OSError for a path that is not there.
+    A folder stands for its `*.sql`, at any depth. A file is read together with the others of
+    its pipeline folder, the highest one above it without a gap that has such files, and what is
+    said is about the named one alone. What depends on a definition that does not hold is not
+    looked at. Raises OSError for a path that is not there.
     """
     wanted = [file for path in paths for file in _files_of(path)]
-    together = sorted({other for file in wanted for other in file.parent.glob("*.sql")} | {*wanted})
+    roots = {_root_of(file) for file in wanted}
+    together = sorted({other for root in roots for other in sql_files(root)} | {*wanted})
     lint = _Lint()
     read: dict[str, tuple[str, list[Attempt]]] = {}
     for file in together:
@@ -107,9 +110,7 @@ def lint_paths(paths: Sequence[Path]) -> list[Finding]:
             lint.error(error, None)
             continue
         read[str(file)] = (text, list(each_statement(text, str(file))))
-    for _, attempts in read.values():
-        for attempt in attempts:
-            _define(attempt, lint)
+    _define_all([attempt for _, attempts in read.values() for attempt in attempts], lint)
     _judge(lint)
     findings = [one for file, found in read.items() for one in _heard(lint, file, *found)]
     findings += [one for one in lint.findings if one.file not in read]
@@ -122,34 +123,55 @@ def lint_paths(paths: Sequence[Path]) -> list[Finding]:
 
 def _files_of(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(path.glob("*.sql"))
+        return sql_files(path)
     path.stat()
     return [path]
 
 
-def _define(attempt: Attempt, lint: _Lint) -> None:
-    """Put the object of a statement into the catalog, or its mistake among the findings."""
-    statement = attempt.statement
-    if statement is None:
-        assert attempt.error is not None
-        lint.error(attempt.error, attempt.span, attempt.declares)
-        lint.failed |= {attempt.declares} if attempt.declares else set()
-        return
-    name = qualified(statement.name) if isinstance(statement, s.Definition) else None
+def _root_of(file: Path) -> Path:
+    root = file.parent
+    while any(root.parent.glob("*.sql")) and root.parent != root:
+        root = root.parent
+    return root
+
+
+def _define_all(attempts: Sequence[Attempt], lint: _Lint) -> None:
+    """Take in what the files say: settings as they stand, then each object after what it names."""
+    definitions: list[s.Definition] = []
+    for attempt in attempts:
+        try:
+            match attempt.statement:
+                case None:
+                    assert attempt.error is not None
+                    lint.failed |= {attempt.declares} if attempt.declares else set()
+                    raise attempt.error
+                case s.Definition() as definition:
+                    definitions.append(with_default(definition, lint.mode))
+                case s.SetOption() as setting:
+                    _set(setting, lint)
+                case statement:
+                    raise out_of_place(statement)
+        except FloodmarkError as error:
+            lint.error(error, attempt.span, attempt.declares)
     try:
-        match statement:
-            case s.Definition():
-                if not _waits(statement, lint.failed):
-                    _create(with_default(statement, lint.mode), lint)
-                elif name is not None and not isinstance(statement, s.CreateSink):
-                    lint.failed.add(name)
-            case s.SetOption():
-                _set(statement, lint)
-            case _:
-                raise out_of_place(statement)
+        definitions = in_order(definitions)
     except FloodmarkError as error:
-        lint.error(error, attempt.span, name)
-        if name is not None and name not in lint.catalog:
+        lint.error(error, error.span)
+    for definition in definitions:
+        _define(definition, lint)
+
+
+def _define(statement: s.Definition, lint: _Lint) -> None:
+    """Put the object of a statement into the catalog, or its mistake among the findings."""
+    name = qualified(statement.name)
+    try:
+        if not _waits(statement, lint.failed):
+            _create(statement, lint)
+        elif not isinstance(statement, s.CreateSink):
+            lint.failed.add(name)
+    except FloodmarkError as error:
+        lint.error(error, statement.span, name)
+        if name not in lint.catalog:
             lint.failed.add(name)
 
 

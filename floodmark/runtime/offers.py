@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.options import BEHIND, Options
 from floodmark.connectors.registry import make_connector
-from floodmark.errors import FloodmarkError
+from floodmark.errors import DataError, FloodmarkError, OutOfReach
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 
 
@@ -22,7 +23,7 @@ def connector_of(found: AnalysedObject) -> Connector:
             declared.physical,
             declared.format,
             declared.encode,
-            dict(declared.options),
+            declared.connecting,
             declared.metadata,
             declared.primary_key,
             declared.defaulted,
@@ -77,8 +78,11 @@ class Offers:
         for source, found in self.logged(after=self._log.head().sealed - splits).items():
             declared = pipeline[source].declared if source in pipeline.objects else None
             if declared is not None and declared.connector is not None:
-                connector = self.connector(pipeline[source])
-                what = connector.changed(found[-splits:], gone=False)
+                try:
+                    connector = self.connector(pipeline[source])
+                    what = connector.changed(found[-splits:], gone=False)
+                except Exception as error:  # It does not stop looking at the others.
+                    what = _told(error, source).message
                 if what is not None:
                     out[source] = what
         return out
@@ -121,8 +125,8 @@ class Offers:
                     splits = known[1]
                 else:
                     splits = self.connector(found).offer(taken, rows, discovery)
-            except FloodmarkError as error:
-                errors[found.name] = error
+            except Exception as error:  # Whatever it is, it is this source's alone.
+                errors[found.name] = _told(error, found.name)
                 continue
             if alike is not None:
                 shared.setdefault(alike, (discovery, splits))
@@ -183,9 +187,35 @@ def _alike(found: AnalysedObject, rows: int, taken: Mapping[int, int]) -> Hashab
     declared, part = found.declared, found.object.part
     if declared is None or part is None:
         return None
-    form = (declared.options, declared.format, declared.encode, declared.primary_key)
+    options = tuple(declared.connecting.items())
+    form = (options, declared.format, declared.encode, declared.primary_key)
     columns = (declared.physical, declared.metadata, declared.defaulted)
     return (part.group, form, columns, rows, frozenset(taken.items()))
+
+
+def _told(error: Exception, source: str) -> FloodmarkError:
+    """Return why a source cannot be looked at as an error with a code."""
+    if isinstance(error, FloodmarkError):
+        return error
+    said = _writable(f"{type(error).__name__}: {error}")
+    if isinstance(error, OSError):
+        return OutOfReach(
+            "E0495",
+            f"source {source}: what it has cannot be looked at: {said}",
+            hint="see that its files can be read; the other sources go on",
+        )
+    return DataError(
+        "E0494",
+        f"source {source}: what it has cannot be understood: {said}",
+        detail=_writable("".join(traceback.format_exception(error)[-4:])),
+        hint="move the newest file of its folder away and report it, with this text, as a defect; "
+        "the other sources go on",
+    )
+
+
+def _writable(text: str) -> str:
+    """Return a text without the halves of names that are not UTF-8."""
+    return text.encode("utf-8", errors="backslashreplace").decode()
 
 
 def _together(errors: Mapping[str, FloodmarkError]) -> FloodmarkError:

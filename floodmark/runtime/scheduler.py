@@ -89,6 +89,7 @@ class Scheduler:
         self.kept = Retention(root)
         self.leaving = LeavingTables(root)
         self.wait = wait
+        self.project: Path | None = None
         self.max_due_rows = MAX_DUE_ROWS
         self.plan_nodes = PLAN_NODES
         self.on_progress: Progressed | None = None

@@ -47,7 +47,7 @@ def run_definition(
     with telling(f"{word} {kind}", scheduler) as begun, scheduler.held(f"{word} {kind}"):
         deployed = scheduler.deployed()
         with placed_in(statement, deployed):
-            plan = deployment.plan_statement(statement, deployed)
+            plan = deployment.plan_statement(statement, deployed, project=scheduler.project)
             if plan is None:
                 return Result(status=status, notices=("nothing to do",))
             check_at_rest(plan, scheduler, statement)

@@ -7,6 +7,16 @@ from pathlib import Path
 from floodmark.errors import Span, SqlSyntaxError
 
 
+def sql_files(folder: Path) -> list[Path]:
+    """Return the `*.sql` of a folder and of the folders below it, by path.
+
+    What is hidden, as copies that editors keep are, is left out.
+    """
+    found = (path.relative_to(folder) for path in folder.rglob("*.sql"))
+    shown = (path for path in found if not any(part.startswith(".") for part in path.parts))
+    return [folder / path for path in sorted(shown)]
+
+
 def read_sql(path: Path) -> str:
     """Return the text of a SQL file; E0131 where it is not UTF-8, OSError where it cannot be read.
 

@@ -16,13 +16,14 @@ from floodmark.storage.record_files import RecordFiles, refuse_gaps
 class AppliedStatement:
     """One statement of a catalog version: its text, where it came from and what it defines.
 
-    `line` and `column` are where it starts in its file, counted from 1. `functions` pins what those
-    meant that a source's TRANSFORM USING calls; None pins nothing, as logs of former versions do.
-    Corrections of a view's closed rows up to number `corrected` are in its rows. `filed` is what
-    the file says of an object that a statement has altered since, and `filed_as` how it is called
-    there. `stored` is the name under which its tables lie, where it has been renamed. `sees` has
-    the columns that it knows of by relation, `past` what statements changed of its rows that the
-    text does not tell.
+    `line` and `column` are where it starts in its file, counted from 1. `functions` pins what
+    those meant that a source's TRANSFORM USING calls; None pins nothing, as logs of former
+    versions do. Corrections of a view's closed rows up to number `corrected` are in its rows.
+    `filed` is what the file says of an object that a statement has altered since, and
+    `filed_as` how it is called there. `stored` is the name under which its tables lie, where it
+    has been renamed. `resolved` is the place of its relative path. `sees` has the columns that
+    it knows of by relation, `past` what statements changed of its rows that the text does not
+    tell.
     """
 
     sql: str
@@ -38,6 +39,7 @@ class AppliedStatement:
     corrected: int = field(default=0, compare=False)
     filed_as: str | None = None
     stored: str | None = None
+    resolved: str | None = None
 
     def __post_init__(self) -> None:
         # JSON has lists alone.

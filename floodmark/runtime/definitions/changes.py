@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.catalog import RENAMED, WITHDRAWN
 from floodmark.catalog.objects import Kind
+from floodmark.catalog.places import moved
 from floodmark.runtime.definitions import kept_rows
 from floodmark.runtime.definitions.kept_rows import Reshaping
 
@@ -114,7 +115,10 @@ class _Comparison:
             return changed if changed[0] == "suspend" else ("rebuild", f"{names} is rebuilt")
         if new.key in self.corrected:
             return "rebuild", "its closed rows are corrected"
-        return self._by_itself(old, new, kept=True) if differs else ("", "")
+        if differs:
+            return self._by_itself(old, new, kept=True)
+        place = moved(self.before.catalog.objects, new.object)
+        return ("", "") if place is None else ("alter", f"{place}: its rows stay")
 
     def _by_itself(
         self, old: AnalysedObject, new: AnalysedObject, *, kept: bool

@@ -91,6 +91,7 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
             filed=logged.filed,
             filed_as=logged.filed_as,
             stored=logged.stored,
+            resolved=logged.resolved,
             sees=logged.sees,
             past=logged.past,
         )
@@ -133,6 +134,7 @@ def applied(found: CatalogObject) -> AppliedStatement:
         filed=found.filed,
         filed_as=found.filed_as,
         stored=found.stored,
+        resolved=found.resolved,
         sees=found.sees,
         past=found.past,
     )
@@ -146,4 +148,6 @@ def as_filed(found: CatalogObject) -> AppliedStatement:
     """Return an object as its file defines it, whatever statements have made of it since."""
     sql, key = found.filed or found.sql, found.filed_as or found.key
     as_filed = replace(applied(found), sql=sql, object=key)
-    return replace(as_filed, filed=None, filed_as=None, stored=None, sees=(), past=())
+    return replace(
+        as_filed, filed=None, filed_as=None, stored=None, resolved=None, sees=(), past=()
+    )

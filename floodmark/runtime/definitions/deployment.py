@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from floodmark.analysis.owners import keeping_holds
 from floodmark.analysis.pinned import pins_of
@@ -14,6 +15,7 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.dropping import without
 from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import Origin
+from floodmark.catalog.places import located
 from floodmark.catalog.renames import free_names, renamed
 from floodmark.errors import UserError
 from floodmark.runtime import layout
@@ -74,7 +76,9 @@ class Plan:
 def defines_else(plan: Plan, deployed: Deployed) -> bool:
     """Tell whether a plan's definitions are not the deployed ones, functions and indexes too."""
     now, then = (c.objects for c in (plan.catalog, deployed.catalog))
-    said, before = ({k: (o.sql, o.filed, o.filed_as) for k, o in c.items()} for c in (now, then))
+    said, before = (
+        {k: (o.sql, o.filed, o.filed_as, o.resolved) for k, o in c.items()} for c in (now, then)
+    )
     return said != before
 
 
@@ -87,13 +91,20 @@ def plan_files(desired: Desired, deployed: Deployed) -> Plan:
         {k: o for k, o in deployed.catalog.objects.items() if o.origin is Origin.STATEMENT}
     )
     catalog = catalog_of_files(desired.definitions, deployed, catalog)
-    return _planned(catalog, deployed, filed=True)
+    return _planned(catalog, deployed, filed=True, project=desired.project)
 
 
 def _planned(
-    catalog: Catalog, deployed: Deployed, *, runs: bool = True, filed: bool = False
+    catalog: Catalog,
+    deployed: Deployed,
+    *,
+    runs: bool = True,
+    filed: bool = False,
+    project: Path | None = None,
 ) -> Plan:
     """Return what a catalog changes; what cannot be stored or read is refused here."""
+    if project is not None:
+        catalog = located(catalog, deployed.catalog, project, filed=filed)
     catalog = free_names(catalog, deployed.catalog)
     owned = (o.key for o in deployed.pipeline.objects.values() if o.owners)
     catalog = keeping_holds(catalog, owned)
@@ -150,8 +161,12 @@ def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
     return Plan(deployed.catalog, pipeline, tuple(changes), {key: number})
 
 
-def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = True) -> Plan | None:
+def plan_statement(
+    statement: s.Statement, deployed: Deployed, *, runs: bool = True, project: Path | None = None
+) -> Plan | None:
     """Return what a CREATE or DROP changes; None for IF [NOT] EXISTS that has nothing to do.
+
+    Relative paths start at the `project`; without one, where the command runs.
 
     Without `runs`, what the engine cannot run yet is planned all the same: to explain it.
     """
@@ -169,18 +184,20 @@ def plan_statement(statement: s.Statement, deployed: Deployed, *, runs: bool = T
         case s.AlterRename():
             return _renaming(statement, deployed)
         case s.Alter():
-            return _altering(statement, deployed, runs=runs)
+            return _altering(statement, deployed, runs=runs, project=project)
         case _:
             raise AssertionError(statement)
-    return _planned(catalog, deployed, runs=runs)
+    return _planned(catalog, deployed, runs=runs, project=project)
 
 
-def _altering(statement: s.Alter, deployed: Deployed, *, runs: bool) -> Plan | None:
+def _altering(
+    statement: s.Alter, deployed: Deployed, *, runs: bool, project: Path | None
+) -> Plan | None:
     """Return what an ALTER changes; None where there is nothing to do."""
     catalog = catalog_after(statement, deployed.pipeline)
     if catalog is deployed.catalog:
         return None
-    plan = _planned(catalog, deployed, runs=runs)
+    plan = _planned(catalog, deployed, runs=runs, project=project)
     if not isinstance(statement, s.AlterToTable):
         refuse_loss(statement, plan.changes, plan.pipeline)
     return plan

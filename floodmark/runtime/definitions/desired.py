@@ -11,7 +11,9 @@ from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.analysis.table_of_query import is_continuous, sink_as, table_as
 from floodmark.catalog.catalog import Catalog, taken
+from floodmark.catalog.definition_order import in_order
 from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
+from floodmark.catalog.places import project_of
 from floodmark.catalog.renames import called, filed_names, rewritten
 from floodmark.errors import NotSupported
 from floodmark.plan.user_functions import check, functions_of
@@ -20,27 +22,28 @@ from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.runtime.definitions.filed import deployed_as
 from floodmark.runtime.settings import DEFAULTS, mode_named
 from floodmark.sql import statements as s
-from floodmark.sql.files import read_sql
+from floodmark.sql.files import read_sql, sql_files
 from floodmark.sql.parse import parse_script
 
 
 @dataclass(frozen=True)
 class Desired:
-    """What the pipeline files define, and the SET statements among them."""
+    """What the pipeline files define, the SET statements among them, and where paths start."""
 
     definitions: tuple[s.Definition, ...]
     settings: tuple[s.SetOption, ...] = ()
+    project: Path | None = None
 
 
 def read_files(folder: Path) -> Desired:
-    """Parse `*.sql` of a folder in file-name order; they may hold CREATE and SET only (E0360).
+    """Parse the files of a folder, by name; they may hold CREATE and SET only (E0360).
 
-    `SET determinism` holds for the definitions after it.
+    Definitions may stand in any order. `SET determinism` holds for those after it.
     """
     definitions: list[s.Definition] = []
     settings: list[s.SetOption] = []
     mode = DeterminismMode.STRICT
-    for path in sorted(folder.glob("*.sql")):
+    for path in sql_files(folder):
         for statement in parse_script(read_sql(path), str(path)):
             if isinstance(statement, s.Definition):
                 definitions.append(with_default(statement, mode))
@@ -50,7 +53,7 @@ def read_files(folder: Path) -> Desired:
                     mode = mode_named(statement.value or DEFAULTS[OPTION], statement.span)
             else:
                 raise out_of_place(statement)
-    return Desired(tuple(definitions), tuple(settings))
+    return Desired(tuple(definitions), tuple(settings), project_of(folder))
 
 
 def out_of_place(statement: s.Statement) -> NotSupported:
@@ -66,11 +69,11 @@ def out_of_place(statement: s.Statement) -> NotSupported:
 def catalog_of_files(
     definitions: Iterable[s.Definition], deployed: Deployed, statements: Catalog
 ) -> Catalog:
-    """Return the file objects in file order, then those that statements added to them.
+    """Return the file objects, each after what it names, then those that statements added.
 
     Objects that have been renamed may still have their former names in the files.
     """
-    definitions, catalog = tuple(definitions), Catalog()
+    definitions, catalog = in_order(tuple(definitions)), Catalog()
     names = filed_names(definitions, deployed.catalog)
     for written in definitions:
         if isinstance(written, s.CreateTableAs) and not is_continuous(written):

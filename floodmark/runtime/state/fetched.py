@@ -41,7 +41,7 @@ def lookup_of(found: AnalysedObject) -> Lookup:
             found.relation.visible,
             declared.format,
             declared.encode,
-            dict(declared.options),
+            declared.connecting,
             key=declared.primary_key,
         )
     )

@@ -1,0 +1,85 @@
+"""The order in which definitions can be made, whatever order they are written in."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from floodmark.catalog.catalog import COMPANIONS, calls_in
+from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
+from floodmark.catalog.references import relations_of
+from floodmark.errors import BindError, NotSupported
+from floodmark.sql import statements as s
+
+
+def in_order(definitions: Sequence[s.Definition]) -> list[s.Definition]:
+    """Return definitions so that each comes after those that it names; else as they are written.
+
+    E0204 for those that name each other in a circle.
+    """
+    places: dict[str, int] = {}
+    uses: list[set[int]] = []
+    for i, definition in enumerate(definitions):
+        made = [places.setdefault(key, i) for key in _keys(definition)]
+        uses.append({place for place in made if place != i})
+    for i, definition in enumerate(definitions):
+        named = (places.get(key) for key in _named(definition))
+        uses[i] |= {place for place in named if place is not None and place != i}
+    sorter = TopologicalSorter(dict(enumerate(uses)))
+    try:
+        sorter.prepare()
+    except CycleError as cycle:
+        raise _circle([definitions[i] for i in reversed(cycle.args[1])]) from None
+    out, ready = list[s.Definition](), list[int]()
+    while sorter.is_active():
+        for i in sorter.get_ready():
+            heapq.heappush(ready, i)
+        first = heapq.heappop(ready)
+        out.append(definitions[first])
+        sorter.done(first)
+    return out
+
+
+def _keys(definition: s.Definition) -> Iterator[str]:
+    """Yield the keys of what a definition makes."""
+    yield _key(definition)
+    if isinstance(definition, s.CreateSource):
+        tables = (t.alias or t.table for t in definition.transforms)
+        yield from (name for name in tables if name)
+
+
+def _key(definition: s.Definition) -> str:
+    name = qualified(definition.name)
+    try:
+        return key_of(name, kind_of(definition))
+    except NotSupported:  # It stands for several, or is refused when its turn comes.
+        return name
+
+
+def _named(definition: s.Definition) -> Iterator[str]:
+    """Yield the keys of what a definition names; some may be nothing's."""
+    transforms: tuple[s.Transform, ...] = getattr(definition, "transforms", ())
+    queries = [getattr(definition, "query", None), *(t.query for t in transforms)]
+    for query in queries:
+        for name in () if query is None else relations_of(query):
+            companion = next((c for c in COMPANIONS if name.endswith(c)), "")
+            yield name
+            yield name.removesuffix(companion)
+    into = getattr(definition, "into", None) or getattr(definition, "table", None)
+    if isinstance(into, s.ObjectName):
+        yield qualified(into)
+    yield from (key_of(name, Kind.FUNCTION) for name in calls_in(definition))
+
+
+def _circle(members: Sequence[s.Definition]) -> BindError:
+    """Return the error for definitions of which each names the next."""
+    *named, _ = members
+    places = {f"{m.name} ({m.span.file}:{m.span.line})" for m in named if m.span.file}
+    return BindError(
+        "E0204",
+        f"these definitions need each other: {' -> '.join(str(m.name) for m in members)}",
+        span=named[0].name.span,
+        detail="\n".join(f"  {place}" for place in sorted(places)),
+        hint="read what does not follow from it",
+    )

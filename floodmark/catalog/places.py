@@ -1,0 +1,84 @@
+"""Where relative paths start: at the project, whichever folder a command runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from os.path import normpath
+from pathlib import Path
+from urllib.parse import urlparse
+
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import CatalogObject, Origin
+from floodmark.sql import statements as s
+
+PROJECT_FILE = "floodmark.toml"
+"""Marks the folder of a project; it may be empty."""
+PATH = "path"
+
+
+def project_of(pipelines: Path) -> Path:
+    """Return the project of a folder of pipeline files.
+
+    The nearest folder with a `floodmark.toml`, from the pipelines up; else the parent of the
+    pipelines.
+    """
+    folder = pipelines.expanduser().absolute()
+    marked = (f for f in (folder, *folder.parents) if (f / PROJECT_FILE).is_file())
+    return next(marked, folder.parent)
+
+
+def within(project: Path, path: str) -> str:
+    """Return a path that starts at a project; one that starts elsewhere is as it was.
+
+    >>> within(Path("/p"), "landing/../in"), within(Path("/p"), "s3://bucket/in")
+    ('/p/in', 's3://bucket/in')
+    """
+    if urlparse(path).scheme or "\0" in path:
+        return path
+    return normpath(project / Path(path).expanduser())
+
+
+def located(catalog: Catalog, deployed: Catalog, project: Path, *, filed: bool) -> Catalog:
+    """Return the catalog with the places that relative paths of its objects stand for.
+
+    Those of the pipeline files (`filed`) start at their project. What statements made keeps the
+    place that it has, or has none if it was made before places were kept.
+    """
+    moved = []
+    for key, found in catalog.objects.items():
+        before = deployed.objects.get(key)
+        if found.origin is Origin.FILE:
+            settled = not filed
+        else:
+            settled = before is not None and _path(before) == _path(found)
+        place = found.resolved if settled else resolved_path(found, project)
+        if place != found.resolved:
+            moved.append(replace(found, resolved=place))
+    return catalog.replace(moved) if moved else catalog
+
+
+def moved(before: Mapping[str, CatalogObject], after: CatalogObject) -> str | None:
+    """Say to which other place the same path of an object leads now; None where it does not."""
+    former = before.get(after.key)
+    if former is None or former.resolved is None or _path(former) != _path(after):
+        return None
+    if former.resolved == after.resolved:
+        return None
+    return f"its path {_path(after)} is {after.resolved} now, it was {former.resolved}"
+
+
+def resolved_path(found: CatalogObject, project: Path) -> str | None:
+    """Return the place of an object's relative path in a project; None where it has none."""
+    path = _path(found)
+    if not path:
+        return None
+    place = within(project, path)
+    return None if place == path or Path(path).expanduser().is_absolute() else place
+
+
+def _path(found: CatalogObject) -> str | None:
+    options: list[s.Option] = [*getattr(found.statement, "options", ())]
+    format_ = getattr(found.statement, "format", None)
+    options += getattr(format_, "options", ())
+    return next((o.value for o in options if o.name.lower() == PATH), None)

@@ -1,0 +1,99 @@
+"""Relative paths start at the project, whoever runs from which folder. No Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from floodmark.api import Floodmark, connect
+from floodmark.catalog.places import project_of
+from floodmark.errors import UserError
+from floodmark.runtime.definitions import deployment
+
+TEXT = """
+CREATE SOURCE s (a INT) WITH (connector = 'files', path = 'landing') FORMAT PLAIN ENCODE JSON;
+CREATE MATERIALIZED VIEW v AS SELECT a FROM s;
+CREATE SINK out FROM v WITH (connector = 'files', path = 'out', type = 'retract')
+    FORMAT PLAIN ENCODE PARQUET;
+"""
+PLAIN = TEXT.partition("CREATE MATERIALIZED")[0]
+
+
+def project(folder: Path, text: str = PLAIN) -> Path:
+    (folder / "pipelines").mkdir(parents=True)
+    (folder / "landing").mkdir()
+    (folder / "pipelines" / "a.sql").write_text(text)
+    return folder
+
+
+def deploy(folder: Path, warehouse: Path) -> Floodmark:
+    return connect(warehouse, folder / "pipelines")
+
+
+def test_the_project_is_what_holds_floodmark_toml_or_the_parent(tmp_path: Path) -> None:
+    pipelines = tmp_path / "a" / "b" / "pipelines"
+    pipelines.mkdir(parents=True)
+    assert project_of(pipelines) == tmp_path / "a" / "b"
+    (tmp_path / "a" / "floodmark.toml").touch()
+    assert project_of(pipelines) == tmp_path / "a"
+
+
+def test_a_path_does_not_follow_the_folder_of_who_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, other = project(tmp_path / "ours"), tmp_path / "other"
+    (ours / "landing" / "0.json").write_text('{"a": 1}\n')
+    (other / "landing").mkdir(parents=True)
+    (other / "landing" / "1.json").write_text('{"a": 2}\n')
+    monkeypatch.chdir(other)
+    with deploy(ours, tmp_path / "warehouse") as fm:
+        (split,) = fm.scheduler.offers.of(fm.deployed.pipeline)["s"]
+        assert split.payload["file"] == "0.json"
+        assert fm.deployed.catalog.objects["s"].resolved == str(ours / "landing")
+        assert "path = 'landing'" in fm.deployed.catalog.objects["s"].sql
+    # A statement's path is of the project of its connection.
+    with connect(tmp_path / "warehouse", project=ours) as fm:
+        fm.execute(PLAIN.replace("SOURCE s", "SOURCE s2").replace(";", ""))
+        assert fm.deployed.catalog.objects["s2"].resolved == str(ours / "landing")
+    monkeypatch.chdir(tmp_path)
+    with connect(tmp_path / "warehouse") as fm:
+        assert fm.scheduler.offers.of(fm.deployed.pipeline).keys() == {"s", "s2"}
+
+
+def test_a_project_that_moved_is_refused_until_it_is_applied(tmp_path: Path) -> None:
+    ours, warehouse = project(tmp_path / "ours"), tmp_path / "warehouse"
+    deploy(ours, warehouse).close()
+    moved = ours.rename(tmp_path / "moved")
+    with pytest.raises(UserError, match="E0361") as refused:
+        deploy(moved, warehouse)
+    assert str(moved / "landing") in str(refused.value)
+    with connect(warehouse) as fm:
+        (change,) = fm.plan(moved / "pipelines").changes
+        assert (change.key, change.action) == ("s", "alter")
+
+
+def test_a_warehouse_of_before_goes_on(tmp_path: Path) -> None:
+    ours, warehouse = project(tmp_path / "ours"), tmp_path / "warehouse"
+    with pytest.MonkeyPatch.context() as before:
+        before.setattr(deployment, "located", lambda catalog, *_, **__: catalog)
+        deploy(ours, warehouse).close()
+    with connect(warehouse) as fm:
+        assert fm.deployed.catalog.objects["s"].resolved is None
+        assert fm.plan(ours / "pipelines").changes == ()
+    with deploy(ours, warehouse) as fm:
+        assert fm.deployed.catalog.objects["s"].resolved == str(ours / "landing")
+
+
+def test_what_a_connector_refuses_is_no_part_of_the_definition(tmp_path: Path) -> None:
+    ours, warehouse = project(tmp_path / "ours"), tmp_path / "warehouse"
+    deploy(ours, warehouse).close()
+    text = PLAIN.replace("path =", "follow_symlinks = 'true', path =")
+    (ours / "pipelines" / "a.sql").write_text(text)
+    with deploy(ours, warehouse) as fm:
+        found = fm.deployed.pipeline["s"]
+        assert found.declared is not None
+        assert found.declared.connecting["follow_symlinks"] == "true"
+        plain = dataclasses.replace(found.declared, telling=())
+        assert plain == found.declared
