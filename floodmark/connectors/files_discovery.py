@@ -159,7 +159,7 @@ def _names(folder: Path, pattern: str, discovery: Discovery) -> list[str]:
 
 
 def logged_name(name: str) -> str:
-    """Return a file's name as logs and dead letters have it: as it is, where it is UTF-8.
+    r"""Return a file's name as logs and dead letters have it: as it is, where it is UTF-8.
 
     >>> logged_name("a.json"), logged_name("caf\udce9.json")
     ('a.json', 'caf\\xe9.json')

@@ -77,10 +77,19 @@ class RecordFiles:
 
 
 def refuse_gaps(found: Iterable[int], first: int, what: str, folder: Path) -> None:
-    """Raise `DataError` E0431 unless numbers are all those from `first` to the highest."""
+    """Raise `DataError` E0431 unless numbers are all those from `first` to the highest.
+
+    E0432 where there is one below the first: it belongs elsewhere.
+    """
     numbers = set(found)
     last = max(numbers, default=first - 1)
-    if len(numbers) != last - first + 1 or min(numbers, default=first) != first:
+    if min(numbers, default=first) < first:
+        raise DataError(
+            "E0432",
+            f"{what} {min(numbers)} is in {folder}, where {what} {first} is the first",
+            hint="records were moved or copied over each other: restore _floodmark from a backup",
+        )
+    if len(numbers) != last - first + 1:
         missing = next(n for n in range(first, last) if n not in numbers)
         raise_missing(f"{what} {missing}", f"{what} {last} is there", folder)
 

@@ -10,14 +10,14 @@ from floodmark.api import connect
 from floodmark.errors import DataError
 from floodmark.runtime import offers
 from floodmark.runtime.offers import Offers
-from floodmark.storage import epoch_log
+from floodmark.storage import epoch_listing, epoch_log
 from floodmark.storage.epoch_log import EpochLog
 
 
 def test_a_new_process_begins_where_the_last_bucket_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (epoch_log, offers):
+    for module in (epoch_listing, epoch_log, offers):
         monkeypatch.setattr(module, "BUCKET", 4)
     landing = tmp_path / "landing"
     landing.mkdir()

@@ -130,7 +130,7 @@ def test_a_log_without_pins_pins_nothing(tmp_path: Path, monkeypatch: pytest.Mon
         1, statements_of(_planned(tmp_path / "sql", MORE + TWICE + SOURCE, EMPTY).catalog), NOW
     )
     (path,) = (tmp_path / "_floodmark" / "catalog").glob("*.json")
-    data = json.loads(path.read_text())
+    data = json.loads(path.read_text())["body"]
     for statement in data["statements"]:
         del statement["functions"]
     path.write_text(json.dumps(data))

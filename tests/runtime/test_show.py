@@ -84,6 +84,7 @@ def test_a_setting_that_nothing_follows_from_is_said_to_be_one(fm: Floodmark) ->
         "max_due_rows": "1000000",
         "determinism": "strict",
         "partitions": "day",
+        "plan_nodes": "40000",
     }
     fm.execute("SET retention = DEFAULT")
     assert fm.retention.days == 7

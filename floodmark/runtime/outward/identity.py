@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from floodmark.errors import OutOfReach
+from floodmark.errors import FloodmarkError, OutOfReach
 from floodmark.storage.warehouse import escape
 
 UNREACHABLE = "E0741"
@@ -46,6 +46,11 @@ def reaching(sink: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise out_of_reach(sink, path, error.strerror or str(error)) from error
+    except FloodmarkError as error:
+        cause = error.__cause__
+        if not isinstance(cause, OSError):
+            raise
+        raise out_of_reach(sink, path, cause.strerror or str(cause)) from cause
 
 
 def check_writable(sink: str, path: Path) -> None:
