@@ -59,6 +59,7 @@ def connect(
     spark: SparkConfig | None = None,
     sessions: Callable[[], Sessions] | None = None,
     project: str | Path | None = None,
+    durable: bool | None = None,
 ) -> Floodmark:
     """Connect to a warehouse folder, making it where there is none.
 
@@ -66,9 +67,11 @@ def connect(
     one is E0361 until `floodmark plan --apply`. Spark starts, or is attached, at first use;
     `sessions` shares those that somebody else opens and closes. Relative paths start at the
     `project`; unless it is given, that is the nearest folder with a `floodmark.toml` from the
-    pipelines up, else their parent.
+    pipelines up, else their parent. A `durable` warehouse outlives a power cut; that is said when
+    it is made, and is so if nothing is said (`FLOODMARK_DURABLE`); E0436 where an existing one is
+    otherwise.
     """
-    fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark, sessions)
+    fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark, sessions, durable)
     fm.scheduler.project = (
         project_of(Path(pipelines or "pipelines")) if project is None else Path(project).absolute()
     )
@@ -87,6 +90,7 @@ class Floodmark:
         wait: float = 60.0,
         spark: SparkConfig | None = None,
         sessions: Callable[[], Sessions] | None = None,
+        durable: bool | None = None,
     ) -> None:
         self.root = root
         self.clock = clock
@@ -96,7 +100,7 @@ class Floodmark:
         self._lock = threading.Lock()
         self._settings = Settings()
         self.store = DeltaStore(root)
-        self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait)
+        self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait, durable)
         self.transaction = Transaction(self.scheduler, self.reader)
 
     def __enter__(self) -> Floodmark:

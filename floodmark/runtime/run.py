@@ -22,6 +22,7 @@ from floodmark.runtime.inputs import EpochInputs
 from floodmark.runtime.watermarks import Marks
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.storage.local_files import disk_error
+from floodmark.storage.table import OtherHistory
 
 if TYPE_CHECKING:
     from floodmark.runtime.scheduler import Scheduler
@@ -111,7 +112,7 @@ class Run:
     def _finished(self, key: str, future: Future[ObjectRecord | _Skipped]) -> None:
         try:
             outcome = future.result()
-        except TransientError:
+        except (TransientError, OtherHistory):
             raise
         except Exception as error:
             suspend(self.scheduler, key, error)
@@ -170,7 +171,7 @@ class Run:
         try:
             with sessions.guarded():
                 return advance(found, work, self.scheduler.tables, sessions, connector)
-        except TransientError:
+        except (TransientError, OtherHistory):
             raise
         except FloodmarkError:
             if connector is None or not self._amended(key, connector):
@@ -218,7 +219,7 @@ class Run:
             created,
             self._splits,
             self.record.dml,
-            {"catalog_version": self.record.catalog_version},
+            {"catalog_version": self.record.catalog_version, "record": self.record.id},
             self.scheduler.seed,
             corrected=change.after.corrected,
             exhausted=frozenset(self.record.exhausted),

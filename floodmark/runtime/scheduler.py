@@ -39,8 +39,10 @@ from floodmark.runtime.run import Run, upstream_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
+from floodmark.storage.ahead import refuse_tables_ahead
 from floodmark.storage.backfill_log import forget
 from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.durability import check_choice, choose
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord, OpenRecord
 from floodmark.storage.lease import Lease
 from floodmark.storage.leaving import LeavingTables
@@ -78,8 +80,11 @@ class Scheduler:
         clock: Clock,
         sessions: Callable[[], Sessions],
         wait: float = 60.0,
+        durable: bool | None = None,
     ) -> None:
+        check_choice(root, durable)
         self.root = root
+        self.durable = durable
         self.store = store
         self.clock = clock
         self.log = EpochLog(root)
@@ -96,6 +101,7 @@ class Scheduler:
         self._sessions = sessions
         self._tables: Tables | None = None
         self._deployed = EMPTY
+        self._begun_writing = False
         self._change: tuple[tuple[int, int], VersionChange] | None = None
 
     @cached_property
@@ -144,7 +150,10 @@ class Scheduler:
 
     @contextmanager
     def held(self, purpose: str) -> Iterator[None]:
-        """Hold the lease; whatever epoch is open is completed first."""
+        """Hold the lease; whatever epoch is open is completed first.
+
+        E0433 where the tables are ahead of the log.
+        """
         with disk_errors(f"what {purpose} needs"), self.lease.held(purpose, self.wait):
             failpoints.reach("lease_taken")
             self.complete()
@@ -163,15 +172,29 @@ class Scheduler:
         return None if begun is None else self._run(begun)
 
     def _begun(self) -> OpenRecord | None:
+        self._begin()
         head = self.log.head()
         if head.open is not None:
             return head.open
         removal.finish(self)
         latest = self.catalogs.latest()
-        in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
+        in_force = self._in_force(head.sealed)
         if latest is not None and latest.version > in_force:
             return self._open(head.sealed + 1, latest.version, self.clock.now())
         return None
+
+    def _begin(self) -> None:
+        """Once, before anything is written: record what the warehouse is, look for a lost log."""
+        if not self._begun_writing:
+            refuse_tables_ahead(self.log, self.store)
+            choose(self.root, self.durable)
+            self._begun_writing = True
+
+    def _in_force(self, epoch: int) -> int:
+        """Return the catalog version of an epoch, 0 before the first; E0431 where it is missing."""
+        version = self.log.opened(epoch).catalog_version if epoch else 0
+        self.catalogs.check_has(version, epoch)
+        return version
 
     def has_new(self, select: Select = None, now: datetime | None = None) -> bool:
         """Tell whether there is an open epoch or new input; needs no Spark and no lease.
@@ -185,7 +208,7 @@ class Scheduler:
             return True
         deployed = self.deployed()
         chosen = None if select is None else self._stored(select)
-        in_force = self.log.opened(head.sealed).catalog_version if head.sealed else 0
+        in_force = self._in_force(head.sealed)
         if deployed.version > in_force or (select is None and (can_go_on(self) or reachable(self))):
             return True
         if self.leaving.read() is not None:
@@ -213,6 +236,7 @@ class Scheduler:
         # What falls due later is for the next run: else time would pass, and this one never end.
         until = now or self.clock.now()
         done = 0
+        self._begin()
         with Workers(self) as workers:
             while max_epochs is None or done < max_epochs:
                 if chosen is None:

@@ -22,6 +22,8 @@ from floodmark.storage.table import (
     Handle,
     Store,
     raise_missing_version,
+    record_of,
+    refuse_other_record,
 )
 
 if TYPE_CHECKING:
@@ -109,6 +111,7 @@ class Tables:
 class Writer:
     """Writes what one object commits in one epoch, under one attempt number.
 
+    Every commit has the `metadata`, of which `record` is the id of the record that orders the work.
     `pinned` has the versions of the object's tables after its epoch before: what moved one of them
     since, other than this epoch and merging files, was somebody else.
     """
@@ -136,8 +139,16 @@ class Writer:
     def _untampered(self, handle: Handle) -> Handle:
         """Return the handle; a `DataError` E0420 when others have changed the table's rows."""
         table, pinned = handle.table, self.pinned.get(handle.table)
-        if pinned is None or handle.version <= pinned:
+        if pinned is None or handle.version == pinned:
             return handle
+        if handle.version < pinned:
+            raise DataError(
+                "E0434",
+                f"{table} is at version {handle.version}, and the log knows its version {pinned}: "
+                "the table is older than the log",
+                hint="restore the table, or the whole warehouse, from a backup and resume the "
+                "object; or create the object anew",
+            )
         history = self.tables.store.history(table, pinned)
         # What another program wrote into a table is taken in as DML, its own files put back.
         undone = [i for i, info in enumerate(history) if _maintenance(info) == UNDO]
@@ -154,13 +165,18 @@ class Writer:
         )
 
     def recorded(self, table: str) -> Handle | None:
-        """Return the table if this epoch is in it already, else None."""
+        """Return the table if this epoch is in it already, else None.
+
+        E0433 where it is by another record than the one of this epoch.
+        """
         if not self.tables.store.exists(table):
             return None
         handle = self.tables.store.open(table)
         done = handle.transaction(self.app)
         if done is None or done < self.epoch:
             return None
+        found = record_of(self.tables.store, table, self.app, self.epoch)
+        refuse_other_record(table, self.epoch, found, self.metadata.get("record"))
         if done > self.epoch:
             return self._as_of_epoch(table)
         return self._untampered(handle)

@@ -71,10 +71,11 @@ class BackfillLog:
         data = self._files.body(_name(number, "done"))
         return None if data is None else ObjectRecord(**data)
 
-    def begin(self, number: int, step: Step) -> None:
-        """Log a step before its work; one that is logged stays as it is."""
+    def begin(self, number: int, step: Step) -> Step:
+        """Log a step before its work, and return what is logged: the one that came first."""
         data = asdict(step)
         self._files.put(_name(number, "step"), data, id=data.pop("id"))
+        return self._step(number)
 
     def done(self, number: int, record: ObjectRecord) -> None:
         """Log what came of a step."""

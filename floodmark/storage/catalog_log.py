@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.errors import DataError, TransientError
-from floodmark.storage.record_files import RecordFiles, refuse_gaps
+from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,12 @@ class CatalogLog:
     def versions(self) -> list[CatalogVersion]:
         """Return all versions, oldest first."""
         return [self.at(version) for version in range(1, self._last() + 1)]
+
+    def check_has(self, version: int, epoch: int) -> None:
+        """Raise E0431 where the version is missing by which an epoch goes."""
+        if version > self._last():
+            but = f"epoch {epoch} goes by it"
+            raise_missing(f"catalog version {version}", but, self._files.folder)
 
     def append(
         self,

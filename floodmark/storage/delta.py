@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
@@ -24,13 +23,15 @@ from deltalake.exceptions import DeltaError
 
 from floodmark.catalog.types import Schema
 from floodmark.errors import DataError, TransientError
-from floodmark.storage import delta_columns, delta_log, statistics
+from floodmark.storage import delta_columns, delta_commit, delta_log
 from floodmark.storage.delta_clean import delete_unneeded
-from floodmark.storage.delta_log import Action, Snapshot
+from floodmark.storage.delta_log import Snapshot
 from floodmark.storage.delta_types import delta_schema, sql_schema
+from floodmark.storage.durability import is_durable
 from floodmark.storage.local_files import (
     LocalFiles,
     disk_errors,
+    flush_files,
     put_if_absent,
     reading_log,
     remove_folder,
@@ -44,20 +45,29 @@ from floodmark.storage.table import (
     refuse_recorded,
     refuse_schema,
 )
-from floodmark.storage.warehouse import GONE, engine_folder
+from floodmark.storage.warehouse import GONE, STATE, engine_folder
 
-ENGINE = "floodmark/0.1.0"
 _KEPT = 8
 """Snapshots kept per table: an epoch opens its upstreams at a few versions, again and again."""
 
 
 class DeltaStore(LocalFiles):
-    """The Delta tables below one root; safe to share between threads."""
+    """The Delta tables below one root; safe to share between threads.
 
-    def __init__(self, root: str | Path) -> None:
+    Commits are on the disk, and their files before, where the warehouse is durable: that is known
+    from its record, or said here.
+    """
+
+    def __init__(self, root: str | Path, *, durable: bool | None = None) -> None:
         super().__init__(root)
+        self._durable = durable
         self._recent: dict[str, dict[int, Snapshot]] = {}
         self._lock = threading.Lock()
+
+    @cached_property
+    def durable(self) -> bool:
+        """Tell whether commits are on the disk once they are made."""
+        return is_durable(self.root) if self._durable is None else self._durable
 
     @reading_log
     def exists(self, table: str) -> bool:
@@ -78,6 +88,10 @@ class DeltaStore(LocalFiles):
             with disk_errors(table):
                 folder.mkdir(parents=True, exist_ok=True)
                 _create(folder, json.dumps(wanted), properties)
+                if self.durable:
+                    flush_files(
+                        self.root, [delta_log.commit_path(folder, 0).relative_to(self.root)]
+                    )
         handle = self.open(table)
         if handle.schema != sql_schema(wanted):
             refuse_schema(table)
@@ -113,16 +127,17 @@ class DeltaStore(LocalFiles):
         check_change(handle, adds, removes, app, epoch)
         folder = self.folder(handle.table)
         version = handle.version + 1
-        actions = _actions(handle, adds, removes, app, epoch, metadata, data_change)
-        if schema is not None:
-            # Statistics of files are read by the columns: these come first.
-            actions[1:1] = delta_columns.altered(folder, delta_schema(schema))
-        # A version whose log has been cleaned up is long past: writing after it would be lost.
-        present = delta_log.commit_path(folder, handle.version).exists()
-        text = "".join(action + "\n" for action in actions)
-        with disk_errors(handle.table):
-            done = present and put_if_absent(delta_log.commit_path(folder, version), text)
-        if not done:
+        altered = () if schema is None else delta_columns.altered(folder, delta_schema(schema))
+        text = delta_commit.commit_text(
+            handle,
+            adds,
+            removes,
+            None if app is None or epoch is None else (app, epoch),
+            metadata,
+            data_change=data_change,
+            columns=altered,
+        )
+        if not self._put(handle, version, adds, text):
             newest = self.open(handle.table)
             refuse_recorded(newest, app, epoch)
             raise_conflict(handle, newest.version)
@@ -130,18 +145,48 @@ class DeltaStore(LocalFiles):
             return self._follow(handle.table, handle.token, version)
         return self._remember(handle, adds, removes, app, epoch)
 
+    def _put(self, handle: Handle, version: int, adds: Sequence[DataFile], text: str) -> bool:
+        """Put a commit in place, after the files that it adds; return False where there is one."""
+        folder, durable = self.folder(handle.table), self.durable
+        with disk_errors(handle.table):
+            if durable:
+                flush_files(folder, [file.path for file in adds])
+            # A version whose log has been cleaned up is long past: writing after it would be lost.
+            present = delta_log.commit_path(folder, handle.version).exists()
+            path = delta_log.commit_path(folder, version)
+            return present and put_if_absent(path, text, durable=durable)
+
     @reading_log
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
         """Return the commit infos of the versions after `after`, oldest first."""
-        folder = self.folder(table)
-        newest = self.open(table).version
+        folder, version = self.folder(table), after + 1
         infos: list[Mapping[str, Any]] = []
-        for version in range(after + 1, newest + 1):
-            actions = delta_log.read_commit(folder, version)
-            if actions is None:
-                raise_missing_version(table, version)
-            infos.append(_info(version, actions))
+        while (actions := delta_log.read_commit(folder, version)) is not None:
+            infos.append(delta_commit.described(version, actions))
+            version += 1
+        # What is cleaned up begins with the oldest: a version that is there is the newest or later.
+        there = version > 0 and delta_log.commit_path(folder, version - 1).exists()
+        if not there and self.open(table).version >= version:
+            raise_missing_version(table, version)
         return infos
+
+    def commits(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the commit infos from the newest on back, as far as the log goes."""
+        version = self.open(table).version
+        while version >= 0 and (info := self._info(table, version)) is not None:
+            yield info
+            version -= 1
+
+    @reading_log
+    def _info(self, table: str, version: int) -> Mapping[str, Any] | None:
+        actions = delta_log.read_commit(self.folder(table), version)
+        return None if actions is None else delta_commit.described(version, actions)
+
+    def tables(self) -> Iterator[str]:
+        """Yield all tables that there are."""
+        for pattern in ("[!_.]*/*", "_[!f]*/*/*", f"{STATE}/*/*/*"):
+            for log in self.root.glob(f"{pattern}/{delta_log.LOG}"):
+                yield log.parent.relative_to(self.root).as_posix()
 
     @reading_log
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
@@ -149,7 +194,7 @@ class DeltaStore(LocalFiles):
         folder = self.folder(table)
         version = self.open(table).version
         while (actions := delta_log.read_commit(folder, version)) is not None:
-            recorded = _recorded(actions, app)
+            recorded = delta_commit.recorded(actions, app)
             if recorded is not None and recorded <= epoch:
                 return _last_before(folder, version, app, epoch)
             version -= 1
@@ -163,10 +208,12 @@ class DeltaStore(LocalFiles):
     def settled(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one."""
         folder = self.folder(table)
-        while (actions := delta_log.read_commit(folder, version + 1)) is not None:
-            if any("txn" in a or "metaData" in a for a in actions) or _changes_data(actions):
-                break
-            version += 1
+        with suppress(DataError):  # a damaged commit ends it: who reads the table is told
+            while (actions := delta_log.read_commit(folder, version + 1)) is not None:
+                told = any("txn" in a or "metaData" in a for a in actions)
+                if told or delta_commit.changes_data(actions):
+                    break
+                version += 1
         return version
 
     @reading_log
@@ -175,6 +222,8 @@ class DeltaStore(LocalFiles):
         try:
             with disk_errors(table):
                 DeltaTable(str(self.folder(table))).create_checkpoint()
+                if self.durable:
+                    delta_log.flush_checkpoint(self.folder(table))
         except DeltaError as error:
             raise TransientError(
                 "E0508",
@@ -276,107 +325,10 @@ def _create(folder: Path, schema: str, properties: Mapping[str, str] | None) -> 
             ) from error
 
 
-def _actions(
-    handle: Handle,
-    adds: Sequence[DataFile],
-    removes: Sequence[DataFile],
-    app: str | None,
-    epoch: int | None,
-    metadata: Mapping[str, Any] | None,
-    data_change: bool,
-) -> list[str]:
-    now = int(time.time() * 1000)
-    actions: list[Action] = [_commit_info(handle, bool(removes), metadata, data_change, now)]
-    if app is not None:
-        actions.append({"txn": {"appId": app, "version": epoch, "lastUpdated": now}})
-    actions += [
-        {
-            "remove": {
-                "path": _encode(file.path),
-                "deletionTimestamp": now,
-                "dataChange": data_change,
-                "extendedFileMetadata": True,
-                "partitionValues": {},
-                "size": file.size,
-            }
-        }
-        for file in removes
-    ]
-    actions += [
-        {
-            "add": {
-                "path": _encode(file.path),
-                "partitionValues": {},
-                "size": file.size,
-                "modificationTime": now,
-                "dataChange": data_change,
-                "stats": statistics.to_json(file),
-            }
-        }
-        for file in adds
-    ]
-    return [json.dumps(action, ensure_ascii=False) for action in actions]
-
-
-def _commit_info(
-    handle: Handle,
-    removing: bool,
-    metadata: Mapping[str, Any] | None,
-    data_change: bool,
-    now: int,
-) -> Action:
-    info: dict[str, Any] = {
-        "timestamp": now,
-        "operation": "WRITE" if data_change else "OPTIMIZE",
-        "operationParameters": {"mode": "Append"} if data_change else {},
-        "readVersion": handle.version,
-        "isolationLevel": "Serializable",
-        "isBlindAppend": not removing,
-        "engineInfo": ENGINE,
-        "txnId": str(uuid.uuid4()),
-    }
-    if metadata is not None:
-        info["userMetadata"] = json.dumps(metadata, ensure_ascii=False)
-    return {"commitInfo": info}
-
-
-def _encode(path: str) -> str:
-    return quote(path, safe="/=~-._")
-
-
-def _info(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:
-    infos = (action["commitInfo"] for action in actions if "commitInfo" in action)
-    info: Mapping[str, Any] = next(infos, {})
-    try:
-        metadata = json.loads(info.get("userMetadata") or "{}")
-    except ValueError:
-        metadata = {}
-    return {
-        "version": version,
-        "operation": info.get("operation", "UNKNOWN"),
-        "metadata": metadata if isinstance(metadata, dict) else {},
-        "data_change": _changes_data(actions),
-        "engine": info.get("engineInfo"),
-    }
-
-
-def _changes_data(actions: Sequence[Action]) -> bool:
-    files = (action.get("add") or action.get("remove") for action in actions)
-    return any(file.get("dataChange", True) for file in files if file)
-
-
-def _recorded(actions: Sequence[Action], app: str) -> int | None:
-    recorded: int | None = None
-    for action in actions:
-        if (txn := action.get("txn")) and txn["appId"] == app:
-            recorded = int(txn["version"])
-    return recorded
-
-
 def _last_before(folder: Path, version: int, app: str, epoch: int) -> int:
     """Return the last version in a row from `version` on that records nothing later."""
     while (actions := delta_log.read_commit(folder, version + 1)) is not None:
-        recorded = _recorded(actions, app)
+        recorded = delta_commit.recorded(actions, app)
         if recorded is not None and recorded > epoch:
             break
         version += 1

@@ -18,15 +18,16 @@ from urllib.parse import unquote
 from floodmark.catalog.types import Schema
 from floodmark.errors import DataError
 from floodmark.storage import statistics
+from floodmark.storage.delta_commit import Action as Action
+from floodmark.storage.delta_commit import actions_of
 from floodmark.storage.delta_types import sql_schema
+from floodmark.storage.local_files import flush
 from floodmark.storage.table import DataFile
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = "_last_checkpoint"
 _READABLE = frozenset({"timestampNtz", "deletionVectors", "vacuumProtocolCheck", "columnMapping"})
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.\d{10})?\.parquet")
-
-Action = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,12 @@ def is_begun(folder: Path) -> bool:
 
 
 def read_commit(folder: Path, version: int) -> list[Action] | None:
-    """Return the actions of a commit, or None when there is none."""
+    """Return the actions of a commit, or None when there is none; E0435 for a damaged one."""
     try:
-        text = commit_path(folder, version).read_text(encoding="utf-8")
+        text = commit_path(folder, version).read_bytes().decode("utf-8", "replace")
     except FileNotFoundError:
         return None
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
+    return actions_of(text, commit_path(folder, version))
 
 
 def load(folder: Path, version: int | None = None) -> Snapshot | None:
@@ -153,6 +154,16 @@ def last_checkpoint(folder: Path) -> str | None:
 def added(actions: Iterable[Action]) -> list[str]:
     """Return the paths of the data files that a commit adds."""
     return [unquote(action["add"]["path"]) for action in actions if action.get("add")]
+
+
+def flush_checkpoint(folder: Path) -> None:
+    """Wait until the newest checkpoint is on the disk: what it holds may be deleted then."""
+    at = max(checkpoint_versions(folder), default=0)
+    for path in (folder / LOG).glob(f"{at:020d}.checkpoint*.parquet"):
+        flush(path)
+    if (folder / LOG / "_last_checkpoint").exists():
+        flush(folder / LOG / "_last_checkpoint")
+    flush(folder / LOG)
 
 
 def _from_checkpoint(folder: Path, version: int | None) -> Snapshot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -90,6 +90,14 @@ class Fenced:
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
         """See `Store.history`."""
         return self.base.history(table, after)
+
+    def commits(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """See `Store.commits`."""
+        return self.base.commits(table)
+
+    def tables(self) -> Iterator[str]:
+        """See `Store.tables`."""
+        return self.base.tables()
 
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
         """See `Store.version_at`."""

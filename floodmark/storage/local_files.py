@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -128,6 +128,16 @@ def flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def flush_files(base: Path, paths: Iterable[str | Path]) -> None:
+    """Wait until files are on the disk, then the names in all folders between them and `base`."""
+    folders: dict[Path, None] = {}
+    for path in (base / relative for relative in paths):
+        flush(path)
+        folders.update(dict.fromkeys(p for p in path.parents if p == base or base in p.parents))
+    for folder in folders:
+        flush(folder)
 
 
 def remove_folder(folder: Path, aside: Path) -> None:

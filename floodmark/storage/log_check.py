@@ -39,17 +39,18 @@ def checked_logs(root: str | Path) -> Iterator[Checked]:
     Whoever holds no lease may see an error of what is written just then.
     """
     engine = engine_folder(root)
-    newest = 0
+    newest = epoch = 0
     for path in _records(engine):
         name, found = path.relative_to(engine).as_posix(), list[Any]()
         yield _told(name, partial(_read, path, found))
         if name.endswith(".open.json") and found and found[0] is not None:
-            newest = max(newest, int(found[0].body["catalog_version"]))
+            said = int(found[0].body.get("catalog_version", 0)), found[0].number
+            newest, epoch = max((newest, epoch), said)
     if (engine / SEED).exists():
-        yield _told(SEED, lambda: pipeline_seed(root))
+        yield _told(SEED, partial(pipeline_seed, root))
     yield from _epochs(root)
-    yield _told("catalog", lambda: _check_catalog(root, newest))
-    yield _told(BACKFILLS, lambda: check_backfills(root))
+    yield _told("catalog", partial(CatalogLog(root).check_has, newest, epoch))
+    yield _told(BACKFILLS, partial(check_backfills, root))
 
 
 def _read(path: Path, into: list[Any]) -> None:
@@ -66,26 +67,14 @@ def _records(engine: Path) -> Iterator[Path]:
 
 
 def _epochs(root: str | Path) -> Iterator[Checked]:
-    files, found = RecordFiles(root, "epochs", "the epoch log"), list[int]()
-    yield _told("epochs", lambda: found.extend(buckets(files)))
-    there = found or sorted(int(name) for name in files.names() if name.isdigit())
+    files = RecordFiles(root, "epochs", "the epoch log")
+    yield _told("epochs", partial(buckets, files))
+    there = sorted(int(name) for name in files.names() if name.isdigit())
     used = [bucket for bucket in there if any(n[0] != "." for n in files.names(str(bucket)))]
     for bucket in used:
         full = bucket < used[-1]
         name = f"epochs/{bucket * BUCKET} to {(bucket + 1) * BUCKET - 1}"
         yield _told(name, partial(listed, files, bucket, full=full))
-
-
-def _check_catalog(root: str | Path, newest: int) -> None:
-    latest = CatalogLog(root).latest()
-    version = 0 if latest is None else latest.version
-    if version < newest:
-        raise DataError(
-            "E0431",
-            f"the record of catalog version {newest} is missing in "
-            f"{engine_folder(root) / 'catalog'}, and an epoch goes by it",
-            hint="restore _floodmark from a backup; nothing has been changed",
-        )
 
 
 def _told(name: str, look: Callable[[], Any]) -> Checked:

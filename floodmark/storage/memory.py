@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -126,7 +126,7 @@ class MemoryStore(LocalFiles):
             log.handles.append(after)
             operation = "WRITE" if data_change else "OPTIMIZE"
             changed = data_change and bool(adds or removes)
-            log.infos.append(_info(after.version, operation, metadata, changed))
+            log.infos.append(_info(after.version, operation, metadata, changed, recorded))
             return after
 
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
@@ -135,6 +135,17 @@ class MemoryStore(LocalFiles):
         if after + 1 < self._log(table).oldest:
             raise_missing_version(table, after + 1)
         return self._log(table).infos[after + 1 :]
+
+    def commits(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the commit infos from the newest on back, as far as the log goes."""
+        self._count("commits")
+        log = self._log(table)
+        yield from reversed(log.infos[log.oldest :])
+
+    def tables(self) -> Iterator[str]:
+        """Yield all tables that there are."""
+        self._count("tables")
+        yield from list(self._logs)
 
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
         """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
@@ -221,7 +232,11 @@ class MemoryStore(LocalFiles):
 
 
 def _info(
-    version: int, operation: str, metadata: Mapping[str, Any] | None, data_change: bool
+    version: int,
+    operation: str,
+    metadata: Mapping[str, Any] | None,
+    data_change: bool,
+    transactions: Mapping[str, int] | None = None,
 ) -> Mapping[str, Any]:
     return {
         "version": version,
@@ -229,4 +244,5 @@ def _info(
         "metadata": dict(metadata or {}),
         "data_change": data_change,
         "engine": "memory",
+        "transactions": transactions or {},
     }

@@ -5,7 +5,7 @@ What is written lies in a folder of its own, and what is committed is known to t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,8 @@ class Overlay(LocalFiles):
             "operation": "WRITE",
             "metadata": dict(metadata or {}),
             "data_change": data_change and bool(adds or removes),
+            "engine": "overlay",
+            "transactions": {} if app is None or epoch is None else {app: epoch},
         })  # fmt: skip
         return after
 
@@ -109,6 +111,14 @@ class Overlay(LocalFiles):
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
         """Return the infos of what was committed here after a version, oldest first."""
         return [info for info in self._infos.get(table, []) if info["version"] > after]
+
+    def commits(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the infos of what was committed here, from the newest on back."""
+        yield from reversed(self._infos.get(table, []))
+
+    def tables(self) -> Iterator[str]:
+        """Yield the tables that may be written, or were created here."""
+        yield from {*self._pinned, *self._written}
 
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
         """Return the newest version whose recorded transaction of `app` is at most `epoch`."""

@@ -6,7 +6,7 @@ It knows files and their statistics, never DataFrames. Two implementations pass 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NoReturn, Protocol
@@ -60,6 +60,10 @@ class Conflict(TransientError):
 
 class AlreadyRecorded(TransientError):
     """The application transaction of this epoch is in the table already (code E0502)."""
+
+
+class OtherHistory(DataError):
+    """A table has epochs that the log does not have, or has otherwise (code E0433)."""
 
 
 class Store(Protocol):
@@ -129,8 +133,15 @@ class Store(Protocol):
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
         """Return the commit infos of the versions after `after`, oldest first.
 
-        Each has `version`, `operation`, `metadata` (what `commit` was given) and `data_change`.
+        Each has `version`, `operation`, `metadata` (what `commit` was given), `data_change`,
+        `engine`, and `transactions`: the epochs that it records, by application.
         """
+
+    def commits(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the commit infos from the newest on back, as far as the log goes."""
+
+    def tables(self) -> Iterator[str]:
+        """Yield the names of all tables that there are."""
 
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
         """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
@@ -183,6 +194,30 @@ def refuse_recorded(handle: Handle, app: str | None, epoch: int | None) -> None:
             "E0502",
             f"{handle.table} has recorded epoch {recorded}; epoch {epoch} is not written again",
             hint="open the table and take the recorded result",
+        )
+
+
+def record_of(store: Store, table: str, app: str, epoch: int) -> str | None:
+    """Return the id of the record by which a table has an epoch; None where it is not known.
+
+    It is not where a former version committed it, or where the commit is cleaned up.
+    """
+    for info in store.commits(table):
+        done = info["transactions"].get(app)
+        if done is not None and done <= epoch:
+            return info["metadata"].get("record") if done == epoch else None
+    return None
+
+
+def refuse_other_record(table: str, epoch: int, found: str | None, record: str | None) -> None:
+    """Raise `OtherHistory` E0433 where a table has an epoch by another record than the log's."""
+    if found is not None and found != record:
+        raise OtherHistory(
+            "E0433",
+            f"{table} has an epoch {epoch} that is not the epoch {epoch} of the log: "
+            "the log and the tables are of different times",
+            hint="restore the whole warehouse from one backup, or put the newer _floodmark back; "
+            "nothing was written into the table",
         )
 
 

@@ -13,6 +13,7 @@ from floodmark.runtime.backfill.progress import can_go_on, next_step
 from floodmark.runtime.backfill.step import Backfill, EndedError
 from floodmark.runtime.run import suspend
 from floodmark.storage.backfill_log import BackfillLog, Standing
+from floodmark.storage.table import OtherHistory
 
 if TYPE_CHECKING:
     from floodmark.runtime.scheduler import Scheduler
@@ -78,7 +79,7 @@ class Workers:
                 return self._steps(backfill, log)
             except EndedError:
                 return True
-            except TransientError:
+            except (TransientError, OtherHistory):
                 raise
             except Exception as error:
                 self._suspend(backfill, error)
@@ -102,7 +103,7 @@ class Workers:
             number = standing.steps
             if standing.open is None:
                 with backfill.alive():
-                    log.begin(number, step)
+                    step = log.begin(number, step)
             else:
                 number -= 1
             failpoints.reach("backfill_step_logged")

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.functions.intervals import micros_of
 from floodmark.plan.ttl import Ttl
 from floodmark.runtime.definitions.reshape import reshape
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
@@ -23,11 +22,11 @@ def reshaped(
     if change.stays:
         return kept
     before, after = change.before.pipeline, change.after.pipeline
-    out, now = dict(kept), micros_of(record.now)
+    out = dict(kept)
     for key, how in change.reshaped.items():
         pair = (before[key], after[key])
         tables = lambda: scheduler.tables  # noqa: E731
-        out[key] = reshape(scheduler.store, tables, pair, how, kept[key], record.epoch, now)
+        out[key] = reshape(scheduler.store, tables, pair, how, kept[key], record)
     for key in out.keys() & before.objects.keys() & after.objects.keys():
         # Under another TTL some rows may be over by now, and others end at another time.
         if _ttl_of(before[key]) != _ttl_of(after[key]):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.catalog.functions.intervals import micros_of
 from floodmark.catalog.types import Schema
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.definitions.kept_rows import Reshaping
@@ -18,8 +19,8 @@ from floodmark.runtime.tables import RESHAPE, Tables
 from floodmark.spark.expressions import compile
 from floodmark.spark.types import quoted, spark_type
 from floodmark.storage.delivered import is_delivered
-from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.table import Handle, Store
+from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+from floodmark.storage.table import Handle, Store, refuse_other_record
 
 
 def reshape(
@@ -28,21 +29,20 @@ def reshape(
     pair: tuple[AnalysedObject, AnalysedObject],
     how: Reshaping,
     record: ObjectRecord,
-    epoch: int,
-    now: int,
+    opened: OpenRecord,
 ) -> ObjectRecord:
     """Give the tables of an object the columns of its new definition; return their versions.
 
     `pair` is the object before and after, `record` that of the epoch before; Spark is asked for
-    where rows have to be written anew. `now` is the epoch's time in microseconds.
+    where rows have to be written anew. `opened` is the epoch.
     """
     versions = dict(record.versions)
     for table, (before, after) in _shapes(pair).items():
         if table not in versions:
             continue
-        done = _done(store, table, versions[table], epoch)
+        done = _done(store, table, versions[table], opened)
         if done is None:
-            done = _reshaped(store.open(table), tables, (before, after), how, epoch, now)
+            done = _reshaped(store.open(table), tables, (before, after), how, opened)
             failpoints.reach("reshaped")
         versions[table] = done
     return replace(record, versions=versions)
@@ -60,11 +60,12 @@ def _shapes(pair: tuple[AnalysedObject, AnalysedObject]) -> Mapping[str, tuple[S
     return {table(new): (schema(old), schema(new)) for table, schema in kinds.items()}
 
 
-def _done(store: Store, table: str, version: int, epoch: int) -> int | None:
-    """Return the version at which an earlier attempt has left a table."""
+def _done(store: Store, table: str, version: int, opened: OpenRecord) -> int | None:
+    """Return the version at which an earlier attempt has left a table; E0433 for another epoch."""
     for info in store.history(table, version):
         metadata = info["metadata"]
-        if metadata.get("maintenance") == RESHAPE and metadata.get("epoch") == epoch:
+        if metadata.get("maintenance") == RESHAPE and metadata.get("epoch") == opened.epoch:
+            refuse_other_record(table, opened.epoch, metadata.get("record"), opened.id)
             return int(info["version"])
     return None
 
@@ -74,13 +75,12 @@ def _reshaped(
     tables: Callable[[], Tables],
     shapes: tuple[Schema, Schema],
     how: Reshaping,
-    epoch: int,
-    now: int,
+    opened: OpenRecord,
 ) -> int:
-    before, after = shapes
+    (before, after), epoch, now = shapes, opened.epoch, micros_of(opened.now)
     anew = how.gone or how.renamed or how.filled or any(map(is_delivered, handle.files))
     store = tables().store
-    metadata = {"maintenance": RESHAPE, "epoch": epoch}
+    metadata = {"maintenance": RESHAPE, "epoch": epoch, "record": opened.id}
     if not anew or not handle.files:
         done = store.commit(handle, metadata=metadata, data_change=False, schema=after)
         return done.version

@@ -46,7 +46,9 @@ def advance(task: Task) -> ObjectRecord:
     rows = 0
     if task.work.outside:
         begins = found.key in task.work.created
-        rows = sender_of(found, task.work.seed).send(task.work.epoch, outgoing, begins=begins)
+        rows = sender_of(found, task.work.seed).send(
+            task.work.epoch, outgoing, begins=begins, record=task.work.metadata.get("record")
+        )
     marks = inputs.watermarks(found.plan.root)
     record = ObjectRecord(
         found.key,

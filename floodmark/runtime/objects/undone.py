@@ -33,5 +33,5 @@ def undo(writer: Writer, table: str, item: Mapping[str, Any]) -> None:
         newest,
         adds=[f for f in before.files if f.path not in present],
         removes=[f for f in newest.files if f.path not in known],
-        metadata={"maintenance": UNDO},
+        metadata={**writer.metadata, "maintenance": UNDO, "epoch": writer.epoch},
     )

@@ -23,7 +23,7 @@ from floodmark.runtime.outward.outgoing import PUT, Outgoing
 from floodmark.storage.delta_elsewhere import DeltaElsewhere, traits_of
 from floodmark.storage.delta_types import delta_schema, delta_type
 from floodmark.storage.pruning import prune
-from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle
+from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, record_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +50,7 @@ class DeltaSender:
 
     @property
     def _store(self) -> DeltaElsewhere:
-        return DeltaElsewhere(self.folder)
+        return DeltaElsewhere(self.folder, durable=True)
 
     @property
     def _name(self) -> str:
@@ -95,16 +95,21 @@ class DeltaSender:
                 hint="choose another path; or type = 'retract' with all changes as rows",
             )
 
-    def send(self, epoch: int, outgoing: Outgoing, *, begins: bool) -> int:
-        """Commit an epoch; one without rows has no commit unless it begins."""
+    def send(
+        self, epoch: int, outgoing: Outgoing, *, begins: bool, record: str | None = None
+    ) -> int:
+        """Commit an epoch; one without rows has no commit unless it begins.
+
+        E0521 where the table has the epoch by another record, or later ones.
+        """
         try:
             with reaching(self.identity.name, self.folder):
-                return self._sent(epoch, outgoing, begins)
+                return self._sent(epoch, outgoing, begins, record)
         except TransientError as error:
             # Such as a full disk, or others that write all the time: nobody else has to wait.
             raise out_of_reach(self.identity.name, self.folder, error.message) from error
 
-    def _sent(self, epoch: int, outgoing: Outgoing, begins: bool) -> int:
+    def _sent(self, epoch: int, outgoing: Outgoing, begins: bool, record: str | None) -> int:
         store = self._store
         if not begins and not store.exists(self._name):
             raise out_of_reach(self.identity.name, self.folder, "the Delta table is gone")
@@ -114,12 +119,12 @@ class DeltaSender:
         rows: int | None = None
         while True:
             try:
-                if (handle.transaction(self.identity.app) or 0) >= epoch:
+                if self._has(handle, epoch, record):
                     return rows or sum(int(p.num_rows) for p in outgoing.rows(self.outside))
                 adds, removes, rows = self._change(store, handle, epoch, attempt, outgoing, begins)
                 failpoints.reach("outside_written")
                 if adds or removes or begins:
-                    self._commit(store, handle, adds, removes, epoch)
+                    self._commit(store, handle, adds, removes, epoch, record)
                 failpoints.reach("outside_in_place")
                 return rows
             except AlreadyRecorded:
@@ -131,6 +136,22 @@ class DeltaSender:
                 handle = store.open(self._name)
                 self._check_table(handle)
 
+    def _has(self, handle: Handle, epoch: int, record: str | None) -> bool:
+        """Tell whether the table has an epoch already, by the same record; else E0521."""
+        done = handle.transaction(self.identity.app) or 0
+        if done < epoch:
+            return False
+        found = record_of(self._store, self._name, self.identity.app, epoch)
+        if done > epoch or found not in (None, record):
+            raise DataError(
+                "E0521",
+                f"the Delta table {self.folder} of the sink {self.identity.name} has an epoch "
+                f"{done} that is not of this log, which is at epoch {epoch}",
+                hint="restore the table as of the warehouse's backup and resume the sink; "
+                "or drop the sink and create it with another path",
+            )
+        return True
+
     def _commit(
         self,
         store: DeltaElsewhere,
@@ -138,6 +159,7 @@ class DeltaSender:
         adds: Sequence[DataFile],
         removes: Sequence[DataFile],
         epoch: int,
+        record: str | None,
     ) -> None:
         done = store.commit(
             handle,
@@ -145,7 +167,7 @@ class DeltaSender:
             removes=removes,
             app=self.identity.app,
             epoch=epoch,
-            metadata={"sink": self.identity.name, "epoch": epoch},
+            metadata={"sink": self.identity.name, "epoch": epoch, "record": record},
         )
         if done.version % CHECKPOINT_EVERY == 0:
             try:

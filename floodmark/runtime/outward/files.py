@@ -7,7 +7,6 @@ the epoch is. A second try writes the same names with the same rows.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -22,7 +21,7 @@ from floodmark.errors import DataError
 from floodmark.runtime import failpoints
 from floodmark.runtime.outward.identity import Identity, check_writable, reaching
 from floodmark.runtime.outward.outgoing import Outgoing
-from floodmark.storage.local_files import replace_file
+from floodmark.storage.local_files import flush, replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +62,9 @@ class FilesSender:
                 hint=f"choose another path; or remove its files and {MARK}",
             )
 
-    def send(self, epoch: int, outgoing: Outgoing, *, begins: bool) -> int:
+    def send(
+        self, epoch: int, outgoing: Outgoing, *, begins: bool, record: str | None = None
+    ) -> int:
         """Write the files of an epoch; one without rows has none."""
         with reaching(self.identity.name, self.folder):
             if begins:
@@ -74,7 +75,7 @@ class FilesSender:
                 temporary.replace(part)
                 failpoints.reach("outside_part_in_place")
             if parts:
-                _settle(self.folder)
+                flush(self.folder)
             failpoints.reach("outside_in_place")
         return rows
 
@@ -89,7 +90,7 @@ class FilesSender:
             "type": str(self.outside.type),
             "format": self.outside.encode,
         }
-        replace_file(self.folder / MARK, json.dumps(mark) + "\n")
+        replace_file(self.folder / MARK, json.dumps(mark) + "\n", durable=True)
 
     def _written(self, epoch: int, outgoing: Outgoing) -> tuple[int, list[tuple[Path, Path]]]:
         """Write the parts of an epoch under temporary names; return their names, too."""
@@ -126,21 +127,12 @@ class FilesSender:
                     headed = file if not total else _headless(file)
                     writer.writelines(lines(headed, self.outside.written, part))
                 total += part.num_rows
-        _settle(path)
+        flush(path)
         return total
 
 
 def _headless(file: CopyFile) -> CopyFile:
     return CopyFile(file.path, file.format, False, file.delimiter)
-
-
-def _settle(path: Path) -> None:
-    """Wait until a file, or the names of a folder, are on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _parts(rows: Iterator[pa.Table], most: int) -> Iterator[Iterator[pa.Table]]:

@@ -18,8 +18,13 @@ class Sender(Protocol):
     def check(self) -> None:
         """Raise where nothing could be written: E0741 out of reach, E0742 to E0744 refused."""
 
-    def send(self, epoch: int, outgoing: Outgoing, *, begins: bool) -> int:
-        """Write an epoch, whole; return how many rows. With `begins`, it has all rows."""
+    def send(
+        self, epoch: int, outgoing: Outgoing, *, begins: bool, record: str | None = None
+    ) -> int:
+        """Write an epoch, whole; return how many rows. With `begins`, it has all rows.
+
+        `record` is the id of the epoch's record, which tells it from another epoch of the number.
+        """
 
 
 def sender_of(found: AnalysedObject, seed: str) -> Sender:

@@ -1,0 +1,185 @@
+"""The text of one commit of a Delta log: made for ours, checked for everybody's.
+
+A commit of the engine counts its actions in `userMetadata`, so that one that was cut off is not
+taken for a smaller one. Of others nothing says how many there were: they have to be whole lines.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+from floodmark.errors import DataError, NotSupported
+from floodmark.storage import statistics
+from floodmark.storage.records import FORMAT
+from floodmark.storage.table import DataFile, Handle
+
+ENGINE = "floodmark/0.1.0"
+_OURS = "floodmark/"
+
+Action = Mapping[str, Any]
+
+
+def commit_text(
+    handle: Handle,
+    adds: Sequence[DataFile],
+    removes: Sequence[DataFile],
+    transaction: tuple[str, int] | None,
+    metadata: Mapping[str, Any] | None,
+    *,
+    data_change: bool,
+    columns: Sequence[str] = (),
+) -> str:
+    """Return the lines of a commit on a handle; `columns` are actions that change those."""
+    now = int(time.time() * 1000)
+    actions: list[Action] = []
+    if transaction is not None:
+        app, epoch = transaction
+        actions.append({"txn": {"appId": app, "version": epoch, "lastUpdated": now}})
+    actions += [_remove(file, data_change, now) for file in removes]
+    actions += [_add(file, data_change, now) for file in adds]
+    told = {"format": FORMAT, **(metadata or {}), "actions": 1 + len(columns) + len(actions)}
+    first = _commit_info(handle, bool(removes), told, data_change, now)
+    # Statistics of files are read by the columns: these come first.
+    lines = [_line(first), *columns, *map(_line, actions)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def actions_of(text: str, path: Path) -> list[Action]:
+    """Return the actions of a commit's text.
+
+    Raises `DataError` E0435 for one that is empty, cut off or miscounted, `NotSupported` E0430 for
+    one of a newer format.
+    """
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        _damaged(path, "is empty")
+    try:
+        actions = [json.loads(line) for line in lines]
+    except ValueError as error:
+        _damaged(path, f"is not whole: {error}")
+    if not all(isinstance(action, dict) for action in actions):
+        _damaged(path, "is not whole: a line is no object")
+    info = _info_of(actions)
+    if str(info.get("engineInfo")).startswith(_OURS):
+        told = metadata_of(info)
+        if told.get("format", 0) > FORMAT:
+            raise NotSupported(
+                "E0430",
+                f"the commit {path.name} of {path.parent.parent} has format {told['format']}; "
+                f"this version of Floodmark knows formats up to {FORMAT}",
+                hint="use the version that wrote the warehouse; nothing has been changed",
+            )
+        counted = told.get("actions", len(actions))
+        if counted != len(actions):
+            _damaged(path, f"has {len(actions)} of its {counted} actions")
+    return actions
+
+
+def described(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:
+    """Return what `Store.history` tells of a commit."""
+    info = _info_of(actions)
+    metadata = metadata_of(info)
+    return {
+        "version": version,
+        "operation": info.get("operation", "UNKNOWN"),
+        "metadata": {k: v for k, v in metadata.items() if k not in ("format", "actions")},
+        "data_change": changes_data(actions),
+        "engine": info.get("engineInfo"),
+        "transactions": {txn["appId"]: int(txn["version"]) for txn in _of(actions, "txn")},
+    }
+
+
+def metadata_of(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `userMetadata` of a commit info, empty where it is no JSON of an object."""
+    try:
+        metadata = json.loads(info.get("userMetadata") or "{}")
+    except (TypeError, ValueError):
+        return {}
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def changes_data(actions: Sequence[Action]) -> bool:
+    """Tell whether a commit changes rows, other than moving them between files."""
+    files = (*_of(actions, "add"), *_of(actions, "remove"))
+    return any(file.get("dataChange", True) for file in files)
+
+
+def recorded(actions: Sequence[Action], app: str) -> int | None:
+    """Return what a commit records for an application, or None."""
+    found = [int(txn["version"]) for txn in _of(actions, "txn") if txn["appId"] == app]
+    return found[-1] if found else None
+
+
+def _of(actions: Sequence[Action], kind: str) -> list[Mapping[str, Any]]:
+    return [action[kind] for action in actions if action.get(kind)]
+
+
+def _info_of(actions: Sequence[Action]) -> Mapping[str, Any]:
+    return next(iter(_of(actions, "commitInfo")), {})
+
+
+def _line(action: Action) -> str:
+    return json.dumps(action, ensure_ascii=False)
+
+
+def _remove(file: DataFile, data_change: bool, now: int) -> Action:
+    return {
+        "remove": {
+            "path": _encode(file.path),
+            "deletionTimestamp": now,
+            "dataChange": data_change,
+            "extendedFileMetadata": True,
+            "partitionValues": {},
+            "size": file.size,
+        }
+    }
+
+
+def _add(file: DataFile, data_change: bool, now: int) -> Action:
+    return {
+        "add": {
+            "path": _encode(file.path),
+            "partitionValues": {},
+            "size": file.size,
+            "modificationTime": now,
+            "dataChange": data_change,
+            "stats": statistics.to_json(file),
+        }
+    }
+
+
+def _commit_info(
+    handle: Handle, removing: bool, metadata: Mapping[str, Any], data_change: bool, now: int
+) -> Action:
+    return {
+        "commitInfo": {
+            "timestamp": now,
+            "operation": "WRITE" if data_change else "OPTIMIZE",
+            "operationParameters": {"mode": "Append"} if data_change else {},
+            "readVersion": handle.version,
+            "isolationLevel": "Serializable",
+            "isBlindAppend": not removing,
+            "engineInfo": ENGINE,
+            "txnId": str(uuid.uuid4()),
+            "userMetadata": json.dumps(metadata, ensure_ascii=False),
+        }
+    }
+
+
+def _encode(path: str) -> str:
+    return quote(path, safe="/=~-._")
+
+
+def _damaged(path: Path, why: str) -> NoReturn:
+    raise DataError(
+        "E0435",
+        f"the commit {path.name} of the Delta table {path.parent.parent} {why}",
+        hint="restore the file from a backup; where the epoch that wrote it is not sealed, "
+        "remove it instead, and the next run writes it again",
+    )

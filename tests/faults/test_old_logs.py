@@ -1,0 +1,218 @@
+"""A log that is older than the tables, damaged, or of a former version, under the whole engine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from warehouses import NOW, PROJECTED, READINGS, SUNK, Reading, Site, dying_at, put, visible
+
+from floodmark.api import Floodmark
+from floodmark.errors import DataError
+from floodmark.spark.session import Sessions
+from floodmark.storage.delta_log import commit_path
+from floodmark.storage.durability import NAME as SETTINGS
+from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.records import read_record, to_text
+from floodmark.storage.table import OtherHistory
+
+pytestmark = pytest.mark.spark
+ENGINE = "_floodmark"
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site:
+    """Return a site with a warehouse that has three files, one an epoch."""
+    site = Site(tmp_path_factory.mktemp("three"), sessions)
+    site.define(READINGS, PROJECTED, SUNK)
+    with site.connect() as fm:
+        for number in range(3):
+            take_in(site, fm, number)
+    return site
+
+
+@pytest.fixture
+def site(three: Site, tmp_path: Path, sessions: Sessions) -> Site:
+    """Return a site of its own with that warehouse."""
+    shutil.copytree(three.root, tmp_path, dirs_exist_ok=True)
+    found = Site(tmp_path, sessions)
+    log = tmp_path / "warehouse" / ENGINE
+    for path in [*log.rglob("*.json"), tmp_path / "pipelines" / "all.sql"]:
+        _move(path, str(three.root), str(tmp_path))
+    return found
+
+
+def _move(path: Path, old: str, new: str) -> None:
+    """Let a record tell of another folder: what it says is checked, so it is of format 0 then."""
+    if path.suffix == ".sql":
+        path.write_text(path.read_text().replace(old, new))
+    elif old in path.read_text():
+        record = read_record(path)
+        assert record is not None
+        path.write_text(to_text(record.body).replace(old, new))
+
+
+def rows(number: int) -> list[Reading]:
+    """Return ten readings, none of them late."""
+    return [(i, "abc"[i % 3], i, 5) for i in range(number * 10, number * 10 + 10)]
+
+
+def take_in(site: Site, fm: Floodmark, number: int) -> None:
+    """Let a file land and take it in."""
+    put(site.landing, str(number), rows(number))
+    assert fm.advance(now=NOW + timedelta(minutes=number))
+
+
+def at_rest(root: Path) -> Mapping[str, bytes]:
+    """Return all files of a warehouse."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and "lease" not in path.parts
+    }
+
+
+def refused(site: Site, code: str) -> None:
+    """Check that every writer is refused and touches nothing, and that what is logged is read."""
+    root = site.root / "warehouse"
+    before = at_rest(root)
+    for sql in (None, "INSERT INTO t VALUES ('z', 9)", "CREATE TABLE u (a INT)", "DROP TABLE t"):
+        with site.connect() as fm, pytest.raises(OtherHistory, match=code):
+            fm.advance(now=NOW) if sql is None else fm.execute(sql)
+    assert at_rest(root) == before
+    with site.connect() as fm:
+        assert fm.execute("SELECT count(*) FROM s").rows == ((30,),)
+
+
+def test_a_log_that_was_copied_first_is_refused(site: Site) -> None:
+    root = site.root / "warehouse"
+    shutil.copytree(root / ENGINE, site.root / "old")
+    with site.connect() as fm:
+        for number in (3, 4, 5):
+            take_in(site, fm, number)
+    newer = shutil.move(root / ENGINE, site.root / "newer")
+    shutil.move(site.root / "old", root / ENGINE)
+    for number in (6, 7, 8):
+        put(site.landing, str(number), rows(number))
+    refused(site, "E0433")
+    shutil.rmtree(root / ENGINE)
+    shutil.move(newer, root / ENGINE)
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        assert fm.execute("SELECT count(*), count(DISTINCT id) FROM s").rows == ((90, 90),)
+
+
+def test_tables_without_a_log_are_refused(site: Site) -> None:
+    root = site.root / "warehouse"
+    shutil.rmtree(root / ENGINE)
+    before = at_rest(root)
+    with pytest.raises(OtherHistory, match=r"E0433.*no log"):
+        site.connect()
+    after = at_rest(root)
+    assert {k: v for k, v in after.items() if not k.startswith(ENGINE)} == before
+    assert not any(k.startswith(f"{ENGINE}/epochs") or "catalog/" in k for k in after)
+
+
+def test_an_open_epoch_of_another_log_is_refused(site: Site) -> None:
+    site.copy("warehouse", "other")
+    put(site.landing, "3", rows(3))
+    for name, point in (("warehouse", "view_committed"), ("other", "offsets_logged")):
+        with site.connect(name) as fm, dying_at(point):
+            fm.advance(now=NOW)
+    shutil.rmtree(site.root / "warehouse" / ENGINE)
+    shutil.copytree(site.root / "other" / ENGINE, site.root / "warehouse" / ENGINE)
+    refused(site, "E0433")
+    with site.connect("other") as fm:
+        fm.advance(now=NOW)
+        assert fm.execute("SELECT count(*) FROM s").rows == ((40,),)
+
+
+def test_a_gap_in_the_log_takes_nothing_in_again(site: Site) -> None:
+    root = site.root / "warehouse"
+    with site.connect() as fm:
+        take_in(site, fm, 3)
+    (root / ENGINE / "epochs" / "0" / "3.open.json").unlink()
+    before = at_rest(root)
+    with site.connect() as fm, pytest.raises(DataError, match=r"E0431.*epoch 3"):
+        fm.advance(now=NOW)
+    assert at_rest(root) == before
+
+
+def test_a_lost_version_of_the_definitions_is_refused(site: Site) -> None:
+    root = site.root / "warehouse"
+    with site.connect() as fm:
+        fm.execute("CREATE TABLE u (a INT)")
+    (root / ENGINE / "catalog" / "00000002.json").unlink()
+    before = at_rest(root)
+    with site.connect() as fm, pytest.raises(DataError, match=r"E0431.*catalog version 2"):
+        fm.advance(now=NOW)
+    assert at_rest(root) == before
+
+
+@pytest.mark.parametrize("kept", [0, 40], ids=["emptied", "cut"])
+def test_a_damaged_newest_commit_gives_no_fewer_rows(site: Site, kept: int) -> None:
+    root = site.root / "warehouse"
+    epochs = EpochLog(root).head().sealed
+    version = EpochLog(root).sealed(epochs).objects["s"].versions["public/s"]
+    path = commit_path(root / "public/s", version)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:kept])
+    with site.connect() as fm, pytest.raises(DataError, match=r"E0435.*public/s"):
+        fm.execute("SELECT count(*) FROM s")
+    path.write_bytes(whole)
+    with site.connect() as fm:
+        take_in(site, fm, 3)
+        assert fm.execute("SELECT count(*) FROM s").rows == ((40,),)
+
+
+def as_former_version(root: Path) -> None:
+    """Write records and commits as the versions did that had neither envelopes nor ids."""
+    (root / ENGINE / SETTINGS).unlink()
+    for path in (root / ENGINE).rglob("*.json"):
+        record = read_record(path)
+        assert record is not None
+        path.write_text(to_text(record.body))
+    for path in root.rglob("_delta_log/*.json"):
+        first, *rest = path.read_text().splitlines(keepends=True)
+        action = json.loads(first)
+        told = json.loads(action.get("commitInfo", {}).get("userMetadata") or "{}")
+        if told:
+            for name in ("format", "record", "actions"):
+                told.pop(name, None)
+            action["commitInfo"]["userMetadata"] = json.dumps(told)
+            path.write_text("".join([json.dumps(action) + "\n", *rest]))
+
+
+def test_a_warehouse_of_a_former_version_goes_on(site: Site) -> None:
+    root = site.root / "warehouse"
+    put(site.landing, "3", rows(3))
+    with site.connect() as fm, dying_at("first_table_committed"):
+        fm.advance(now=NOW)
+    as_former_version(root)
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        take_in(site, fm, 4)
+        fm.execute("INSERT INTO t VALUES ('z', 9)")
+        assert fm.execute("SELECT count(*), count(DISTINCT id) FROM s").rows == ((50, 50),)
+    assert sum(n for k, n, _ in visible(root, "t") if k != "z") == 50
+
+
+def test_every_commit_of_an_epoch_names_its_record(site: Site) -> None:
+    root = site.root / "warehouse"
+    with site.connect() as fm:
+        take_in(site, fm, 3)
+        head = fm.scheduler.log.head().sealed
+        opened = fm.scheduler.log.opened(head)
+    found = set()
+    for path in root.rglob("_delta_log/*.json"):
+        lines = path.read_text().splitlines()
+        told = json.loads(json.loads(lines[0]).get("commitInfo", {}).get("userMetadata") or "{}")
+        if told.get("epoch") == head:
+            found.add(path.parent.parent.relative_to(root).as_posix())
+            assert told["format"] == 1 and told["record"] == opened.id and told["attempt"]
+            assert told["actions"] == len(lines)
+    assert {"public/s", "public/p", "public/t", "_changes/public/t"} <= found
