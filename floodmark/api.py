@@ -279,6 +279,8 @@ class Floodmark:
             case s.Definition() | s.Drop() | s.Alter():
                 return statements.run_definition(statement, self.scheduler, self.reader)
             case s.Explain():
+                if isinstance(statement.statement, s.Definition):
+                    statements.check_definition(statement.statement, self.scheduler)
                 return explain_result(statement, self.deployed, self.sizes)
             case s.Show() | s.Describe():
                 return show(statement, self.deployed, self._settings.values)
@@ -336,7 +338,10 @@ class Floodmark:
         deployed = self.deployed
         if deployed.known(name) is not None:
             return explain_name(name, deployed)
-        return explain_statement(self.settled(parse_statement(name)), deployed)
+        statement = self.settled(parse_statement(name))
+        if isinstance(statement, s.Definition):
+            statements.check_definition(statement, self.scheduler)
+        return explain_statement(statement, deployed)
 
     def _set(self, statement: s.SetOption) -> Result:
         result = self._settings.set(statement)

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from floodmark.catalog.catalog import RENAMED, Catalog, printed, unknown_object
 from floodmark.catalog.column_changes import with_column, with_renamed, without_column
-from floodmark.catalog.objects import CatalogObject, Kind, Relation, key_of, qualified
+from floodmark.catalog.objects import CatalogObject, Kind, Relation, key_of, kind_named, qualified
 from floodmark.catalog.readers import with_former_name, with_seen, without_seen
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
 
-_KINDS = {kind.value.lower(): kind for kind in Kind}
 _WITH_OPTIONS = (s.CreateTable, s.CreateSource, s.CreateSink, s.CreateMaterializedView)
 
 
@@ -55,7 +54,7 @@ def altered(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relati
 def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
     """Tell whether an ALTER … IF EXISTS names what is not there."""
     name = qualified(statement.name)
-    kind = None if statement.kind is None else _KINDS[statement.kind.value.lower()]
+    kind = kind_named(statement)
     return statement.missing_ok and not catalog.is_taken(
         name if kind is None else key_of(name, kind)
     )
@@ -70,7 +69,7 @@ def catalog_with(
 
 def found_by(statement: s.Alter, catalog: Catalog) -> CatalogObject:
     """Return the object that an ALTER names; E0201 and E0203 as `altered`."""
-    kind = None if statement.kind is None else _KINDS[statement.kind.value.lower()]
+    kind = kind_named(statement)
     name = qualified(statement.name)
     key = name if kind is None else key_of(name, kind)
     if key not in catalog.objects:

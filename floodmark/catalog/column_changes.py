@@ -79,6 +79,13 @@ def without_column(statement: s.AlterDropColumn, found: CatalogObject) -> s.Defi
             else "create another table, and a sink into it",
         )
     kept = tuple(c for c in definition.columns if c.name != statement.column)
+    if not kept:
+        raise BindError(
+            "E0833",
+            f'the column "{statement.column}" of "{found.name}" cannot go: it is the last one',
+            span=statement.span,
+            hint=f"DROP TABLE {found.name}",
+        )
     return replace(definition, columns=kept)
 
 

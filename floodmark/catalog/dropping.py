@@ -5,20 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
-from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_of, qualified
+from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_named, kind_of, qualified
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
 
-_DROP_KINDS = {
-    s.ObjectKind.SOURCE: Kind.SOURCE,
-    s.ObjectKind.TABLE: Kind.TABLE,
-    s.ObjectKind.MATERIALIZED_VIEW: Kind.MATERIALIZED_VIEW,
-    s.ObjectKind.VIEW: Kind.VIEW,
-    s.ObjectKind.SINK: Kind.SINK,
-    s.ObjectKind.FUNCTION: Kind.FUNCTION,
-    s.ObjectKind.AGGREGATE: Kind.FUNCTION,
-    s.ObjectKind.INDEX: Kind.INDEX,
-}
 _KEEPING = ("force_append_only", "ignore_delete")
 
 
@@ -78,7 +68,8 @@ def _withdrawn(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
 
 def _named(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tuple[str, ...]:
     """Return the keys of what a name stands for: all that a source has; none for IF EXISTS."""
-    kind, text = _DROP_KINDS[statement.kind], qualified(name)
+    kind, text = kind_named(statement), qualified(name)
+    assert kind is not None
     if kind is Kind.SOURCE and (group := catalog.group_of(text) or catalog.output_named(text)):
         return group
     key = key_of(text, kind)

@@ -44,6 +44,16 @@ _KIND_OF: dict[type[s.Definition], Kind] = {
     s.CreateAggregate: Kind.FUNCTION,
     s.CreateIndex: Kind.INDEX,
 }
+_KIND_NAMED = {
+    s.ObjectKind.SOURCE: Kind.SOURCE,
+    s.ObjectKind.TABLE: Kind.TABLE,
+    s.ObjectKind.MATERIALIZED_VIEW: Kind.MATERIALIZED_VIEW,
+    s.ObjectKind.VIEW: Kind.VIEW,
+    s.ObjectKind.SINK: Kind.SINK,
+    s.ObjectKind.FUNCTION: Kind.FUNCTION,
+    s.ObjectKind.AGGREGATE: Kind.FUNCTION,
+    s.ObjectKind.INDEX: Kind.INDEX,
+}
 
 
 @dataclass(frozen=True)
@@ -158,8 +168,18 @@ def kind_of(statement: s.Definition) -> Kind:
     return kind
 
 
-def not_available(statement: s.Definition) -> NotSupported:
-    """Return the error for a definition that does not run yet."""
+def kind_named(statement: s.Drop | s.Alter) -> Kind | None:
+    """Return the kind of object that a DROP or ALTER names; E0341 for one that there is not yet."""
+    if statement.kind is None:
+        return None
+    kind = _KIND_NAMED.get(statement.kind)
+    if kind is None:
+        raise not_available(statement)
+    return kind
+
+
+def not_available(statement: s.Statement) -> NotSupported:
+    """Return the error for a statement that does not run yet."""
     return NotSupported(
         "E0341",
         f"{statement.words} is understood but not available yet",

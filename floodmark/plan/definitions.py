@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from floodmark.catalog.functions import Determinism
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import CatalogObject
@@ -23,6 +25,7 @@ from floodmark.plan.table_options import TELLING, without_ttl
 from floodmark.plan.transform import Transform
 from floodmark.plan.ttl import Ttl
 from floodmark.sql import statements as s
+from floodmark.sql.spans import span_of
 
 PLAIN, UPSERT, DEBEZIUM = "PLAIN", "UPSERT", "DEBEZIUM"
 FEED = ("delta", "change_feed")
@@ -150,6 +153,7 @@ def declare_columns(
     assert isinstance(st, s.CreateSource | s.CreateTable)
     if not any(o.name == "connector" for o in st.options):
         _refuse_without_connector(st)
+    _refuse_generated_of_generated(st)
     context = BindContext(source=st.span, functions=functions or {})
     typed = tuple((c, _type_of(c)) for c in st.columns)
     plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
@@ -274,6 +278,21 @@ def _refuse_without_connector(st: s.CreateSource | s.CreateTable) -> None:
             )
 
 
+def _refuse_generated_of_generated(st: s.CreateSource | s.CreateTable) -> None:
+    """Refuse a generated column that reads another one: all are computed of the row as it came."""
+    generated = {c.name for c in st.columns if c.generated is not None}
+    for column in st.columns:
+        named = () if column.generated is None else column.generated.find_all(exp.Column)
+        for read in named:
+            if read.name in generated and not read.table:
+                raise BindError(
+                    "E0140",
+                    f'the generated column "{column.name}" reads "{read.name}", which is generated',
+                    span=span_of(read, st.span),
+                    hint="write its expression out, or compute one of them in a view",
+                )
+
+
 def _type_of(column: s.ColumnDef) -> SqlType | None:
     return None if column.type is None else bind_type(column.type.type, column.type.span)
 
@@ -327,9 +346,9 @@ def _check_generated(column: s.ColumnDef, expr: Expr, *, in_key: bool) -> None:
     if any(isinstance(e, Now) for e in walk(expr)):
         raise BindError(
             "E0222",
-            "Cannot use `NOW()` function in generated columns. Do you want `PROCTIME()`?",
+            f'the generated column "{column.name}" reads the time, and not its row alone',
             span=column.span,
-            hint="compute it in a view",
+            hint="give it a DEFAULT, which is computed when the row comes, or compute it in a view",
         )
     if in_key and any(class_of(e) is not Determinism.DETERMINISTIC for e in walk(expr)):
         raise BindError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -44,10 +45,15 @@ def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
     value = clause.args.get("expression") or clause.args.get("count") or clause.this
     if isinstance(value, exp.Null):
         return None
-    if isinstance(value, exp.Literal) and not value.is_string:
-        return int(value.this)
     hint = "write the number; for one that changes, filter on row_number() OVER (ORDER BY …)"
-    raise builder.refuse("E0343", "LIMIT and OFFSET need a number", clause, hint)
+    if not isinstance(value, exp.Literal) or value.is_string:
+        raise builder.refuse("E0343", "LIMIT and OFFSET need a number", clause, hint)
+    number = Decimal(value.this)
+    if number >= 1 << 63 or number != number.to_integral_value():
+        hint = "leave LIMIT out where all rows are wanted"
+        text = f"LIMIT and OFFSET need a whole number of at most 64 bits, not {value.this[:40]}"
+        raise builder.refuse("E0343", text, clause, hint)
+    return int(number)
 
 
 def ordered(builder: Builder, node: n.Node, query: exp.Expression) -> n.Node:

@@ -31,6 +31,7 @@ from floodmark.plan.outputs import ColumnTypes, Item, checked_name, position_of,
 from floodmark.plan.scope import Bound, QueryScope, fresh_name
 from floodmark.plan.set_calls import SET_COLUMN, SetCollector, in_step
 from floodmark.plan.size import check_columns
+from floodmark.plan.stars import starred
 from floodmark.plan.subqueries import Subqueries
 from floodmark.plan.table_functions import ONE_ROW
 from floodmark.plan.windowed import collector_of, rewritten, windowed
@@ -123,15 +124,11 @@ class Selection:
         windows: WindowCollector,
     ) -> list[tuple[str, Expr]]:
         span = self.builder.span(e)
-        inner = e.this if isinstance(e, exp.Alias) else e
-        if isinstance(inner, exp.Star) or (
-            isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
-        ):
-            table = inner.table or None if isinstance(inner, exp.Column) else None
-            columns = self.bound.scope.star(table, span)
-            return [(c.name, ColumnRef(c.type, c.plan_name, span=span)) for c in columns]
+        columns = starred(self.builder, e, self.bound.scope)
+        if columns is not None:
+            return [(item.name, item.expr) for item in columns]
         expr = bind_scalar(
-            inner,
+            e.this if isinstance(e, exp.Alias) else e,
             self.bound.scope,
             self.builder.context,
             aggregates=collector,
@@ -262,11 +259,13 @@ class Selection:
             item = self._at(position, e, items)
             return item.expr, item.name
         if isinstance(e, exp.Column) and not e.table:
+            # A name is the query's own column, else its own output, else one of a query around it.
+            named = [i for i in items if i.name == e.name]
+            scope = replace(self.bound.scope, outer=None) if named else self.bound.scope
             try:
-                return bind_scalar(e, self.bound.scope, self.builder.context), e.name
-            except BindError:
-                named = [i for i in items if i.name == e.name]
-                if not named:
+                return bind_scalar(e, scope, self.builder.context), e.name
+            except BindError as error:
+                if not named or error.code != "E0206":
                     raise
                 return named[0].expr, named[0].name
         expr = bind_scalar(e, self.bound.scope, self.builder.context)

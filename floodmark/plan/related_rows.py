@@ -28,6 +28,7 @@ from floodmark.plan.expressions import (
 from floodmark.plan.joins import join_on
 from floodmark.plan.relations import build_from
 from floodmark.plan.scope import OUTER, Bound, Correlated, OuterScope, QueryScope
+from floodmark.plan.stars import starred
 from floodmark.plan.table_functions import ONE_ROW
 
 if TYPE_CHECKING:
@@ -113,11 +114,11 @@ def values_of(
     """Return the select list; an aggregate without a collector makes one row of many."""
     calls = AggregateCollector() if collector is None else collector
     for e in query.expressions:
-        inner = e.this if isinstance(e, exp.Alias) else e
-        if isinstance(inner, exp.Star):
-            columns = bound.scope.star(None, builder.span(e))
-            yield from (ColumnRef(c.type, c.plan_name) for c in columns)
+        columns = starred(builder, e, bound.scope)
+        if columns is not None:
+            yield from (item.expr for item in columns)
         else:
+            inner = e.this if isinstance(e, exp.Alias) else e
             yield bind_scalar(inner, bound.scope, builder.context, aggregates=calls)
     if collector is None and calls.calls:
         raise refused(builder, query, "an aggregate over rows that belong to an outer row")

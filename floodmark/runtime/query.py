@@ -27,6 +27,7 @@ from floodmark.plan.outputs import ColumnTypes
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.plan.rules.temporal_filters import plain_filters
+from floodmark.plan.size import check_size
 from floodmark.runtime import layout
 from floodmark.runtime.closed import closes_in_time
 from floodmark.runtime.corrections.stored import readable as corrections
@@ -99,12 +100,8 @@ class Reader:
         return Builder(self.relations, source, views=self._views, functions=functions, given=given)
 
     def ruled(self, node: n.Node) -> n.Node:
-        """Return a plan as it runs: rewritten by the rules, and E0355 where it cannot run."""
-        node = plain_filters(node)
-        for rule in RULES:
-            node = rule(node)
-        node = conditions_lifted(node)
-        check_batch(node)
+        """Return a plan as it runs: rewritten by the rules; E0133 and E0355 where it cannot run."""
+        node = as_run(node)
         if any(isinstance(part, n.OverWindow) or _is_ordered(part) for part in n.walk(node)):
             # The stream key says which of two rows comes first that nothing else tells apart.
             node = keep_keys(node)
@@ -243,6 +240,17 @@ _DEAD_LETTER: Schema = (
     Field("reason", VARCHAR), Field("expression", VARCHAR), Field("row", VARCHAR),
     Field("place", VARCHAR), Field("epoch", BIGINT), Field("message", VARCHAR),
 )  # fmt: skip
+
+
+def as_run(node: n.Node) -> n.Node:
+    """Return a query's plan as it is rewritten to run; E0133 and E0355 where it cannot run."""
+    check_size(node, node.span)
+    node = plain_filters(node)
+    for rule in RULES:
+        node = rule(node)
+    node = conditions_lifted(node)
+    check_batch(node)
+    return node
 
 
 def check_batch(node: n.Node) -> None:

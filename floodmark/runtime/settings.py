@@ -57,6 +57,8 @@ class Settings:
     def set(self, statement: s.SetOption) -> Result:
         """Give a setting its value, or the default again; one of other engines is told of."""
         name = statement.name.lower()
+        if name in ("timezone", "rw_timezone"):
+            return _utc(statement)
         if name not in DEFAULTS:
             return Result(status="SET", notices=(f"nothing follows from {statement.name} here",))
         value = DEFAULTS[name] if statement.value is None else statement.value
@@ -83,6 +85,19 @@ class Settings:
     def mode(self) -> DeterminismMode:
         """Return the determinism of what is created from now on."""
         return mode_named(self.values[determinism.OPTION])
+
+
+def _utc(statement: s.SetOption) -> Result:
+    """Take the one time zone that there is; E0369 for another."""
+    value = "UTC" if statement.value is None else statement.value
+    if value.upper() not in ("UTC", "ETC/UTC", "GMT"):
+        raise UserError(
+            "E0369",
+            f"timezone = '{value}' is not UTC, in which every text of a timestamptz is read",
+            span=statement.span,
+            hint="name the zone where it matters: t AT TIME ZONE 'Europe/Berlin'",
+        )
+    return Result(status="SET")
 
 
 def check_setting(name: str, span: Span | None = None) -> None:

@@ -16,6 +16,7 @@ from floodmark.errors import NotSupported, Span
 from floodmark.plan.build import build_query
 from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.runtime.definitions.deployment import plan_statement
+from floodmark.runtime.query import as_run
 from floodmark.runtime.results import Result, text_result
 from floodmark.runtime.settings import check_setting
 from floodmark.runtime.sizes import TableSize, as_text
@@ -126,13 +127,14 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
             views=views,
             functions=pipeline.functions,
         )
+        as_run(node)
         once = plan_of(node, on_close=False, statement=statement, kept=False)
         return explain_plan(once, pipeline)
     if isinstance(statement, s.Definition) and kind_of(statement) not in (
         Kind.INDEX,
         Kind.FUNCTION,
     ):
-        plan = plan_statement(statement, deployed, runs=False)
+        plan = plan_statement(statement, deployed)
         after = pipeline if plan is None else plan.pipeline
         return explain_together(after.catalog.made_by(statement), after)
     raise NotSupported(

@@ -104,12 +104,7 @@ def apply_plan(
     """
     deployed = scheduler.deployed()
     check_code(plan, deployed)
-    _ask_again(plan)
-    refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
-    check_places(plan, scheduler)
-    _refuse_loss(plan, scheduler, discards)
-    if "rebuild" not in discards:
-        refuse_rereading(plan.changes, deployed.pipeline, plan.pipeline)
+    check_plan(plan, scheduler, discards)
     epoch = scheduler.log.head().sealed + 1
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
     removal.leave(
@@ -121,6 +116,24 @@ def apply_plan(
     begun.version = version.version
     failpoints.reach("change_logged")
     return scheduler.run_once(version.version)
+
+
+def check_plan(plan: Plan, scheduler: Scheduler, discards: Collection[str] = ("drop",)) -> None:
+    """Refuse before anything is logged what could not be applied."""
+    _ask_again(plan)
+    refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
+    check_places(plan, scheduler)
+    _refuse_loss(plan, scheduler, discards)
+    if "rebuild" not in discards:
+        refuse_rereading(plan.changes, scheduler.deployed().pipeline, plan.pipeline)
+
+
+def check_definition(statement: s.Definition, scheduler: Scheduler) -> None:
+    """Refuse what CREATE would refuse, without logging anything: for EXPLAIN."""
+    plan = deployment.plan_statement(statement, scheduler.deployed(), project=scheduler.project)
+    if plan is not None:
+        check_at_rest(plan, scheduler, statement)
+        check_plan(plan, scheduler)
 
 
 def _behind(scheduler: Scheduler) -> dict[str, str]:

@@ -178,11 +178,10 @@ class QueryParser(FromParser):
         """Parse one element of a SELECT or RETURNING list."""
         start = self.index
         if self.accept("*"):
-            star = self.node(start, exp.Star())
-            if self.accept("except"):
-                star.set("except_", self.parenthesised(self.expression))
-            return self.node(start, star)
+            return self._left_out(start, exp.Star())
         value = self.expression()
+        if isinstance(value, exp.Column) and isinstance(value.this, exp.Star):
+            return self._left_out(start, value)
         if self.accept("as"):
             alias = self.identifier("an alias", any_word=True)
         elif self.at_name() and not self._at_clause():
@@ -190,6 +189,24 @@ class QueryParser(FromParser):
         else:
             return value
         return self.node(start, exp.Alias(this=value, alias=alias))
+
+    def _left_out(self, start: int, star: exp.Star | exp.Column) -> exp.Expression:
+        """Parse the columns that `*` or `t.*` leaves out: `* EXCEPT (a, t.b)`."""
+        if self.at("except", "("):
+            self.advance()
+            names = self.parenthesised(self._column_name)
+            (star if isinstance(star, exp.Star) else star.this).set("except_", names)
+        return self.node(start, star)
+
+    def _column_name(self) -> exp.Column:
+        start = self.index
+        parts = [self.identifier("a column name")]
+        while self.accept("."):
+            parts.append(self.identifier("a column name", any_word=True))
+        names = ("this", "table", "db")
+        if len(parts) > len(names):
+            raise self.unexpected("a column name")
+        return self.node(start, exp.Column(**dict(zip(names, reversed(parts), strict=False))))
 
     def _at_clause(self) -> bool:
         token = self.current

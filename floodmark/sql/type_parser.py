@@ -26,6 +26,7 @@ TYPES = {
     "timestamptz": _D.TIMESTAMPTZ, "interval": _D.INTERVAL, "jsonb": _D.JSONB, "json": _D.JSON,
     "uuid": _D.UUID, "struct": _D.STRUCT, "map": _D.MAP,
 }  # fmt: skip
+_MAX_DIMENSIONS = 6
 _WITH_LENGTH = frozenset({_D.DECIMAL, _D.VARCHAR, _D.CHAR, _D.TIME, _D.TIMESTAMP, _D.TIMESTAMPTZ})
 
 
@@ -45,7 +46,7 @@ class TypeParser(TokenStream):
 
     def _array_type(self) -> exp.DataType:
         start = self.index
-        result = self._plain_type()
+        result, dimensions = self._plain_type(), 0
         while (self.at("[") and self.peek().value in ("]",)) or self.at("array"):
             if not self.accept("array"):
                 self.advance()
@@ -53,6 +54,14 @@ class TypeParser(TokenStream):
             result = self.node(
                 start, exp.DataType(this=_D.ARRAY, expressions=[result], nested=True)
             )
+            dimensions += 1
+            if dimensions > _MAX_DIMENSIONS:
+                raise SqlSyntaxError(
+                    "E0111",
+                    f"an array of more than {_MAX_DIMENSIONS} dimensions",
+                    span=self.span_from(start),
+                    hint="put arrays of fewer dimensions into a struct, or use jsonb",
+                )
         return result
 
     def _plain_type(self) -> exp.DataType:

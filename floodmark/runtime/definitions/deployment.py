@@ -95,12 +95,7 @@ def plan_files(desired: Desired, deployed: Deployed) -> Plan:
 
 
 def _planned(
-    catalog: Catalog,
-    deployed: Deployed,
-    *,
-    runs: bool = True,
-    filed: bool = False,
-    project: Path | None = None,
+    catalog: Catalog, deployed: Deployed, *, filed: bool = False, project: Path | None = None
 ) -> Plan:
     """Return what a catalog changes; what cannot be stored or read is refused here."""
     if project is not None:
@@ -108,7 +103,7 @@ def _planned(
     catalog = free_names(catalog, deployed.catalog)
     owned = (o.key for o in deployed.pipeline.objects.values() if o.owners)
     catalog = keeping_holds(catalog, owned)
-    pipeline = analyse_catalog(catalog, deployed.pipeline, runs=runs)
+    pipeline = analyse_catalog(catalog, deployed.pipeline)
     catalog = with_indexes(catalog, deployed.catalog, pipeline.relations, filed=filed)
     pipeline = replace(pipeline, catalog=catalog)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
@@ -162,13 +157,11 @@ def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
 
 
 def plan_statement(
-    statement: s.Statement, deployed: Deployed, *, runs: bool = True, project: Path | None = None
+    statement: s.Statement, deployed: Deployed, *, project: Path | None = None
 ) -> Plan | None:
     """Return what a CREATE or DROP changes; None for IF [NOT] EXISTS that has nothing to do.
 
     Relative paths start at the `project`; without one, where the command runs.
-
-    Without `runs`, what the engine cannot run yet is planned all the same: to explain it.
     """
     if isinstance(statement, s.Alter) and is_nothing(statement, deployed.catalog):
         return None
@@ -184,20 +177,18 @@ def plan_statement(
         case s.AlterRename():
             return _renaming(statement, deployed)
         case s.Alter():
-            return _altering(statement, deployed, runs=runs, project=project)
+            return _altering(statement, deployed, project)
         case _:
             raise AssertionError(statement)
-    return _planned(catalog, deployed, runs=runs, project=project)
+    return _planned(catalog, deployed, project=project)
 
 
-def _altering(
-    statement: s.Alter, deployed: Deployed, *, runs: bool, project: Path | None
-) -> Plan | None:
+def _altering(statement: s.Alter, deployed: Deployed, project: Path | None) -> Plan | None:
     """Return what an ALTER changes; None where there is nothing to do."""
     catalog = catalog_after(statement, deployed.pipeline)
     if catalog is deployed.catalog:
         return None
-    plan = _planned(catalog, deployed, runs=runs, project=project)
+    plan = _planned(catalog, deployed, project=project)
     if not isinstance(statement, s.AlterToTable):
         refuse_loss(statement, plan.changes, plan.pipeline)
     return plan

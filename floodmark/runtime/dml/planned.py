@@ -6,6 +6,7 @@ in a SELECT.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -146,6 +147,8 @@ def _insert(statement: s.Insert, target: Changing, reader: Reader) -> n.Node:
             span=statement.span,
             hint="give one value per column",
         )
+    if not statement.columns:
+        _check_positions(statement, target, names)
     values = dict(zip(names, shown, strict=True))
     spans = dict(zip(names, _item_spans(statement, len(names)), strict=True))
     columns: list[tuple[str, Expr]] = []
@@ -160,6 +163,15 @@ def _insert(statement: s.Insert, target: Changing, reader: Reader) -> n.Node:
     if isinstance(query, n.Values):
         columns.append((DML_ORDINAL, ColumnRef(BIGINT, "__ordinal")))
     return with_generated(n.Project(query, tuple(columns)), target.columns)
+
+
+def _check_positions(statement: s.Insert, target: Changing, names: Sequence[str]) -> None:
+    """Refuse values by position where a column that takes none stands before the last of them."""
+    reached = [c.name for c in target.columns]
+    reached = reached[: reached.index(names[-1])] if names else []
+    for name in reached:
+        if name not in target.writable:
+            raise not_writable(name, target.columns, statement.table.span)
 
 
 def _item_spans(statement: s.Insert, count: int) -> list[Span | None]:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Key = tuple[str, ...]
 _PLACE, _RANK = "__place", "__rank"
+_MOST = 2**31 - 1
+"""The last number that Spark gives: it counts rows in 32 bits, so no limit beyond is reached."""
 _OLD, _NOW = "__old_number", "__new_number"
 """BIGINT: what a row among the first ones has as its number, 0 without one; NULL for others."""
 
@@ -74,8 +76,10 @@ def _sorted(node: n.TopN, frame: DataFrame, key: Key) -> DataFrame:
     whole = node.limit is None and not node.offset
     keys = [_column(node, k) for k in (node.order if whole else order_of(node, key))]
     ordered = frame.orderBy(*keys) if keys else frame
+    if node.offset > _MOST:
+        return ordered.where("FALSE")
     ordered = ordered.offset(node.offset) if node.offset else ordered
-    return ordered if node.limit is None else ordered.limit(node.limit)
+    return ordered if node.limit is None or node.limit > _MOST else ordered.limit(node.limit)
 
 
 def _column(node: n.TopN, key: n.SortKey) -> Column:
@@ -109,9 +113,11 @@ def _order(node: n.TopN, keys: Sequence[n.SortKey]) -> str:
 
 def _chosen(node: n.TopN) -> str:
     """Return the condition under which a row's place is among the first."""
-    if node.limit is None:
+    if node.offset > _MOST:
+        return "FALSE"
+    end = None if node.limit is None else node.offset + node.limit
+    if end is None or end > _MOST:
         return f"{_PLACE} > {node.offset}"
-    end = node.offset + node.limit
     within = f"{_RANK if node.with_ties and node.limit else _PLACE} <= {end}"
     return f"{_PLACE} > {node.offset} AND {within}" if node.offset else within
 
