@@ -408,7 +408,9 @@ class Scheduler:
     def resume(self, key: str) -> EpochSummary:
         """Lift a suspension; the epoch that this opens first catches up what was missed."""
         self.log.record("resume", self.clock.now(), object=key)
-        return self.run_once()
+        summary = self.run_once()
+        # What its table has that cannot be taken in suspends it again, now and not in a later run.
+        return self._take_in_foreign([key]) or summary
 
     def change_at(self, epoch: int, version: int) -> VersionChange:
         """Return what an epoch with a catalog version changes of the definitions before it."""

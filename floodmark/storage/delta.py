@@ -105,7 +105,7 @@ class DeltaStore(LocalFiles):
         if known is None:
             known = delta_log.load(folder, version)
         if known is None:
-            raise_missing_version(table, version)
+            raise_missing_version(table, version if self.exists(table) else None)
         handle = self._follow(table, known, version)
         if version is not None and handle.version != version:
             raise_missing_version(table, version)

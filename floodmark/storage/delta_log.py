@@ -38,6 +38,8 @@ class Snapshot:
     schema: Schema = ()
     files: Mapping[str, DataFile] = None  # type: ignore[assignment]
     transactions: Mapping[str, int] = None  # type: ignore[assignment]
+    vectors: frozenset[str] = frozenset()
+    """The files of which some rows are deleted by a vector."""
     identity: tuple[int, int] = (0, 0)
     """Inode and time of the newest commit: a table made anew has the same names."""
 
@@ -72,6 +74,8 @@ def load(folder: Path, version: int | None = None) -> Snapshot | None:
     """Replay a table to its newest or a given version; None when that version is not there."""
     snapshot = _from_checkpoint(folder, version)
     snapshot = advance(folder, snapshot, version)
+    if snapshot.vectors:
+        _refuse_vectors(folder)
     if snapshot.version < 0 or (version is not None and snapshot.version != version):
         return None
     return snapshot
@@ -86,12 +90,16 @@ def advance(folder: Path, snapshot: Snapshot, version: int | None = None) -> Sna
         actions = read_commit(folder, last)
         if actions is None:
             break
-        pending += actions
+        # A file that gets a deletion vector is removed and added in one commit, in any order.
+        pending += sorted(actions, key=lambda action: "add" in action)
         last += 1
     if last == first:
         return snapshot
+    newest = apply(snapshot, pending, folder)
+    if newest.vectors:
+        _refuse_vectors(folder)
     return replace(
-        apply(snapshot, pending, folder),
+        newest,
         version=last - 1,
         identity=identity_of(commit_path(folder, last - 1)),
     )
@@ -101,15 +109,17 @@ def apply(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Snapsh
     """Replay actions over a snapshot; the version stays as it is."""
     schema = snapshot.schema
     files = dict(snapshot.files)
-    transactions = dict(snapshot.transactions)
+    transactions, vectors = dict(snapshot.transactions), set(snapshot.vectors)
     for action in actions:
         match action:
             case {"add": dict(add)}:
-                _check_add(add, folder)
                 file = _data_file(add, schema)
                 files[file.path] = file
+                (vectors.add if add.get("deletionVector") else vectors.discard)(file.path)
             case {"remove": dict(remove)}:
-                files.pop(unquote(remove["path"]), None)
+                path = unquote(remove["path"])
+                files.pop(path, None)
+                vectors.discard(path)
             case {"txn": dict(txn)}:
                 transactions[txn["appId"]] = txn["version"]
             case {"metaData": dict(metadata)}:
@@ -117,7 +127,13 @@ def apply(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Snapsh
                 schema = sql_schema(json.loads(metadata["schemaString"]))
             case {"protocol": dict(protocol)}:
                 _check_protocol(protocol, folder)
-    return replace(snapshot, schema=schema, files=files, transactions=transactions)
+    return replace(
+        snapshot,
+        schema=schema,
+        files=files,
+        transactions=transactions,
+        vectors=frozenset(vectors),
+    )
 
 
 def is_current(folder: Path, snapshot: Snapshot) -> bool:
@@ -218,9 +234,13 @@ def _data_file(add: Mapping[str, Any], schema: Schema) -> DataFile:
     )
 
 
-def _check_add(add: Mapping[str, Any], folder: Path) -> None:
-    if add.get("deletionVector"):
-        _refuse(folder, "has deletion vectors", "REORG TABLE … APPLY (PURGE)")
+def _refuse_vectors(folder: Path) -> NoReturn:
+    purge = f"REORG TABLE delta.`{folder}` APPLY (PURGE)"
+    raise DataError(
+        "E0407",
+        f"the Delta table {folder.name} has deletion vectors; {purge} in Spark takes them away",
+        hint="do that, then RESUME what is suspended; what was deleted is taken in as deletes",
+    )
 
 
 def _check_metadata(metadata: Mapping[str, Any], folder: Path) -> None:
