@@ -25,6 +25,7 @@ from floodmark.catalog.types import SqlType
 from floodmark.changelog import RowKind
 from floodmark.errors import UserError
 from floodmark.runtime import rewrite
+from floodmark.runtime.accounts import accounts
 from floodmark.runtime.definitions.deployed import Deployed, statements_of
 from floodmark.runtime.equivalence import compare, compares
 from floodmark.spark.session import Sessions
@@ -125,13 +126,14 @@ class Outcome:
     """What one run made of its programs.
 
     `broken` has the error of each suspended object; `unequal`, by view and epoch, how many rows a
-    view and its query in batch do not share.
+    view and its query in batch do not share; `faults` what does not add up over all epochs.
     """
 
     pipeline: Pipeline
     found: Mapping[str, Emitted]
     broken: Mapping[str, str]
     unequal: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Run:
@@ -191,7 +193,8 @@ class Run:
         found = {item.key: emitted(self.fm.store, item) for item in self.pipeline.stored}
         log = self.fm.scheduler.log
         broken = {key: event.message for key, event in log.suspended().items()}
-        return Outcome(self.pipeline, found, broken)
+        faults = {a.object: a.faults for a in accounts(self.fm.scheduler) if a.faults}
+        return Outcome(self.pipeline, found, broken, faults=faults)
 
 
 def mismatches(case: Case, outcome: Outcome) -> Iterator[str]:

@@ -62,7 +62,10 @@ def caught_up(
     epoch: int,
     created: frozenset[str],
 ) -> dict[str, ObjectRecord]:
-    """Advance what is behind by the missed epochs, oldest first; return all objects' records."""
+    """Advance what is behind by the missed epochs, oldest first; return all objects' records.
+
+    Those that were behind have the counts of all the epochs that they have caught up.
+    """
     out = dict(records)
     missing = behind(scheduler, records, pipeline, epoch)
     first = min((records[key].position for key in missing), default=epoch - 1) + 1
@@ -77,5 +80,5 @@ def caught_up(
         opened = scheduler.log.opened(missed)
         run = Run(scheduler, opened, pipeline, progress, catches_up=True)
         run.advance(late - created)
-        out.update({k: r for k, r in progress.done.items() if k in late})
+        out.update({k: r.after(out[k]) for k, r in progress.done.items() if k in late})
     return out

@@ -265,23 +265,7 @@ class Run:
             fresh = inputs.watermarks(found.plan.root)
             marks = {c: fresh[c] for c, _ in found.relation.watermarks if c in fresh}
         timed |= _cutoff(found, work, before)
-        return replace(
-            before,
-            rows_in=0,
-            rows_out=0,
-            late_rows=0,
-            dead_rows=0,
-            ignored_rows=0,
-            before_differs=0,
-            timed_rows=0,
-            dropped_rows=0,
-            expired_rows=0,
-            asked={},
-            duration_s=0.0,
-            touched=False,
-            watermarks=marks,
-            **timed,
-        )
+        return replace(before.at_rest(), watermarks=marks, **timed)
 
 
 def _cutoff(found: AnalysedObject, work: Work, before: ObjectRecord) -> dict[str, Any]:

@@ -358,7 +358,8 @@ class Scheduler:
         put_aside(self, damaged, record, change)
         anew = {k for k, r in record.backfills.items() if not r.versions}
         removal.empty(self, created | anew, deployed, record.epoch, former)
-        kept = {**carried(before, pipeline, created, former), **record.backfills}
+        rest = {k: r.at_rest() for k, r in carried(before, pipeline, created, former).items()}
+        kept = {**rest, **record.backfills}
         kept = new_version.reshaped(self, kept, record)
         left: Collection[str] = ()
         if select is None:
@@ -374,7 +375,8 @@ class Scheduler:
         if run.left:
             return self._left_open(run, earlier.keys(), started)
         failpoints.reach("before_seal")
-        records = {**progress.before.records, **progress.done}
+        advanced = progress.done.items()
+        records = {**kept, **{k: r.after(kept[k]) if k in kept else r for k, r in advanced}}
         seal = self.log.seal(record.epoch, list(records.values()), self.clock.now())
         failpoints.reach("after_seal")
         removal.finish(self)

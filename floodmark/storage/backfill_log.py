@@ -37,7 +37,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a backfill stands: its steps so far, one of which may be open, and its last record."""
+    """Where a backfill stands: its steps so far, one of which may be open, and its last record.
+
+    The record has the counts of all steps.
+    """
 
     steps: int = 0
     open: Step | None = None

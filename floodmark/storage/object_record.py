@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from floodmark.storage.table import Scalar
+
+COUNTS = (
+    "rows_in",
+    "rows_out",
+    "late_rows",
+    "dead_rows",
+    "ignored_rows",
+    "before_differs",
+    "timed_rows",
+    "dropped_rows",
+    "expired_rows",
+)
+"""What a record counts: each row in the one epoch whose seal made it part of the cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
     """What an epoch did to one object; `versions` pins each of its tables.
+
+    Counts are those of the epoch: of one that does not touch the object they are 0, and the epoch
+    in which it catches up, or comes from its backfill, has those of all that it had missed.
 
     `position` is the last epoch that the object has taken in: behind the log while it is suspended.
     Of what a source by key took in, `ignored_rows` changed nothing: a later operation of the epoch
@@ -50,6 +66,17 @@ class ObjectRecord:
     expired_rows: int = 0
     cutoff: datetime | None = None
     cutoff_epoch: int = 0
+
+    def at_rest(self) -> ObjectRecord:
+        """Return the record in an epoch that does nothing to the object."""
+        nothing = dict.fromkeys(COUNTS, 0)
+        return replace(self, **nothing, asked={}, duration_s=0.0, touched=False)  # type: ignore[arg-type]
+
+    def after(self, earlier: ObjectRecord) -> ObjectRecord:
+        """Return the record with what was counted on the way to it, too."""
+        both = {name: getattr(self, name) + getattr(earlier, name) for name in COUNTS}
+        took = round(self.duration_s + earlier.duration_s, 3)
+        return replace(self, **both, duration_s=took, touched=self.touched or earlier.touched)
 
     @property
     def stored_rows(self) -> int:

@@ -184,8 +184,11 @@ def _case(results: Results, path: Path) -> tuple[Case, Outcome]:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_spark_emits_what_the_program_says(runs: Runs, path: Path) -> None:
-    found = list(mismatches(*_case(runs.written, path)))
+    case, outcome = _case(runs.written, path)
+    found = list(mismatches(case, outcome))
     assert not found, "\n\n".join(found)
+    # P5: what came is counted, over all epochs, and where the counts say.
+    assert not {k: faults for k, faults in outcome.faults.items() if case.owns(k)}
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

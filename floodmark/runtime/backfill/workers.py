@@ -110,7 +110,8 @@ class Workers:
             record = backfill.run(step, standing)
             failpoints.reach("backfill_step_done")
             with backfill.alive():
-                log.done(number, record)
+                before = standing.record
+                log.done(number, record if before is None else record.after(before))
             if scheduler.on_progress is not None:
                 scheduler.on_progress(step.epoch, record)
             behind.append(scheduler.log.head().sealed - step.epoch)
