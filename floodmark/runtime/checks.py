@@ -174,8 +174,7 @@ class _Audit:
     def _went_back(self) -> dict[str, int]:
         back = 0
         for step in self.report.steps:
-            before = {} if step.before is None else step.before.watermarks
-            after = step.after.watermarks
+            before, after = step.watermarks_before, step.after.watermarks
             back += sum(1 for c, value in before.items() if c not in after or after[c] < value)
         return {"epochs": back}
 

@@ -45,7 +45,7 @@ def _terms(
 
 def _marks(column: str, steps: Sequence[Step]) -> dict[int, Any]:
     """Return the watermark that was reached before each epoch."""
-    known = ((s.epoch, s.before.watermarks.get(column)) for s in steps if s.before is not None)
+    known = ((s.epoch, s.watermarks_before.get(column)) for s in steps)
     return {epoch: mark for epoch, mark in known if mark is not None}
 
 

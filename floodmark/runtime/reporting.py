@@ -20,7 +20,7 @@ from floodmark.runtime.definitions.renaming import Renames, renames_of
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord
 from floodmark.storage.report_book import Reported
-from floodmark.storage.table import DataFile
+from floodmark.storage.table import DataFile, Scalar
 from floodmark.storage.warehouse import STATE
 
 RECENT = 100
@@ -30,12 +30,21 @@ STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
 
 @dataclass(frozen=True)
 class Step:
-    """One epoch of one object: its time, and the records before and after."""
+    """One epoch of one object: its time, and the records before and after.
+
+    Where another query `takes_over`, it goes on from the rows before; what it closes is its own.
+    """
 
     epoch: int
     now: datetime
     before: ObjectRecord | None
     after: ObjectRecord
+    takes_over: bool = False
+
+    @property
+    def watermarks_before(self) -> Mapping[str, Scalar]:
+        """Return the watermarks that the object's query had reached before the epoch."""
+        return {} if self.before is None or self.takes_over else self.before.watermarks
 
 
 @dataclass(frozen=True)
@@ -183,22 +192,33 @@ def _steps(
     out: dict[str, list[Step]] = {}
     before: Mapping[str, ObjectRecord] = {}
     for opened, records in _sealed(scheduler, first, head):
-        # What begins anew has nothing before it, and none of what it closed was closed before.
-        new = opened.renamed
-        known = {new.get(k, k): r for k, r in before.items() if k not in opened.restarted}
+        # What begins anew has nothing before it, and none of what it closed was closed before;
+        # another query may go on from the rows that are there.
+        new, former = opened.renamed, _former(scheduler, opened)
+        anew = {*opened.restarted} - former
+        known = {new.get(k, k): r for k, r in before.items() if k not in anew}
         for key, after in records.items() if opened.epoch > first else ():
             mine = names.now(key, opened.epoch)
             if after.touched and opened.epoch > last.get(mine, head):
-                step = Step(opened.epoch, opened.now, known.get(key), after)
+                step = Step(opened.epoch, opened.now, known.get(key), after, key in former)
                 out.setdefault(mine, []).append(step)
         before = records
     if (open_ := scheduler.log.head().open) is not None:
         for key, after in scheduler.log.advanced(open_.epoch).items():
             if open_.epoch > last.get(key, open_.epoch):
                 then = next((old for old, new in open_.renamed.items() if new == key), key)
-                last_one = None if key in open_.restarted else before.get(then)
-                out.setdefault(key, []).append(Step(open_.epoch, open_.now, last_one, after))
+                former = _former(scheduler, open_)
+                last_one = None if key in {*open_.restarted} - former else before.get(then)
+                step = Step(open_.epoch, open_.now, last_one, after, key in former)
+                out.setdefault(key, []).append(step)
     return out
+
+
+def _former(scheduler: Scheduler, opened: OpenRecord) -> set[str]:
+    """Return the objects of which another query goes on from the rows in an epoch."""
+    if not opened.restarted:
+        return set()
+    return {*scheduler.change_at(opened.epoch, opened.catalog_version).former}
 
 
 def _sealed(
