@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 import dagster as dg
 
+from assets.audits import last_audits
 from assets.checks import last_results
 from assets.translator import asset_key
 from floodmark.api import Floodmark
-from floodmark.runtime.closed import closing
+from floodmark.runtime.closed import closed_until, closing
 from floodmark.runtime.corrections.correct import Corrected, Span, correct
 from floodmark.storage.report_book import ReportBook
 
@@ -26,15 +27,20 @@ def backfilled(
     window = context.partition_time_window
     span = Span(window.start, window.end)
     told = ReportBook(floodmark.root).read()
-    chosen = set(context.selected_asset_keys)
+    chosen, cut = set(context.selected_asset_keys), floodmark.scheduler.cut()
     for found in closing(floodmark.deployed.pipeline):
         key = asset_key(found)
         if key not in chosen:
             continue
         chosen.discard(key)
+        if closed_until(found, cut.records.get(found.key)) is None:
+            context.log.warning(f"no window of {found.name} is closed yet: it stays as it is")
+            continue
         done = correct(floodmark, found.key, span)
         context.log.info(done.words)
-        checks = last_results(found, told[found.key]) if found.key in told else []
+        last = told.get(found.key)
+        checks = [] if last is None else [*last_results(found, last),
+                                          *last_audits(found, last, fails=False)]  # fmt: skip
         asked = context.selected_asset_check_keys
         yield dg.MaterializeResult(
             asset_key=key,

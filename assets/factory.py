@@ -1,23 +1,25 @@
 """The pipeline as one multi-asset: its op runs epochs, then says what happened to each object."""
 
 # No postponed annotations here: Dagster reads classes from the signatures.
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import dagster as dg
 
+from assets import news
+from assets.audits import AUDITS, audit_specs, audited, last_audits
 from assets.backfills import backfilled, is_of_partitions
-from assets.checks import check_results, check_specs, last_results
+from assets.checks import check_results, check_specs, evaluation, last_results
 from assets.partitions import EventTime, newly_final, partitioned
 from assets.translator import asset_key, asset_spec
-from floodmark.analysis.pipeline import Pipeline
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
-from floodmark.errors import TransientError, UserError
-from floodmark.runtime.reporting import ObjectReport, looked_through, numbers, recent, reports
+from floodmark.errors import FloodmarkError, TransientError, UserError
+from floodmark.runtime.reporting import ObjectReport, looked_through, recent, reports
 from floodmark.runtime.suspension import remedy
-from floodmark.runtime.system import watermark_text
 from floodmark.storage.report_book import ReportBook, Reported
 from resources.warehouse import Warehouse
 
@@ -25,6 +27,11 @@ POOL = "floodmark"
 RETRIES = 3
 BACKFILL = "dagster/backfill"
 """The tag of runs of which Dagster waits for every asset: those without news are told, too."""
+EVERYTHING = "floodmark/advances"
+"""The tag, with the value `everything`, of runs that advance more than the assets that they name.
+
+Those are what is likely to change: of the others the run says nothing unless they have changed.
+"""
 _Result = dg.MaterializeResult | dg.AssetCheckResult
 
 
@@ -44,28 +51,36 @@ def pipeline_assets(
     @dg.multi_asset(
         name="pipeline",
         specs=[partitioned(asset_spec(o, pipeline, root), o, event_time) for o in objects],
-        check_specs=[spec for found in objects for spec in check_specs(found)],
+        check_specs=[
+            spec for found in objects for spec in (*check_specs(found), *audit_specs(found))
+        ],
         can_subset=True,
         pool=POOL,
         backfill_policy=dg.BackfillPolicy.single_run(),
     )
     def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
-        chosen = context.selected_asset_keys
         with errors_for_dagster(), warehouse.connect() as floodmark:
+            telling = _Telling(context, floodmark, Path(warehouse.checks), event_time)
             if is_of_partitions(context):
-                yield from backfilled(context, floodmark)
+                yield from telling.of_partitions()
                 return
-            failure = None
+            chosen, failure = context.selected_asset_keys, None
             if chosen:
-                warehouse.deploy(floodmark)
+                _deploy(context, floodmark, warehouse)
+                whole = chosen >= everything or EVERYTHING in context.run.tags
                 try:
-                    _advance(context, floodmark, None if chosen >= everything else chosen)
+                    _advance(context, floodmark, None if whole else chosen)
                 except UserError as error:
                     # Such as a source whose folder is gone: what the others did is told first.
                     failure = error
-            yield from _report(context, floodmark, Path(warehouse.checks), event_time)
-            yield from _check_again(context, floodmark, Path(warehouse.checks))
-            _fail_if_suspended(floodmark, chosen)
+                    pipeline_now = floodmark.deployed.pipeline
+                    telling.out_of_reach = floodmark.scheduler.offers.failures(pipeline_now)
+            suspended = telling.suspended()
+            telling.fails = bool(suspended) or failure is not None
+            yield from telling.of_epochs()
+            yield from telling.of_checks()
+            if suspended:
+                raise suspended_failure(floodmark, suspended)
             if failure is not None:
                 raise failure
 
@@ -86,6 +101,19 @@ def _without_partitioned_inputs(definition: dg.AssetsDefinition) -> dg.AssetsDef
     return dg.AssetsDefinition.dagster_internal_init(**attributes)
 
 
+def _deploy(context: dg.AssetExecutionContext, floodmark: Floodmark, warehouse: Warehouse) -> None:
+    """Create what is new in the pipeline files; what else differs in them does not stop the rest.
+
+    What is deployed stays in force: the sensor `pipeline_files` says what waits for a plan.
+    """
+    try:
+        warehouse.deploy(floodmark)
+    except UserError as error:
+        if not floodmark.deployed.pipeline.objects:
+            raise
+        context.log.warning(error.render())
+
+
 def _advance(
     context: dg.AssetExecutionContext, floodmark: Floodmark, chosen: Collection[dg.AssetKey] | None
 ) -> None:
@@ -99,58 +127,154 @@ def _advance(
             context.log.warning(line)
 
 
-def _report(
-    context: dg.AssetExecutionContext,
-    floodmark: Floodmark,
-    folder: Path,
-    event_time: EventTime | None,
-) -> Iterator[_Result]:
-    """Yield a result for every selected object with news, and what stands for the others."""
-    book = ReportBook(floodmark.root)
-    told = book.read()
-    objects = floodmark.deployed.pipeline.objects.values()
-    selected = {o.key: o for o in objects if asset_key(o) in context.selected_asset_keys}
-    asked = context.selected_asset_check_keys
-    found = [r for r in reports(floodmark.scheduler, told) if r.key in selected]
-    news: dict[str, Reported] = {}
-    out: dict[str, list[_Result]] = {}
-    for report, results in check_results(floodmark, found, folder):
-        failed = [r.check_name for r in results if not r.passed and r.check_name is not None]
-        last = told.get(report.key, Reported())
-        news[report.key] = replace(report.reported, failed=failed).after(last)
-        wanted = [r for r in results if _check_key(r) in asked]
-        stands = report.suspended is None
-        out[report.key] = [_materialized(floodmark, report, wanted)] if stands else [*wanted]
-    told = looked_through(told, selected.keys(), floodmark.scheduler.log.head().sealed)
-    for key in selected.keys() & told.keys() - news.keys():
-        wanted = [r for r in last_results(selected[key], told[key]) if _check_key(r) in asked]
-        out[key] = [*wanted]
-        if BACKFILL in context.run.tags and not told[key].suspended:
-            idle = ObjectReport(selected[key], told[key].epoch, told[key].changed)
-            out[key] = [_materialized(floodmark, idle, wanted)]
-    for key in (key for key in selected if key in out):
-        yield from out[key]
-    told |= news
-    if event_time is not None:
-        for event in newly_final(floodmark, event_time.grain, told, context.selected_asset_keys):
-            context.log_event(event)
-    book.write(told)
+@dataclass
+class _Telling:
+    """What a run says of its assets and checks; `fails` where it ends in a failure.
 
+    Sources that are `out_of_reach`, by name, are not told to be as they were.
 
-def _check_again(
-    context: dg.AssetExecutionContext, floodmark: Floodmark, folder: Path
-) -> Iterator[_Result]:
-    """Yield the checks that were selected without their asset, over the last epochs."""
-    alone = {
-        key
-        for key in context.selected_asset_check_keys
-        if key.asset_key not in context.selected_asset_keys
-    }
-    objects = floodmark.deployed.pipeline.objects.values()
-    keys = {o.key for o in objects if asset_key(o) in {key.asset_key for key in alone}}
-    if keys:
-        for _, results in check_results(floodmark, recent(floodmark.scheduler, keys), folder):
-            yield from (r for r in results if _check_key(r) in alone)
+    What Dagster has planned and nobody tells stands there as failed then, right or not.
+    """
+
+    context: dg.AssetExecutionContext
+    floodmark: Floodmark
+    checks: Path
+    event_time: EventTime | None
+    fails: bool = False
+    out_of_reach: Collection[str] = ()
+    told: dict[str, Reported] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._book = ReportBook(self.floodmark.root)
+        self.told = self._book.read()
+        self._asked = self.context.selected_asset_check_keys
+
+    @cached_property
+    def _selected(self) -> dict[str, AnalysedObject]:
+        """Return the objects whose assets are selected, by key."""
+        chosen = self.context.selected_asset_keys
+        objects = self.floodmark.deployed.pipeline.objects.values()
+        return {o.key: o for o in objects if asset_key(o) in chosen}
+
+    def suspended(self) -> list[str]:
+        """Return the selected objects that are suspended."""
+        objects = self.floodmark.deployed.pipeline.objects
+        whole = EVERYTHING in self.context.run.tags
+        keys = self.floodmark.scheduler.log.suspended()
+        return [k for k in keys if k in (objects if whole else self._selected)]
+
+    def of_epochs(self) -> Iterator[_Result]:
+        """Yield a result for every selected object with news, and what stands for the others.
+
+        What the run has advanced beside them is told by events of its own.
+        """
+        selected, whole = self._selected, EVERYTHING in self.context.run.tags
+        found = [
+            report
+            for report in reports(self.floodmark.scheduler, self.told)
+            if whole or report.key in selected
+        ]
+        fresh: dict[str, Reported] = {}
+        out: dict[str, list[_Result]] = {}
+        for report, results in check_results(self.floodmark, found, self.checks):
+            failed = [r.check_name for r in results if not r.passed and r.check_name is not None]
+            last = self.told.get(report.key, Reported())
+            fresh[report.key] = replace(report.reported, failed=failed).after(last)
+            out[report.key] = list(self._news(report, fresh[report.key], results, last))
+        head = self.floodmark.scheduler.log.head().sealed
+        keys = self.floodmark.deployed.pipeline.objects.keys() if whole else selected.keys()
+        self.told = looked_through(self.told, keys, head)
+        for key in selected.keys() & self.told.keys() - fresh.keys():
+            out[key] = list(self._nothing(selected[key], head))
+        for key in (key for key in self.floodmark.deployed.pipeline.objects if key in out):
+            yield from out[key]
+        self.told |= fresh
+        if self.event_time is not None:
+            chosen = {asset_key(o) for o in selected.values()}
+            grain = self.event_time.grain
+            for event in newly_final(self.floodmark, grain, self.told, chosen):
+                self.context.log_event(event)
+        self._book.write(self.told)
+
+    def _news(
+        self,
+        report: ObjectReport,
+        now: Reported,
+        results: list[dg.AssetCheckResult],
+        last: Reported,
+    ) -> Iterator[_Result]:
+        """Yield what is new of an object, or log it where the run has not planned it."""
+        standing = last_audits(report.found, now, fails=self.fails)
+        checks = [*results, *(r for r in standing if _check_key(r) in self._asked)]
+        planned = [r for r in checks if _check_key(r) in self._asked]
+        news_of = None if report.suspended is not None else news.untold(report, last)
+        selected = report.key in self._selected
+        if news_of is None and self.fails and report.suspended is None:
+            news_of = report
+        if news_of is not None and selected:
+            yield news.result(self.floodmark, news_of, planned)
+        else:
+            yield from planned
+            if news_of is not None:
+                self.context.log_event(news.event(self.floodmark, news_of))
+        if EVERYTHING in self.context.run.tags:
+            for result in (r for r in checks if _check_key(r) not in self._asked):
+                self.context.log_event(evaluation(result))
+
+    def _nothing(self, found: AnalysedObject, head: int) -> Iterator[_Result]:
+        """Yield what stands of an object that is as it was, and log that it was looked at."""
+        last = self.told[found.key]
+        standing = self._standing(found)
+        right = not last.suspended and found.name not in self.out_of_reach
+        if right and (self.fails or BACKFILL in self.context.run.tags):
+            idle = ObjectReport(found, last.epoch, last.changed)
+            yield news.result(self.floodmark, idle, standing)
+            return
+        yield from standing
+        if right:
+            self.context.log_event(news.unchanged(found, last, head))
+
+    def _standing(self, found: AnalysedObject) -> list[dg.AssetCheckResult]:
+        """Return the planned checks of an object as they came out last."""
+        last = self.told[found.key]
+        results = [*last_results(found, last), *last_audits(found, last, fails=self.fails)]
+        return [r for r in results if _check_key(r) in self._asked]
+
+    def of_checks(self) -> Iterator[_Result]:
+        """Yield the checks that were selected without their asset, over the last epochs."""
+        assets = self.context.selected_asset_keys
+        alone = {key for key in self._asked if key.asset_key not in assets}
+        audits = {key for key in alone if key.name in AUDITS}
+        others = alone - audits
+        objects = self.floodmark.deployed.pipeline.objects.values()
+        keys = {o.key for o in objects if asset_key(o) in {key.asset_key for key in others}}
+        if keys:
+            found = recent(self.floodmark.scheduler, keys)
+            for _, results in check_results(self.floodmark, found, self.checks):
+                yield from (r for r in results if _check_key(r) in others)
+        epoch = self.floodmark.scheduler.log.head().sealed
+        for found_one, result in audited(self.floodmark, audits) if audits else ():
+            book = self._book.read()
+            if found_one.key in book:
+                last = book[found_one.key]
+                name, passed = result.check_name or "", bool(result.passed)
+                self._book.write({**book, found_one.key: last.audited(name, epoch, passed=passed)})
+            yield result
+
+    def of_partitions(self) -> Iterator[_Result]:
+        """Yield what a backfill of partitions corrects; where it fails, what stands of the rest."""
+        done: set[dg.AssetKey] = set()
+        try:
+            for result in backfilled(self.context, self.floodmark):
+                assert result.asset_key is not None
+                done.add(result.asset_key)
+                yield result
+        except FloodmarkError:
+            self.fails = True
+            for key, found in self._selected.items():
+                if asset_key(found) not in done and key in self.told:
+                    yield from self._standing(found)
+            raise
 
 
 def _check_key(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
@@ -158,46 +282,26 @@ def _check_key(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
     return dg.AssetCheckKey(result.asset_key, result.check_name)
 
 
-def _materialized(
-    floodmark: Floodmark, report: ObjectReport, checks: Sequence[dg.AssetCheckResult]
-) -> dg.MaterializeResult:
-    metadata: dict[str, object] = dict(numbers(report, floodmark.scheduler))
-    if "row_count" in metadata:
-        metadata["dagster/row_count"] = metadata.pop("row_count")
-    if report.steps and (mark := watermark_text(report.steps[-1].after.watermarks)):
-        metadata["watermark"] = mark
-    if report.steps and (due := report.steps[-1].after.due) is not None:
-        metadata["next_due"] = dg.MetadataValue.timestamp(due)
-    return dg.MaterializeResult(
-        asset_key=asset_key(report.found),
-        metadata=metadata,
-        check_results=checks,
-        data_version=dg.DataVersion(report.data_version),
+def suspended_failure(floodmark: Floodmark, keys: Collection[str]) -> dg.Failure:
+    """Return the failure of a run that some suspended objects leave behind."""
+    pipeline, suspended = floodmark.deployed.pipeline, floodmark.scheduler.log.suspended()
+    return dg.Failure(
+        f"suspended: {', '.join(keys)}",
+        metadata={
+            key: f"{event.code}: {event.message}; {remedy(pipeline[key], event)}"
+            for key, event in suspended.items()
+            if key in keys
+        },
+        allow_retries=False,
     )
 
 
-def _fail_if_suspended(floodmark: Floodmark, selected: set[dg.AssetKey]) -> None:
-    pipeline = floodmark.deployed.pipeline
-    suspended = floodmark.scheduler.log.suspended()
-    mine = {
-        key: event
-        for key, event in suspended.items()
-        if key in pipeline.objects and asset_key(pipeline[key]) in selected
-    }
-    if mine:
-        raise dg.Failure(
-            f"suspended: {', '.join(mine)}",
-            metadata={
-                key: f"{event.code}: {event.message}; {remedy(pipeline[key], event)}"
-                for key, event in mine.items()
-            },
-            allow_retries=False,
-        )
-
-
 @contextmanager
-def errors_for_dagster() -> Iterator[None]:
-    """Turn a user's mistake into a failure without retries, and the world's into a retry."""
+def errors_for_dagster(*, retries: bool = True) -> Iterator[None]:
+    """Turn a user's mistake into a failure without retries, and the world's into a retry.
+
+    A tick of a sensor has no `retries`: the next one tries again.
+    """
     try:
         yield
     except UserError as error:
@@ -205,6 +309,8 @@ def errors_for_dagster() -> Iterator[None]:
             error.render(), metadata=_as_metadata(error), allow_retries=False
         ) from error
     except TransientError as error:
+        if not retries:
+            raise dg.Failure(error.render()) from error
         raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=5) from error
 
 

@@ -101,7 +101,8 @@ class EventTime:
 def event_time(warehouse: Warehouse, grain: Grain) -> EventTime:
     """Return the partitions of a warehouse as its data is when the code location loads; no Spark.
 
-    They begin with the earliest closed time at rest, else today.
+    They begin with the earliest closed time at rest, else today. They end where some view is still
+    open: whoever takes all of them takes what is final.
     """
     with warehouse.connect() as floodmark:
         now = floodmark.clock.now()
@@ -114,10 +115,15 @@ def _definition(
     views, cut = closing(floodmark.deployed.pipeline), floodmark.scheduler.cut()
     last = min(last_closed(views, cut) or now, now)
     first = min(first_closed(floodmark.store, views, cut) or now, now)
+    marks = (closed_until(view, cut.records.get(view.key)) for view in views)
+    final = grain.start(min((mark for mark in marks if mark is not None), default=last))
     is_past = last < now - PAST
+    start = grain.first(first, last)
     return dg.TimeWindowPartitionsDefinition(
-        start=grain.first(first, last),
-        end=grain.next(grain.start(last)) if is_past else None,
+        start=start,
+        end=max(final, start) if is_past else None,
+        # Of what goes on, as many of the newest are open as at this time.
+        end_offset=0 if is_past else -len([*grain.between(min(final, now), now)]),
         fmt=grain.format,
         cron_schedule=_CRONS[grain.name],
         timezone="UTC",

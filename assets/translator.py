@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 
+from assets.markdown import fenced
 from floodmark.analysis.explain import explain_object
 from floodmark.analysis.lineage import column_lineage
 from floodmark.analysis.outside import DELTA
@@ -77,8 +78,8 @@ def _kinds(found: AnalysedObject) -> set[str]:
 
 def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str, Any]:
     metadata: dict[str, Any] = {
-        "sql": dg.MetadataValue.md(f"```sql\n{found.object.text.strip()}\n```"),
-        "explain": dg.MetadataValue.md(f"```\n{explain_object(found, pipeline)}\n```"),
+        "sql": dg.MetadataValue.md(fenced(found.object.text.strip(), "sql")),
+        "explain": dg.MetadataValue.md(fenced(str(explain_object(found, pipeline)))),
         "dagster/column_schema": column_schema(found),
     }
     if found.plan is not None:

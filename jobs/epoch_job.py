@@ -16,8 +16,6 @@ EPOCH_JOB = "epoch_job"
 
 def make_epoch_job(pipeline: dg.AssetsDefinition) -> UnresolvedAssetJobDefinition:
     """Return the job over all assets of the pipeline."""
-    # Checks that read whole tables are there on demand only.
-    selection = dg.AssetSelection.assets(pipeline).without_checks() | dg.AssetSelection.checks(
-        *pipeline.check_keys
+    return dg.define_asset_job(
+        EPOCH_JOB, dg.AssetSelection.assets(pipeline), executor_def=dg.in_process_executor
     )
-    return dg.define_asset_job(EPOCH_JOB, selection, executor_def=dg.in_process_executor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Sequence
@@ -97,7 +96,7 @@ def show(found: Sequence[Effect], drifted: Sequence[Drift]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from floodmark.runtime.definitions.effects import totals
+    from floodmark.runtime.definitions.effects import sql_diff, totals
 
     console = Console(soft_wrap=True, highlight=False)
     changed = [effect for effect in found if effect.action != "keep"]
@@ -124,21 +123,9 @@ def show(found: Sequence[Effect], drifted: Sequence[Drift]) -> None:
         console.print(", ".join(f"{n} to {action}" for action, n in totals(found).items()))
 
 
-def sql_diff(effect: Effect) -> list[str]:
-    """Return the lines in which an object's SQL differs, with three lines around them."""
-    change = effect.change
-    if change is None or None in (change.before, change.after) or change.before == change.after:
-        return []
-    old, new = (change.before or "").splitlines(), (change.after or "").splitlines()
-    return [line for line in difflib.unified_diff(old, new, lineterm="") if line[:3] not in _HEADS]
-
-
-_HEADS = ("---", "+++")
-
-
 def plan_json(found: Sequence[Effect], drifted: Sequence[Drift]) -> dict[str, Any]:
     """Return a plan for JSON."""
-    from floodmark.runtime.definitions.effects import totals
+    from floodmark.runtime.definitions.effects import sql_diff, totals
 
     return {
         "changes": [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from floodmark.storage.record_files import RecordFiles
@@ -17,7 +17,9 @@ class Reported:
 
     `changed` is the last epoch that changed its rows; `suspended` tells whether it was suspended;
     `failed` names the checks that failed. `final` has the spans of event time that were told as
-    final: how long each is, and the times from and before which they are.
+    final: how long each is, and the times from and before which they are. Up to the epoch `told`
+    its rows were reported without checks. `audits` has how the checks on demand came out last, by
+    name: whether it passed, and the epoch.
     """
 
     epoch: int = 0
@@ -26,10 +28,21 @@ class Reported:
     suspended: bool = False
     failed: Sequence[str] = ()
     final: Sequence[str] = ()
+    told: int = 0
+    audits: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def after(self, last: Reported) -> Reported:
-        """Return it as what follows another: what was final stays so, of the same definition."""
-        return replace(self, final=last.final if last.fingerprint == self.fingerprint else ())
+        """Return it as what follows another: of the same definition, what was final stays so.
+
+        How audits came out stays, too.
+        """
+        same = last.fingerprint == self.fingerprint
+        final, audits = (last.final, last.audits) if same else ((), {})
+        return replace(self, final=final, audits=audits, told=max(self.told, last.told))
+
+    def audited(self, name: str, epoch: int, *, passed: bool) -> Reported:
+        """Return it with how a check on demand came out."""
+        return replace(self, audits={**self.audits, name: (int(passed), epoch)})
 
 
 class ReportBook:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 import dagster as dg
@@ -50,6 +51,11 @@ class Skin:
     warehouse: Warehouse
     spark: FloodmarkSpark
 
+    @cached_property
+    def loaded(self) -> dg.AssetsDefinition:
+        """Return the assets as they were when the code location was loaded: at the first use."""
+        return self.assets
+
     @property
     def assets(self) -> dg.AssetsDefinition:
         """Return the multi-asset of the pipeline files as they are."""
@@ -69,17 +75,24 @@ class Skin:
             run_config=QUIET, raise_on_error=False,
         )  # fmt: skip
 
-    def tick(self, instance: dg.DagsterInstance) -> dg.RunRequest | dg.SkipReason:
+    def tick(self, instance: dg.DagsterInstance, cursor: str | None = None) -> dg.SensorResult:
         """Return what the sensor answers."""
-        sensor = make_new_data_sensor("epoch_job")
-        with dg.build_sensor_context(instance=instance, resources=self.resources) as context:
+        sensor = make_new_data_sensor("epoch_job", self.loaded.keys)
+        with dg.build_sensor_context(
+            instance=instance, resources=self.resources, cursor=cursor
+        ) as context:
             result = sensor(context)
-        assert isinstance(result, dg.RunRequest | dg.SkipReason)
+        assert isinstance(result, dg.SensorResult)
         return result
 
     def asks(self, instance: dg.DagsterInstance) -> bool:
         """Tell whether the sensor asks for a run."""
-        return isinstance(self.tick(instance), dg.RunRequest)
+        return bool(self.tick(instance).run_requests)
+
+    def asks_now(self) -> bool:
+        """Tell whether a run would do anything."""
+        with self.connect() as floodmark:
+            return floodmark.has_new()
 
     def stand_at(self, time: datetime) -> None:
         """Let the clock of the engine stand at a time."""

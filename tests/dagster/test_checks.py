@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 from warehouses import double
 
-from assets.checks import REPLAY, on_demand_checks
+from assets.audits import REPLAY
 from floodmark.connectors.files import FilesConnector
 from floodmark.runtime.checks import Rule, answered, run_checks
 from floodmark.runtime.equivalence import difference
@@ -90,12 +90,11 @@ def test_an_epoch_of_each_object_is_replayed_on_demand(skin: Skin) -> None:
     with skin.connect() as floodmark:
         skin.warehouse.deploy(floodmark)
         floodmark.advance()
-    checks = on_demand_checks(skin.warehouse.pipeline())
     selected = dg.AssetSelection.checks(*(
         dg.AssetCheckKey(dg.AssetKey(name), REPLAY) for name in ("readings", "stations")
     ))  # fmt: skip
     job = dg.define_asset_job("audit", selected)
-    defs = dg.Definitions(asset_checks=checks, jobs=[job], resources=skin.resources)
+    defs = dg.Definitions(assets=[skin.assets], jobs=[job], resources=skin.resources)
 
     def found() -> dict[str, tuple[bool, str]]:
         result = defs.resolve_job_def("audit").execute_in_process(run_config=QUIET)

@@ -59,16 +59,16 @@ def test_a_missing_pipeline_folder_is_an_error(skin: Skin, tmp_path: Path) -> No
 @pytest.mark.spark
 def test_the_sensor_asks_for_a_run_when_there_is_something_new(skin: Skin) -> None:
     instance = dg.DagsterInstance.ephemeral()
-    assert isinstance(skin.tick(instance), dg.RunRequest)  # the objects are not deployed yet
+    assert skin.asks(instance)  # the objects are not deployed yet
     skin.land_other("1.parquet", pa.array([1], pa.int64()))
     assert skin.run(instance).success
-    assert isinstance(skin.tick(instance), dg.SkipReason)
+    assert not skin.asks(instance)
     skin.land(1, 1)
-    assert isinstance(skin.tick(instance), dg.RunRequest)
+    assert skin.asks(instance)
     queued = instance.create_run_for_job(_job(), status=dg.DagsterRunStatus.STARTED)
-    assert isinstance(skin.tick(instance), dg.SkipReason)
+    assert not skin.asks(instance)
     instance.delete_run(queued.run_id)
-    assert isinstance(skin.tick(instance), dg.RunRequest)
+    assert skin.asks(instance)
 
 
 def test_a_watermark_is_not_stalled_in_an_empty_warehouse(skin: Skin) -> None:

@@ -5,6 +5,7 @@ One list for the page and for JSON; apply goes by the changes that it is made of
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,6 +44,18 @@ class Effect:
     source: tuple[str, ...] = ()
     downstream: tuple[tuple[str, str], ...] = ()
     change: Change | None = None
+
+
+def sql_diff(effect: Effect) -> list[str]:
+    """Return the lines in which an object's SQL differs, with three lines around them."""
+    change = effect.change
+    if change is None or None in (change.before, change.after) or change.before == change.after:
+        return []
+    old, new = (change.before or "").splitlines(), (change.after or "").splitlines()
+    return [line for line in difflib.unified_diff(old, new, lineterm="") if line[:3] not in _HEADS]
+
+
+_HEADS = ("---", "+++")
 
 
 def effects(plan: Plan, scheduler: Scheduler) -> list[Effect]:

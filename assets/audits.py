@@ -1,0 +1,120 @@
+"""The checks that cost as much as an epoch, or more: made by `audit_job`, or where one is executed.
+
+One compares each view with its query in batch; one replays an epoch of each object. A run that
+takes them along with their assets says how they came out last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from assets.translator import asset_key
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.api import Floodmark
+from floodmark.catalog.objects import Kind
+from floodmark.runtime.equivalence import compares, difference
+from floodmark.runtime.replay import ReplayOutcome, replay_newest
+from floodmark.runtime.reporting import STORED
+from floodmark.storage.report_book import Reported
+
+EQUIVALENCE = "batch_equivalence"
+REPLAY = "replay_digest"
+AUDITS = (EQUIVALENCE, REPLAY)
+MOST_ROWS = 1_000_000
+"""An epoch that brought an object more rows is not replayed for a check."""
+_DESCRIPTIONS = {
+    EQUIVALENCE: "The query in batch gives the stored rows",
+    REPLAY: "An epoch done again gives what it gave",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an audit says of one object."""
+
+    passed: bool
+    metadata: Mapping[str, int | str] = field(default_factory=dict)
+    note: str = ""
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+
+
+def audits_of(found: AnalysedObject) -> tuple[str, ...]:
+    """Return the names of the audits that an object has."""
+    replays = found.kind in STORED or (found.kind is Kind.SINK and found.outside is not None)
+    return (*([EQUIVALENCE] if compares(found) else []), *([REPLAY] if replays else []))
+
+
+def audit_specs(found: AnalysedObject) -> list[dg.AssetCheckSpec]:
+    """Return the checks on demand of an object."""
+    key = asset_key(found)
+    return [
+        dg.AssetCheckSpec(name, asset=key, description=_DESCRIPTIONS[name])
+        for name in audits_of(found)
+    ]
+
+
+def audited(
+    floodmark: Floodmark, selected: Collection[dg.AssetCheckKey]
+) -> Iterator[tuple[AnalysedObject, dg.AssetCheckResult]]:
+    """Make the selected audits, one after the other, and yield each with its object."""
+    for found in floodmark.deployed.pipeline.objects.values():
+        for name in audits_of(found):
+            if dg.AssetCheckKey(asset_key(found), name) in selected:
+                answer = (_compared if name == EQUIVALENCE else _replayed)(floodmark, found.key)
+                yield (
+                    found,
+                    dg.AssetCheckResult(
+                        passed=answer.passed,
+                        check_name=name,
+                        asset_key=asset_key(found),
+                        metadata=dict(answer.metadata),
+                        severity=answer.severity,
+                        description=answer.note or None,
+                    ),
+                )
+
+
+def last_audits(
+    found: AnalysedObject, last: Reported, *, fails: bool
+) -> Iterator[dg.AssetCheckResult]:
+    """Yield how the audits of an object came out last.
+
+    Of those that were never made nothing is known: they are a warning in a run that `fails`, and
+    nothing in others. What a failed run leaves without a result, Dagster shows as failed.
+    """
+    for name in audits_of(found):
+        known = last.audits.get(name)
+        if known is not None:
+            yield dg.AssetCheckResult(
+                passed=bool(known[0]),
+                check_name=name,
+                asset_key=asset_key(found),
+                description=f"as of epoch {known[1]}; audit_job looks again",
+            )
+        elif fails:
+            yield dg.AssetCheckResult(
+                passed=False,
+                check_name=name,
+                asset_key=asset_key(found),
+                severity=dg.AssetCheckSeverity.WARN,
+                description="nobody has looked yet: audit_job does",
+            )
+
+
+def _compared(floodmark: Floodmark, key: str) -> Answer:
+    found = difference(floodmark, key)
+    counts = {"epoch": found.epoch, "missing": found.missing, "surplus": found.surplus}
+    return Answer(not (found.missing or found.surplus), counts)
+
+
+def _replayed(floodmark: Floodmark, key: str) -> Answer:
+    found = replay_newest(floodmark.scheduler, key, MOST_ROWS)
+    if found is None:
+        return Answer(True, note=f"no epoch that is kept brought it 1 to {MOST_ROWS:,} rows")
+    told = {"epoch": found.epoch, "rows": found.rows, "digest": found.digest}
+    if found.outcome is ReplayOutcome.IMPOSSIBLE:
+        return Answer(False, told, found.cause, dg.AssetCheckSeverity.WARN)
+    return Answer(found.outcome is ReplayOutcome.SAME, told, found.cause)

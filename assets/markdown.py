@@ -1,0 +1,42 @@
+"""Texts of others in Markdown: shown as they are, whatever is in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from floodmark.runtime.definitions.effects import Effect, sql_diff
+
+_FENCES = re.compile(r"`{3,}")
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return a block of code; its fence is longer than any in the text.
+
+    >>> fenced("SELECT 1", "sql")
+    '```sql\\nSELECT 1\\n```'
+    >>> fenced("SELECT '````'")
+    "`````\\nSELECT '````'\\n`````"
+    """
+    longest = max(map(len, _FENCES.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def plan_text(found: Sequence[Effect]) -> str:
+    """Return what a plan does to each object, with the lines in which its SQL differs."""
+    changed = [effect for effect in found if effect.action != "keep"]
+    if not changed:
+        return "Nothing would change."
+    parts = []
+    for effect in changed:
+        lines = [f"{effect.action}  {effect.key}  {effect.kind}  {effect.does}".rstrip()]
+        if effect.reason not in ("new", effect.does):
+            lines.append(f"  why: {effect.reason}")
+        if effect.loses:
+            lines.append(f"  loses {effect.loses:,} rows that statements wrote")
+        if effect.downstream and effect.action != "create":
+            reached = ", ".join(f"{key} ({action})" for key, action in effect.downstream)
+            lines.append(f"  downstream: {reached}")
+        parts.append(fenced("\n".join([*lines, *sql_diff(effect)]), "diff"))
+    return "\n\n".join(parts)

@@ -1,0 +1,80 @@
+"""What is told of an object: its materialization, and that it was looked at without news."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import dagster as dg
+
+from assets.translator import asset_key
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.api import Floodmark
+from floodmark.runtime.reporting import ObjectReport, numbers
+from floodmark.runtime.run import needs_of
+from floodmark.runtime.system import watermark_text
+from floodmark.storage.report_book import Reported
+
+DATA_VERSION = "dagster/data_version"
+
+
+def untold(report: ObjectReport, last: Reported) -> ObjectReport | None:
+    """Return a report without the epochs that were told before its checks; None without news."""
+    if not last.told:
+        return report
+    steps = tuple(step for step in report.steps if step.epoch > last.told)
+    same = last.fingerprint == report.found.fingerprint and report.changed <= last.changed
+    return None if same and not steps else replace(report, steps=steps)
+
+
+def metadata_of(floodmark: Floodmark, report: ObjectReport) -> Mapping[str, Any]:
+    """Return the metadata of a materialization: the numbers of a report, its times."""
+    metadata: dict[str, Any] = dict(numbers(report, floodmark.scheduler))
+    if "row_count" in metadata:
+        metadata["dagster/row_count"] = metadata.pop("row_count")
+    if report.steps and (mark := watermark_text(report.steps[-1].after.watermarks)):
+        metadata["watermark"] = mark
+    if report.steps and (due := report.steps[-1].after.due) is not None:
+        metadata["next_due"] = dg.MetadataValue.timestamp(due)
+    return metadata
+
+
+def result(
+    floodmark: Floodmark, report: ObjectReport, checks: Sequence[dg.AssetCheckResult] = ()
+) -> dg.MaterializeResult:
+    """Return the materialization of an asset that the run has selected."""
+    return dg.MaterializeResult(
+        asset_key=asset_key(report.found),
+        metadata=metadata_of(floodmark, report),
+        check_results=checks,
+        data_version=dg.DataVersion(report.data_version),
+    )
+
+
+def event(floodmark: Floodmark, report: ObjectReport) -> dg.AssetMaterialization:
+    """Return the materialization of an asset that no run has selected."""
+    return dg.AssetMaterialization(
+        asset_key(report.found),
+        metadata=metadata_of(floodmark, report),
+        tags={DATA_VERSION: report.data_version},
+    )
+
+
+def unchanged(found: AnalysedObject, last: Reported, epoch: int) -> dg.AssetObservation:
+    """Return that an asset was looked at and is as it was: it is fresh, though nothing came."""
+    return dg.AssetObservation(
+        asset_key(found),
+        description=f"nothing new since epoch {last.changed}",
+        metadata={"epoch": epoch, "changed": last.changed},
+    )
+
+
+def reached(floodmark: Floodmark, sources: Collection[str]) -> list[AnalysedObject]:
+    """Return what rows of some sources can change, the sources among it, upstream first."""
+    pipeline = floodmark.deployed.pipeline
+    keys = set(sources)
+    for found in pipeline.objects.values():
+        if keys & {*found.reads, *needs_of(found, pipeline)}:
+            keys.add(found.key)
+    return [found for found in pipeline.objects.values() if found.key in keys]

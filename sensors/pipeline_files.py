@@ -1,0 +1,34 @@
+"""The sensor whose ticks fail while the pipeline files say something else than is deployed."""
+
+# No postponed annotations here: Dagster reads classes from the signatures.
+import dagster as dg
+
+from assets.factory import errors_for_dagster
+from assets.markdown import plan_text
+from floodmark.errors import UserError
+from floodmark.runtime.definitions.effects import effects
+from resources.warehouse import Warehouse
+
+
+@dg.sensor(
+    name="pipeline_files",
+    minimum_interval_seconds=15,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+)
+def pipeline_files(context: dg.SensorEvaluationContext, warehouse: Warehouse) -> dg.SkipReason:
+    """Fail with what is wrong with the files, or what waits for a plan; start no run.
+
+    What is deployed goes on meanwhile. What is new, the next run creates.
+    """
+    with errors_for_dagster(retries=False), warehouse.connect() as floodmark:
+        plan = floodmark.plan(warehouse.pipelines)
+        changed = [c for c in plan.changes if c.action != "create"]
+        if changed:
+            names = ", ".join(f"{c.key} ({c.reason})" for c in changed)
+            raise UserError(
+                "E0361",
+                f"the pipeline files differ from what is deployed: {names}",
+                detail=plan_text(effects(plan, floodmark.scheduler)),
+                hint="run plan_job, then apply_job; or `floodmark plan`, then `plan --apply`",
+            )
+    return dg.SkipReason("the files say what is deployed, or something new")

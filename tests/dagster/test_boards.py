@@ -1,0 +1,245 @@
+"""Boards tell the truth: nothing right is red, nothing wrong is green, and what changed is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from assets.audits import AUDITS, EQUIVALENCE
+from assets.factory import EVERYTHING
+from assets.markdown import fenced
+from assets.partitions import Grain, event_time
+from jobs.epoch_job import EPOCH_JOB, make_epoch_job
+from jobs.plan_job import apply_job, plan_job
+from sensors.pipeline_files import pipeline_files
+from tests.dagster.pipeline_skin import (  # noqa: F401
+    PIPELINE,
+    QUIET,
+    Skin,
+    make_materialized,
+    make_skin,
+)
+
+Names = Callable[[dg.ExecuteInProcessResult], set[str]]
+
+
+def _events(result: dg.ExecuteInProcessResult, kind: dg.DagsterEventType) -> list[dg.DagsterEvent]:
+    return [e for e in result.all_events if e.event_type is kind]
+
+
+def _tick_of_files(skin: Skin) -> dg.SkipReason:
+    instance = dg.DagsterInstance.ephemeral()
+    with dg.build_sensor_context(instance=instance, resources=skin.resources) as context:
+        result = pipeline_files(context)
+    assert isinstance(result, dg.SkipReason)
+    return result
+
+
+def _requested(
+    skin: Skin, instance: dg.DagsterInstance, request: dg.RunRequest
+) -> dg.ExecuteInProcessResult:
+    """Run what the sensor has asked for."""
+    assets = skin.assets
+    defs = dg.Definitions(assets=[assets], jobs=[make_epoch_job(assets)], resources=skin.resources)
+    return defs.resolve_job_def(EPOCH_JOB).execute_in_process(
+        instance=instance, run_config=QUIET, tags=dict(request.tags),
+        asset_selection=None if request.asset_selection is None else [*request.asset_selection],
+        raise_on_error=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "a\n```\nb", "`````", "~~~ ``", "```` and ```"])
+def test_no_text_ends_its_block(text: str) -> None:
+    first, *lines, last = fenced(text, "sql").split("\n")
+    fence = first.removesuffix("sql")
+    assert last == fence and set(fence) == {"`"} and len(fence) >= 3
+    assert "\n".join(lines) == text and fence not in text
+
+
+def test_metadata_in_markdown_keeps_its_block(skin: Skin) -> None:
+    skin.define(PIPELINE.format(landing=skin.landing) + "CREATE VIEW f AS SELECT '````' AS a;")
+    spec = {s.key.to_user_string(): s for s in skin.assets.specs}["f"]
+    blocks = [v.value for v in spec.metadata.values() if isinstance(v, dg.MarkdownMetadataValue)]
+    assert len(blocks) == 2 and all(text.split("\n")[-1] == "`````" for text in blocks)
+
+
+@pytest.mark.spark
+def test_partitions_end_before_the_open_one(skin: Skin) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    skin.land(2, 4, day=3)
+    assert skin.run(instance).success
+    keys = event_time(skin.warehouse, Grain()).definition.get_partition_keys()
+    assert keys == ["2013-01-01", "2013-01-02"]
+    everything = dg.materialize(
+        [skin.assets], instance=instance, resources=skin.resources, run_config=QUIET,
+        selection="hours", raise_on_error=False,
+        tags={"dagster/asset_partition_range_start": keys[0],
+              "dagster/asset_partition_range_end": keys[-1]},
+    )  # fmt: skip
+    assert everything.success
+    # What was planned in a run that fails is told all the same, and stays right.
+    failed = dg.materialize(
+        [skin.assets], instance=instance, resources=skin.resources, run_config=QUIET,
+        selection="hours", raise_on_error=False,
+        tags={"dagster/asset_partition_range_start": keys[0],
+              "dagster/asset_partition_range_end": "2013-01-03"},
+    )  # fmt: skip
+    assert not failed.success
+    told = {
+        e.check_name: (e.passed, e.severity.value) for e in failed.get_asset_check_evaluations()
+    }
+    hours = dg.AssetKey("hours")
+    assert told.keys() == {key.name for key in skin.assets.check_keys if key.asset_key == hours}
+    assert {
+        name for name, (passed, level) in told.items() if not passed and level == "ERROR"
+    } == set()
+    assert {name for name, (passed, _) in told.items() if not passed} <= set(AUDITS)
+
+
+@pytest.mark.spark
+def test_a_replaced_view_raises_no_alarm(skin: Skin) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    skin.land(2, 4)
+    assert skin.run(instance).success
+    text = PIPELINE.format(landing=skin.landing)
+    skin.define(text.replace("max(v) AS highest", "min(v) AS highest"))
+    with pytest.raises(dg.Failure, match="E0361") as raised:
+        _tick_of_files(skin)
+    assert "-  SELECT" in str(raised.value) and "plan_job" in str(raised.value)
+    # What is deployed goes on.
+    skin.land(3, 6)
+    assert skin.asks(instance)
+    assert skin.run(instance).success
+    shown = plan_job.execute_in_process(
+        QUIET, resources=skin.resources, instance=instance
+    )  # fmt: skip
+    assert shown.success
+    (output,) = [e for e in shown.all_events if e.is_successful_output]
+    plan = output.step_output_data.metadata["plan"]
+    assert isinstance(plan, dg.MarkdownMetadataValue)
+    assert plan.value.startswith("```diff\n") and "\n+  SELECT station" in plan.value
+    assert apply_job.execute_in_process(QUIET, resources=skin.resources, instance=instance).success
+    skin.land(4, 7)
+    again = skin.run(instance)
+    assert again.success
+    found = {
+        (e.asset_key.to_user_string(), e.check_name): dict(e.metadata)
+        for e in again.get_asset_check_evaluations()
+        if not e.passed
+    }
+    assert found == {}
+    assert "say" in str(_tick_of_files(skin).skip_message)
+
+
+def test_a_syntax_error_and_a_missing_folder_fail_the_tick(skin: Skin) -> None:
+    skin.define("CREATE SOURCE readings (")
+    with pytest.raises(dg.Failure, match="E0101"):
+        _tick_of_files(skin)
+    (file,) = Path(skin.warehouse.pipelines).glob("*.sql")
+    file.unlink()
+    file.parent.rmdir()
+    with pytest.raises(dg.Failure, match="E0365"):
+        _tick_of_files(skin)
+
+
+@pytest.mark.spark
+def test_what_goes_on_is_told_and_what_is_gone_fails_the_tick(
+    skin: Skin, materialized: Names
+) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    skin.land_other("1.parquet", pa.array([1], pa.int64()))
+    assert skin.run(instance).success
+    assert skin.loaded.keys
+    kept = (skin.landing / "other").rename(skin.landing / "kept")
+    skin.define("CREATE SOURCE readings (")
+    skin.land(2, 4)
+    tick = skin.tick(instance)
+    assert tick.run_requests and len(tick.run_requests) == 1
+    result = dg.materialize(
+        [skin.loaded], instance=instance, resources=skin.resources, run_config=QUIET,
+        raise_on_error=False,
+    )  # fmt: skip
+    # Not what is right is red: each of them is materialized, the source out of reach is not.
+    assert not result.success
+    assert {"readings", "stations", "others"} <= materialized(result)
+    assert "other" not in materialized(result)
+    with pytest.raises(dg.Failure, match="E0475"):
+        skin.tick(instance)
+    kept.rename(skin.landing / "other")
+    assert not skin.asks(instance)
+
+
+@pytest.mark.spark
+def test_what_the_command_line_did_is_told_by_the_sensor(skin: Skin, materialized: Names) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    with skin.connect() as floodmark:
+        skin.warehouse.deploy(floodmark)
+        floodmark.advance()
+    tick = skin.tick(instance)
+    assert not tick.run_requests
+    told = {e.asset_key.to_user_string(): e for e in tick.asset_events}
+    assert set(told) == {s.key.to_user_string() for s in skin.assets.specs}
+    metadata: dict[str, Any] = {k: v.value for k, v in told["readings"].metadata.items()}
+    assert metadata["rows_in"] == 3
+    again = skin.tick(instance, tick.cursor)
+    assert not again.asset_events and again.cursor == tick.cursor
+    # Its checks are the next run's, which says nothing of it twice.
+    run = skin.run(instance)
+    assert run.success and materialized(run) == set()
+    checks = run.get_asset_check_evaluations()
+    assert {e.check_name for e in checks if e.asset_key == dg.AssetKey("readings")} >= {
+        "rows_accounted_for", "stream_key_unique"
+    }  # fmt: skip
+
+
+@pytest.mark.spark
+def test_a_run_writes_what_changed_and_that_it_looked(skin: Skin, materialized: Names) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    assert skin.run(instance).success
+    skin.land_other("1.parquet", pa.array([1], pa.int64()))
+    tick = skin.tick(instance)
+    assert tick.run_requests is not None
+    (request,) = tick.run_requests
+    assert {k.to_user_string() for k in request.asset_selection or ()} == {"other", "others"}
+    assert request.tags[EVERYTHING] and request.asset_check_keys == []
+    result = _requested(skin, instance, request)
+    assert result.success and materialized(result) == {"other", "others"}
+    with skin.connect() as floodmark:
+        assert floodmark.scheduler.log.head().open is None
+    quiet = skin.run(instance)
+    assert quiet.success and materialized(quiet) == set()
+    looked = _events(quiet, dg.DagsterEventType.ASSET_OBSERVATION)
+    assert {e.asset_key.to_user_string() for e in looked if e.asset_key} == {
+        s.key.to_user_string() for s in skin.assets.specs
+    }
+    assert not _events(result, dg.DagsterEventType.ASSET_OBSERVATION)
+
+
+@pytest.mark.spark
+def test_an_audit_is_made_alone_and_stands_in_later_runs(skin: Skin) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    first = skin.run(instance)
+    assert first.success
+    assert not [e for e in first.get_asset_check_evaluations() if e.check_name in AUDITS]
+    key = dg.AssetCheckKey(dg.AssetKey("stations"), EQUIVALENCE)
+    alone = dg.materialize(
+        [skin.assets], instance=instance, resources=skin.resources, run_config=QUIET,
+        selection=dg.AssetSelection.checks(key),
+    )  # fmt: skip
+    (made,) = alone.get_asset_check_evaluations()
+    assert made.passed and made.metadata["missing"].value == 0
+    skin.land(2, 4)
+    later = skin.run(instance)
+    (standing,) = [e for e in later.get_asset_check_evaluations() if e.check_name in AUDITS]
+    assert standing.passed and "as of epoch" in (standing.description or "")
