@@ -347,6 +347,7 @@ class Floodmark:
         result = self._settings.set(statement)
         self.scheduler.max_due_rows = self._settings.max_due_rows
         self.scheduler.plan_nodes = self._settings.plan_nodes
+        self.scheduler.guard.max_jump = self._settings.max_clock_jump
         return result
 
     def settled(self, statement: s.Statement) -> s.Statement:

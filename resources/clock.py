@@ -15,6 +15,11 @@ class EngineClock(ConfigurableResource):
         default=None, description="An ISO 8601 time with time zone that stands still"
     )
 
+    @property
+    def is_machines(self) -> bool:
+        """Tell whether the time is the machine's, which may be wrong."""
+        return self.fixed is None
+
     def now(self) -> datetime:
         """Return the time, aware, in UTC."""
         if self.fixed is None:

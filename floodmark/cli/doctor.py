@@ -28,6 +28,7 @@ from floodmark.errors import FloodmarkError
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
+    from floodmark.storage.epoch_log import ObjectRecord
 
 LOW_DISK_BYTES = 2 * 2**30
 STALLED_EPOCHS = 10
@@ -94,6 +95,7 @@ def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
         ("tables", lambda: _tables(connection)),
         ("suspended", lambda: _suspended(connection)),
         ("watermarks", lambda: _stalled(connection)),
+        ("fields", lambda: _fields(connection)),
         ("dead letters", lambda: _dead_letters(connection)),
     )
     for name, look in looks:
@@ -253,8 +255,25 @@ def _stalled(connection: Floodmark) -> Iterator[Check]:
         yield Check("watermarks", OK, "none stands still")
 
 
+def _fields(connection: Floodmark) -> Iterator[Check]:
+    """Find columns without a value, and fields that nothing takes, in what sources took in last."""
+    from floodmark.runtime.summary import of_fields
+
+    log, pipeline = connection.scheduler.log, connection.deployed.pipeline
+    last = log.head().sealed
+    newest: dict[str, ObjectRecord] = {}
+    for epoch in range(max(1, last - 10 * STALLED_EPOCHS), last + 1):
+        records = log.sealed(epoch).objects.items()
+        newest.update({key: r for key, r in records if r.touched and r.rows_in})
+    lines = of_fields(newest, pipeline)
+    for line in lines:
+        yield Check("fields", WARN, line, "compare the definition with what is delivered")
+    if not lines:
+        yield Check("fields", OK, "every column has values, every field is taken")
+
+
 def _dead_letters(connection: Floodmark) -> Iterator[Check]:
-    from floodmark.runtime.dead_letters import left
+    from floodmark.runtime.dead_letters import frequent, left
     from floodmark.runtime.layout import dead_letter_table, read_name
 
     found = False
@@ -262,11 +281,18 @@ def _dead_letters(connection: Floodmark) -> Iterator[Check]:
         name = dead_letter_table(each)
         if each not in connection.deployed.pipeline.stored or not connection.store.exists(name):
             continue
-        rows = left(connection.store, connection.store.open(name))
+        handle = connection.store.open(name)
+        rows = left(connection.store, handle)
         if rows:
             found = True
+            most = "; ".join(f"{n:,} × {why}" for why, n in frequent(connection.store, handle))
             read = f'SELECT * FROM "{read_name(each)}__dead_letter"'
-            yield Check("dead letters", WARN, f"{key} has {rows:,}", f"`floodmark sql '{read}'`")
+            yield Check(
+                "dead letters",
+                WARN,
+                f"{key} has {rows:,}: {most}",
+                f"`floodmark sql '{read}'`",
+            )
     if not found:
         yield Check("dead letters", OK, "none")
 

@@ -67,21 +67,29 @@ def run(
     select: Annotated[
         str | None, typer.Option(help="Advance these objects alone, by name, with commas.")
     ] = None,
+    accept_clock: Annotated[
+        bool, typer.Option("--accept-clock", help="The machine's clock is right (E0880).")
+    ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
 ) -> None:
+    from floodmark.runtime.summary import assumed_formats
+
     settings = Settings(warehouse, pipelines, wait, as_json)
     moment, chosen = _moment(now), _names(select)
     with connected(settings) as connection:
+        connection.scheduler.guard.accepts = accept_clock
         folder = settings.pipelines_if_any
         if folder is not None:
             with _standing(connection, moment):
-                applied = connection.deploy(folder).changes
-            if applied:
+                plan = connection.deploy(folder)
+            if plan.changes:
                 epoch = connection.scheduler.log.head().sealed
-                _say(settings, f"epoch {epoch} created {len(applied)} objects")
+                _say(settings, f"epoch {epoch} created {len(plan.changes)} objects")
+                for line in assumed_formats(plan.created, plan.pipeline):
+                    _say(settings, line)
             _say_drift(connection, settings)
         if follow:
             _follow(connection, settings, epochs, moment)
@@ -306,6 +314,8 @@ def record_json(record: ObjectRecord) -> dict[str, Any]:
         "before_differs": record.before_differs,
         "dropped_rows": record.dropped_rows,
         "timed_rows": record.timed_rows,
+        "lacking": list(record.lacking),
+        "unused": list(record.unused),
         "due": record.due and record.due.isoformat(),
         "watermarks": {k: v and cell(v) for k, v in record.watermarks.items()},
         "duration_s": record.duration_s,

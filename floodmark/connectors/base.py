@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 METADATA = "__metadata_"
 """How the names of metadata columns start."""
+REASON = "__reason"
+"""VARCHAR: which column of a row that does not parse is wrong, and why, in words."""
 OPERATION, BEFORE, FAULT = "__operation", "__before", "__fault"
 UPSERTS, DELETES, IGNORED = "upsert", "delete", "ignored"
 
@@ -148,6 +150,7 @@ class Connector(Protocol):
         The frame has the source's schema (physical columns) and, hidden, `__partition` INT,
         `__offset` BIGINT (unique and increasing within the partition), `__corrupt` STRING (the raw
         text of a row that does not parse, else NULL; its other columns hold what could be read),
+        `__reason` STRING (what is wrong with such a row, in words, or NULL),
         `__file` STRING and `__line` BIGINT (where a row stands, for dead letters; NULL where it
         stands nowhere), plus one column per requested metadata name, with `METADATA` before it, and
         a BOOLEAN `absent_column` per column of `SourceSpec.defaulted`.

@@ -21,6 +21,7 @@ from floodmark.connectors.base import (
     DELETES,
     FAULT,
     OPERATION,
+    REASON,
     UPSERTS,
     Discovery,
     SourceSpec,
@@ -128,7 +129,7 @@ class DeltaConnector:
             kinds = _GONE if kind == "cdc-" else _CAME
             frame = frame.where(f"{CHANGE_TYPE} IN {kinds}")
         names = [_with_partition(f, values) for f in self.spec.schema]
-        hidden = ["__partition", "__offset", "__corrupt", "__file", "__line"]
+        hidden = ["__partition", "__offset", "__corrupt", REASON, "__file", "__line"]
         if self.feed.mode != APPEND:
             says = DELETES if kind in ("cdc-", "remove") else UPSERTS
             whole = ", ".join(f"{quoted(f.name)}: {spark_type(f.type)}" for f in self.spec.schema)

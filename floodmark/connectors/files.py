@@ -17,10 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, VARCHAR, Kind, SqlType
+from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, VARCHAR, Kind, Schema, SqlType
 from floodmark.connectors import files_text, files_unreadable
 from floodmark.connectors.absent import absent_column, absent_key, absent_texts
-from floodmark.connectors.base import BEFORE, FAULT, OPERATION, Discovery, SourceSpec, Split
+from floodmark.connectors.base import (
+    BEFORE,
+    FAULT,
+    OPERATION,
+    REASON,
+    Discovery,
+    SourceSpec,
+    Split,
+)
+from floodmark.connectors.fields import check_complete
 from floodmark.connectors.files_discovery import (
     PARTITION,
     FileFacts,
@@ -71,6 +80,7 @@ class FilesConnector:
     dead_letters: bool
     form: MessageForm | None = None
     follow_links: bool = False
+    complete: bool = False
 
     @property
     def reads_text(self) -> bool:
@@ -102,13 +112,22 @@ class FilesConnector:
         elif self.encode == "parquet":
             from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
 
-            facts = files_parquet.inspect_parquet(found, self.spec.schema)
+            facts = files_parquet.inspect_parquet(found, self.spec.schema, self._needed)
         else:
             rows = {} if self.form is None else {"rows_of": self.form.rows}
-            facts = files_text.inspect_text(found, self.spec.schema, self.dialect, **rows)
+            facts = files_text.inspect_text(
+                found, self.spec.schema, self.dialect, needed=self._needed, **rows
+            )
         if facts.bad is not None and not self.dead_letters:
             raise _refused(f"{shown_path(found.path)} is not {self.encode}: {facts.bad}")
+        if self.complete:
+            check_complete(facts.extra, shown_path(found.path))
         return facts
+
+    @property
+    def _needed(self) -> Schema:
+        """Return the columns whose absence is worth telling: they have no DEFAULT."""
+        return tuple(c for c in self.spec.schema if c.name not in self.spec.defaulted)
 
     def check(self, splits: Sequence[Split]) -> None:
         """Refuse a logged file that is gone or has changed since."""
@@ -202,7 +221,8 @@ class FilesConnector:
         scan = spark.read.schema(", ".join(stored)).parquet(*paths)
         return scan.selectExpr(
             *files_parquet.column_expressions(self.spec.schema, types),
-            f"{files_parquet.fault(self.spec.schema, types)} AS __corrupt",
+            f"{(fault := files_parquet.fault(self.spec.schema, types))} AS __corrupt",
+            f"{fault} AS {REASON}",
             f"{_file_name(splits)} AS __file",
             "_metadata.row_index AS __row",
             *self._file_metadata(),
@@ -236,8 +256,12 @@ class FilesConnector:
             cells = files_text.csv_cell_names(schema, header)
             absent = absent_texts(self.spec.defaulted, [c for c in cells if cells[c] is None])
             kept = kept.where("__row > 0") if dialect.header else kept
-        return kept.selectExpr("value", parse, *carried).selectExpr(
-            *files_text.row_expressions(schema, cells, dialect), *absent, *carried
+        names = [quoted(c.name) for c in schema]
+        passed = [*map(absent_column, self.spec.defaulted), *carried]
+        return (
+            kept.selectExpr("value", parse, *carried)
+            .selectExpr(*files_text.row_expressions(schema, cells, dialect), *absent, *carried)
+            .selectExpr(*names, *files_text.told_expressions(schema, cells, dialect), *passed)
         )
 
     def _messages(self, rows: DataFrame, lines: Lines, carried: Sequence[str]) -> DataFrame:
@@ -264,7 +288,8 @@ class FilesConnector:
             f"{PARTITION} AS __partition",
             "__base + __row AS __offset",
             "__corrupt",
-            "__file",
+            REASON,
+            f"concat({quote(self.folder.name)}, '/', __file) AS __file",
             "__row + 1 AS __line",
             *((FAULT, OPERATION, BEFORE) if self.form is not None else ()),
             *(f"{sources.get(m, f'__{m}')} AS {metadata_column(m)}" for m in names_of(self.spec)),
@@ -274,13 +299,21 @@ class FilesConnector:
     def _bad_files(self, spark: SparkSession, splits: list[Split]) -> DataFrame:
         """Make one corrupt row of each file that cannot be read."""
         rows = [
-            (s.start, f"unreadable file: {s.payload['bad']}", s.payload["file"]) for s in splits
+            (s.start, f"unreadable file: {s.payload['bad']}", f"{self.folder.name}/{file}")
+            for s in splits
+            for file in [s.payload["file"]]
         ]
         frame = spark.createDataFrame(rows, "__offset BIGINT, __corrupt STRING, __file STRING")
         nulls = [
             f"CAST(NULL AS {spark_type(c.type)}) AS {quoted(c.name)}" for c in self.spec.schema
         ]
-        hidden = [f"{PARTITION} AS __partition", "__offset", "__corrupt", "__file"]
+        hidden = [
+            f"{PARTITION} AS __partition",
+            "__offset",
+            "__corrupt",
+            f"__corrupt AS {REASON}",
+            "__file",
+        ]
         hidden.append("CAST(NULL AS BIGINT) AS __line")
         hidden += no_message(self.spec.schema) if self.form is not None else []
         metadata = no_metadata(names_of(self.spec), known_metadata(self.form))

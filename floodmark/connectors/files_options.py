@@ -18,6 +18,7 @@ OPTIONS = (
     "path",
     "match_pattern",
     "follow_symlinks",
+    "on_missing",
     "csv.header",
     "csv.delimiter",
     "csv.quote",
@@ -54,6 +55,7 @@ def make_files(spec: SourceSpec) -> FilesConnector:
         dead_letters=options.choice("on_error", ("dead_letter", "fail", "null"), "dead_letter")
         != "fail",
         form=form,
+        complete=options.choice("on_missing", ("null", "error"), "null") == "error",
         follow_links=options.flag("follow_symlinks", False),
     )
 

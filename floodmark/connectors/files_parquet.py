@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Field, Kind, Schema, SqlType
 from floodmark.connectors.base import Split, rows_of_piece
+from floodmark.connectors.fields import Fields
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.errors import DataError
 from floodmark.spark.types import quoted, spark_type
@@ -28,11 +30,12 @@ WITHOUT_VALUES = (None, VOID)
 _WIDTH = {"smallint": 0, "int": 1, "bigint": 2}
 
 
-def inspect_parquet(found: FoundFile, schema: Schema) -> FileFacts:
+def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> FileFacts:
     """Read a footer: the rows, and per column what differs from the declared type.
 
     `extra["types"]` maps a column to the Spark type that is in the file, to None when the file
-    lacks it, to VOID when its type was left open. Raises `DataError` when a column cannot be read
+    lacks it, to VOID when its type was left open. What it lacks of the `needed` columns is told,
+    and what it has that no column takes. Raises `DataError` when a column cannot be read
     as declared.
     """
     try:
@@ -53,7 +56,9 @@ def inspect_parquet(found: FoundFile, schema: Schema) -> FileFacts:
     unknown = _unknown_to_spark(footer, {find_name(c.name, arrow.names) for c in schema})
     if unknown is not None:
         return FileFacts(1, 1, bad=unknown)
-    extra = {"types": types} if types else {}
+    unlike = Fields.between(schema, arrow.names)
+    lacks = tuple(c.name for c in needed if c.name in unlike.lacks)
+    extra = {**({"types": types} if types else {}), **replace(unlike, lacks=lacks).as_payload()}
     return FileFacts(footer.num_rows, footer.num_rows, exact=True, extra=extra)
 
 

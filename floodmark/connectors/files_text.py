@@ -11,11 +11,13 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
+from floodmark.connectors.base import REASON
+from floodmark.connectors.fields import Fields
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.connectors.logical_types import within_a_day
 from floodmark.errors import UserError
@@ -25,12 +27,15 @@ from floodmark.spark.types import quoted, spark_type
 BYTES_PER_ROW = 100
 """The estimate where rows are not counted."""
 _SNIFF = 65_536
-_LOOKED_AT = 20
-"""Lines of a JSON file that are read for how it writes its keys."""
+_LOOKED_AT = 100
+"""Lines of a JSON file that are read for the keys that it has, and how it writes them."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _COMPRESSED = (".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz", ".zip")
 _NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
 _PARSED = "__parsed"
+_LINE, _WRONG = "__value", "__wrong"
+_SHOWN = 60
+"""Characters of a value that a reason shows."""
 _UNPARSED = "__unparsed"
 
 RowsOf = Callable[[Mapping[str, Any]], Iterable[Any]]
@@ -65,12 +70,17 @@ def _itself(line: Mapping[str, Any]) -> Iterable[Any]:
 
 
 def inspect_text(
-    found: FoundFile, schema: Schema, dialect: CsvDialect | None, rows_of: RowsOf = _itself
+    found: FoundFile,
+    schema: Schema,
+    dialect: CsvDialect | None,
+    rows_of: RowsOf = _itself,
+    needed: Schema = (),
 ) -> FileFacts:
     """Look at the first 64 KiB; a CSV header (`dialect` given) goes into `extra["columns"]`.
 
     A `.gz` file is unpacked once, because only its unpacked length bounds its rows. `rows_of`
-    finds the rows in a line of JSON.
+    finds the rows in a line of JSON. What a header, or the first lines, lack of the `needed`
+    columns is told, and what they have that no column takes.
     """
     try:
         start, length = _unpacked(found) if found.path.suffix == ".gz" else _plain(found)
@@ -83,11 +93,20 @@ def inspect_text(
     if bad is not None:
         return FileFacts(1, 1, bad=bad)
     if dialect is None:
-        variants = _key_variants(start, schema, rows_of)
-        return FileFacts(length, rows, extra={"columns": variants} if variants else {})
+        keys = _keys(start, rows_of)
+        variants = _key_variants(keys, schema)
+        extra: dict[str, Any] = {"columns": variants} if variants else {}
+        told = _told(schema, needed, keys) if keys else {}
+        return FileFacts(length, rows, extra={**extra, **told})
     if not dialect.header:
         return FileFacts(length, rows)
-    return _with_header(start, length, rows, schema, dialect)
+    return _with_header(start, length, rows, schema, dialect, needed)
+
+
+def _told(schema: Schema, needed: Schema, names: Iterable[str]) -> dict[str, Any]:
+    unlike = Fields.between(schema, names)
+    lacks = tuple(c.name for c in needed if c.name in unlike.lacks)
+    return replace(unlike, lacks=lacks).as_payload()
 
 
 def _plain(found: FoundFile) -> tuple[bytes, int]:
@@ -133,10 +152,8 @@ def _not_json_lines(start: bytes) -> str | None:
     return "not JSON lines: no line starts with {"
 
 
-def _key_variants(start: bytes, schema: Schema, rows_of: RowsOf) -> list[str]:
-    """Return keys that are columns in other upper and lower case, as the first lines have them."""
-    wanted = {column.name for column in schema}
-    lower = {name.lower() for name in wanted}
+def _keys(start: bytes, rows_of: RowsOf) -> set[str]:
+    """Return the keys of the rows in the first lines."""
     found: set[str] = set()
     for line in start.removeprefix(b"\xef\xbb\xbf").splitlines()[:_LOOKED_AT]:
         try:
@@ -146,12 +163,24 @@ def _key_variants(start: bytes, schema: Schema, rows_of: RowsOf) -> list[str]:
         rows = rows_of(parsed) if isinstance(parsed, dict) else ()
         for row in rows:
             if isinstance(row, dict):
-                found.update(k for k in row if k not in wanted and k.lower() in lower)
-    return sorted(found)
+                found.update(key for key in row if key.isprintable())
+    return found
+
+
+def _key_variants(keys: Iterable[str], schema: Schema) -> list[str]:
+    """Return keys that are columns in other upper and lower case."""
+    wanted = {column.name for column in schema}
+    lower = {name.lower() for name in wanted}
+    return sorted(k for k in keys if k not in wanted and k.lower() in lower)
 
 
 def _with_header(
-    start: bytes, length: int, rows: int, schema: Schema, dialect: CsvDialect
+    start: bytes,
+    length: int,
+    rows: int,
+    schema: Schema,
+    dialect: CsvDialect,
+    needed: Schema,
 ) -> FileFacts:
     line = start.decode(errors="replace").removeprefix("\ufeff").split("\n", 1)[0].rstrip("\r")
     reader = csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
@@ -166,7 +195,8 @@ def _with_header(
         )
     if duplicates := sorted({n for n in names if names.count(n) > 1 and n in wanted}):
         return FileFacts(1, 1, bad=f"the header has {duplicates[0]} twice")
-    return FileFacts(length, rows, extra={} if names == wanted else {"columns": names})
+    extra: dict[str, Any] = {} if names == wanted else {"columns": names}
+    return FileFacts(length, rows, extra={**extra, **_told(schema, needed, names)})
 
 
 def cell_types(schema: Schema, variants: Sequence[str]) -> list[str]:
@@ -251,13 +281,16 @@ def csv_cell_names(schema: Schema, columns: Sequence[str]) -> dict[str, str | No
 def row_expressions(
     schema: Schema, cells: dict[str, str | None], dialect: CsvDialect | None
 ) -> list[str]:
-    """Return the Spark text of the declared columns and of `__corrupt`."""
-    texts, bad = [], [f"{_PARSED} IS NULL", f"{_PARSED}.{_UNPARSED} IS NOT NULL"]
-    bad.append("NOT is_valid_utf8(value)")
+    """Return the Spark text of the declared columns, and of what is wrong with a row.
+
+    Over them, `told_expressions` say it in words.
+    """
+    texts, bad = [], ["NOT is_valid_utf8(value)"]
     if dialect is not None:
         # An odd number of quotes: the quoted cell goes on in the next line, or is broken.
         mark = quote(dialect.quote)
         bad.append(f"(length(value) - length(replace(value, {mark}, ''))) % 2 = 1")
+    bad += [f"{_PARSED} IS NULL", f"{_PARSED}.{_UNPARSED} IS NOT NULL"]
     for column in schema:
         raw = cells[column.name]
         name, target = quoted(column.name), spark_type(column.type)
@@ -268,8 +301,48 @@ def row_expressions(
         texts.append(f"{value} AS {name}")
         if value != raw:
             bad.append(f"({raw} IS NOT NULL AND {value} IS NULL)")
-    texts.append(f"CASE WHEN {' OR '.join(bad)} THEN make_valid_utf8(value) END AS __corrupt")
-    return texts
+    whens = " ".join(f"WHEN {test} THEN {i}" for i, test in enumerate(bad))
+    return [*texts, f"value AS {_LINE}", _PARSED, f"CASE {whens} END AS {_WRONG}"]
+
+
+def told_expressions(
+    schema: Schema, cells: Mapping[str, str | None], dialect: CsvDialect | None
+) -> list[str]:
+    """Return the Spark text of `__corrupt` and `__reason`, over `row_expressions`."""
+    line = "is not one JSON object" if dialect is None else "does not parse as CSV"
+    said = [quote("the line is not UTF-8")]
+    if dialect is not None:
+        said.append(quote(f"the line has an odd number of quotes ({dialect.quote})"))
+    said += [quote(f"the line {line}"), _unparsed(schema, cells, line, dialect)]
+    for column in schema:
+        raw = cells[column.name]
+        whole = (Kind.VARCHAR, *(() if dialect is not None else _NESTED))
+        if raw is not None and column.type.kind not in whole:
+            said.append(unlike(column.name, raw, column.type))
+    whens = " ".join(f"WHEN {i} THEN {text}" for i, text in enumerate(said))
+    return [
+        f"CASE WHEN {_WRONG} IS NOT NULL THEN make_valid_utf8({_LINE}) END AS __corrupt",
+        f"CASE {_WRONG} {whens} END AS {REASON}",
+    ]
+
+
+def _unparsed(
+    schema: Schema, cells: Mapping[str, str | None], line: str, dialect: CsvDialect | None
+) -> str:
+    """Return the Spark text of why a line does not parse: a nested value may be the reason."""
+    nested = [c.name for c in schema if c.type.kind in _NESTED and cells[c.name] is not None]
+    if dialect is not None or not nested:
+        return quote(f"the line {line}")
+    return quote(f"the line {line}, or {' or '.join(nested)} holds a value of another type")
+
+
+def unlike(name: str, raw: str, type_: SqlType) -> str:
+    """Return the Spark text that says that a cell is no value of its column's type."""
+    shown = (
+        f"CASE WHEN length({raw}) > {_SHOWN} THEN concat(left({raw}, {_SHOWN}), '…') ELSE {raw} END"
+    )
+    start, end = quote(f"{name}: '"), quote(f"' is not {str(type_).lower()}")
+    return f"concat({start}, make_valid_utf8({shown}), {end})"
 
 
 def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.connectors.absent import absent_texts
-from floodmark.connectors.base import Discovery, SourceSpec, Split, WithoutFiles
+from floodmark.connectors.base import REASON, Discovery, SourceSpec, Split, WithoutFiles
 from floodmark.errors import UserError
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class GeneratedConnector(WithoutFiles):
             f"{PARTITION} AS __partition",
             "id AS __offset",
             "CAST(NULL AS STRING) AS __corrupt",
+            f"CAST(NULL AS STRING) AS {REASON}",
             "CAST(NULL AS STRING) AS __file",
             "CAST(NULL AS BIGINT) AS __line",
             *absent_texts(self.spec.defaulted),

@@ -13,8 +13,8 @@ from typing import Any
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.connectors.absent import absent_key
-from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, UPSERTS
-from floodmark.connectors.files_text import cell_places, cell_types, convert
+from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, REASON, UPSERTS
+from floodmark.connectors.files_text import cell_places, cell_types, convert, unlike
 from floodmark.connectors.logical_types import DECIMAL, NAMED, from_bytes, from_number
 from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type
@@ -107,6 +107,7 @@ def message_columns(lines: Lines) -> list[str]:
     """Return the texts of the contract's columns of messages, over the last of the steps."""
     texts, old = [], []
     bad = ["NOT is_valid_utf8(value)"]
+    said = [quote("the line is not UTF-8")]
     for i, places in enumerate(cell_places(lines.schema, lines.variants)):
         column = lines.schema[i]
         name, in_key = quoted(column.name), column.name in lines.key
@@ -115,15 +116,22 @@ def message_columns(lines: Lines) -> list[str]:
         texts.append(f"{value} AS {name}")
         counts = "" if in_key else f"{KIND} = '{UPSERTS}' AND "
         bad.append(f"({counts}{raw} IS NOT NULL AND {value} IS NULL)")
+        said.append(unlike(column.name, f"CAST({raw} AS STRING)", column.type))
         raw = cell(OLD, places)
         value = _value(lines, i, raw)
         old.append(f"{value} AS {name}")
         if in_key:
             bad.append(f"({raw} IS NOT NULL AND {value} IS NULL)")
+            said.append(unlike(column.name, f"CAST({raw} AS STRING)", column.type))
+    whens = " ".join(f"WHEN {test} THEN {text}" for test, text in zip(bad, said, strict=True))
+    line = quote("the line is not one message of this format")
     wrong = f"{WHY} IS NOT NULL OR ({KIND} <> '{IGNORED}' AND ({' OR '.join(bad)}))"
     return [
         *texts,
         f"CASE WHEN {wrong} THEN make_valid_utf8(value) END AS __corrupt",
+        # Worked out for corrupt rows alone.
+        f"CASE WHEN {wrong} THEN CASE WHEN {WHY} IS NOT NULL THEN {line} {whens} END END "
+        f"AS {REASON}",
         f"CAST({WHY} AS INT) AS {FAULT}",
         f"{KIND} AS {OPERATION}",
         f"CASE WHEN {OLD} IS NOT NULL THEN struct({', '.join(old)}) END AS {BEFORE}",

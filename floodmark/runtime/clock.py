@@ -1,13 +1,108 @@
-"""The machine's clock."""
+"""The machine's clock, and whether to believe it.
+
+ADR 0020: a clock that is ahead of the last epoch by more than `max_clock_jump` opens no epoch
+unless the clock that counts since the machine was started has gone as far, or a user says so.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import json
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from floodmark.errors import UserError
+from floodmark.storage.local_files import disk_errors, replace_file
+from floodmark.storage.warehouse import engine_folder
+
+MAX_CLOCK_JUMP = timedelta(days=1)
+_UNCONFIRMED = 366
+"""How many times as far a clock may be ahead where the machine was started anew since."""
+_FORM = "%Y-%m-%d %H:%M:%S UTC"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class SystemClock:
     """The machine's clock, in UTC."""
 
+    is_machines = True
+
     def now(self) -> datetime:
         """Return the time."""
         return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What the clocks said when an epoch was opened.
+
+    `boot` is the machine's start, empty where nothing tells it, `counted` seconds since then, by a
+    clock that nobody sets.
+    """
+
+    time: str
+    boot: str
+    counted: float
+
+    @classmethod
+    def at(cls, now: datetime) -> Witness:
+        """Return what the clocks say now."""
+        try:
+            boot = _BOOT_ID.read_text(encoding="ascii").strip()
+            return cls(now.isoformat(), boot, time.clock_gettime(time.CLOCK_BOOTTIME))
+        except (OSError, AttributeError):
+            return cls(now.isoformat(), "", 0.0)
+
+    def excess(self, later: Witness) -> tuple[timedelta, bool]:
+        """Return how far the time has gone beyond what was counted, and whether it was counted."""
+        passed = datetime.fromisoformat(later.time) - datetime.fromisoformat(self.time)
+        if not self.boot or self.boot != later.boot:
+            return passed, False
+        return passed - timedelta(seconds=later.counted - self.counted), True
+
+
+class ClockGuard:
+    """Knows what the clocks said when the machine's clock last opened an epoch of a warehouse."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = engine_folder(root) / "clock.json"
+        self.max_jump = MAX_CLOCK_JUMP
+        self.accepts = False
+
+    def check(self, now: datetime) -> None:
+        """Refuse a time that is too far ahead of the last epoch: E0880."""
+        before = self._read()
+        if before is None or self.accepts:
+            return
+        ahead, counted = before.excess(Witness.at(now))
+        if ahead <= self.max_jump * (1 if counted else _UNCONFIRMED):
+            return
+        last = f"the last epoch, opened at {datetime.fromisoformat(before.time):{_FORM}}"
+        why = (
+            f"{ahead.days:,} days more than the machine has counted since {last}"
+            if counted
+            else f"{ahead.days:,} days after {last}, and the machine was started anew since"
+        )
+        raise UserError(
+            "E0880",
+            f"the clock says {now:{_FORM}}: {why}",
+            hint="set the clock right; if it is right, `floodmark run --accept-clock` once. The "
+            "time of epochs never goes back",
+        )
+
+    def note(self, now: datetime) -> None:
+        """Keep what the clocks say at the opening of an epoch."""
+        with disk_errors("the time of the epoch"):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._path, json.dumps(asdict(Witness.at(now))))
+        self.accepts = False
+
+    def _read(self) -> Witness | None:
+        """Return what is known; None for a warehouse of before, or a file that cannot be read."""
+        try:
+            found = Witness(**json.loads(self._path.read_text(encoding="utf-8")))
+            datetime.fromisoformat(found.time)
+        except (OSError, ValueError, TypeError):
+            return None
+        return found

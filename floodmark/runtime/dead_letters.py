@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from floodmark.changelog import WEIGHT
+import re
+from collections import Counter
+from typing import Any
+
+from floodmark.changelog import ERROR, WEIGHT
 from floodmark.storage.table import Handle, Store
+
+_LOOKED_AT = 100_000
+"""Letters of the newest files that are looked at for the most frequent reasons."""
+_VALUE = re.compile(r"(?s): '.*' is not ")
 
 
 def left(store: Store, handle: Handle) -> int:
@@ -18,3 +26,31 @@ def left(store: Store, handle: Handle) -> int:
         weights = pq.read_table(path, columns=[WEIGHT], partitioning=None).column(WEIGHT)
         counted += sum(weights.to_pylist())
     return counted
+
+
+def frequent(store: Store, handle: Handle, most: int = 3) -> list[tuple[str, int]]:
+    """Return the most frequent reasons of the newest letters of a table, with their rows.
+
+    Letters that differ in nothing but the value count as one reason. Without Spark.
+    """
+    from pyarrow import parquet as pq
+
+    counted: Counter[str] = Counter()
+    looked_at = 0
+    newest = list(zip(handle.files, store.paths(handle), strict=True))[::-1]
+    for file, path in newest:
+        if looked_at and looked_at + file.rows > _LOOKED_AT:
+            break
+        looked_at += file.rows
+        found = pq.read_table(path, columns=[WEIGHT, ERROR], partitioning=None)
+        weights, errors = (found.column(name).to_pylist() for name in (WEIGHT, ERROR))
+        for weight, error in zip(weights, errors, strict=True):
+            counted[_reason(error)] += weight
+    return [(reason, rows) for reason, rows in counted.most_common(most) if rows > 0]
+
+
+def _reason(error: dict[str, Any]) -> str:
+    """Return what letters of one kind have in common."""
+    code, expression, message = error["code"], error["expression"], error["message"]
+    said = expression if message is None else _VALUE.sub(": '…' is not ", message)
+    return f"E{code:04d} {said}" if code is not None else said or "?"

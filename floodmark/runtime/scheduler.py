@@ -26,6 +26,7 @@ from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
 from floodmark.runtime.carried import carried
 from floodmark.runtime.catch_up import behind, caught_up, put_aside
+from floodmark.runtime.clock import ClockGuard
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.definitions import new_version, removal
 from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load
@@ -36,7 +37,7 @@ from floodmark.runtime.outward.places import lift, reachable
 from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.passing_time import closes
 from floodmark.runtime.run import Run, upstream_of
-from floodmark.runtime.summary import EpochSummary
+from floodmark.runtime.summary import EpochSummary, of_fields
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
 from floodmark.storage.ahead import refuse_tables_ahead
@@ -95,6 +96,7 @@ class Scheduler:
         self.leaving = LeavingTables(root)
         self.wait = wait
         self.project: Path | None = None
+        self.guard = ClockGuard(root)
         self.max_due_rows = MAX_DUE_ROWS
         self.plan_nodes = PLAN_NODES
         self.on_progress: Progressed | None = None
@@ -108,6 +110,13 @@ class Scheduler:
     def seed(self) -> str:
         """Return what makes this warehouse's random values its own."""
         return pipeline_seed(self.root)
+
+    def believed(self) -> datetime:
+        """Return the clock's time for a new epoch; E0880 where it is too far ahead."""
+        now = self.clock.now()
+        if _is_machines(self.clock):
+            self.guard.check(now)
+        return now
 
     def sessions(self) -> Sessions:
         """Return the Spark sessions; attaches to Spark at first use."""
@@ -180,7 +189,7 @@ class Scheduler:
         latest = self.catalogs.latest()
         in_force = self._in_force(head.sealed)
         if latest is not None and latest.version > in_force:
-            return self._open(head.sealed + 1, latest.version, self.clock.now())
+            return self._open(head.sealed + 1, latest.version, self.believed())
         return None
 
     def _begin(self) -> None:
@@ -234,7 +243,7 @@ class Scheduler:
         """
         chosen = None if select is None else self._stored(select)
         # What falls due later is for the next run: else time would pass, and this one never end.
-        until = now or self.clock.now()
+        until = now or self.believed()
         done = 0
         self._begin()
         with Workers(self) as workers:
@@ -275,10 +284,10 @@ class Scheduler:
             if not (again or joins or changing or closes(self, until, select)):
                 return None
         elif select is not None and not offers.keys() & select:
-            epoch, moment = head.sealed + 1, now or self.clock.now()
+            epoch, moment = head.sealed + 1, now or self.believed()
             return summary.unopened(epoch, moment, deployed.pipeline, offers.keys(), select)
         failpoints.reach("offsets_chosen")
-        record = self._open(head.sealed + 1, deployed.version, now or self.clock.now(), offers)
+        record = self._open(head.sealed + 1, deployed.version, now or self.believed(), offers)
         return self._run(record, select)
 
     def _offered(
@@ -294,7 +303,7 @@ class Scheduler:
         """Run one epoch without offsets, for DDL or DML; the caller holds the lease."""
         head = self.log.head()
         version = self.deployed().version if catalog_version is None else catalog_version
-        return self._run(self._open(head.sealed + 1, version, self.clock.now(), dml=dml))
+        return self._run(self._open(head.sealed + 1, version, self.believed(), dml=dml))
 
     def _open(
         self,
@@ -330,6 +339,8 @@ class Scheduler:
             exhausted=() if offers is None else self._exhausted(version, offers),
             renamed=self.at_version(version).renamed if version != former else {},
         )
+        if _is_machines(self.clock):
+            self.guard.note(self.clock.now())
         failpoints.reach("offsets_logged")
         return opened
 
@@ -385,7 +396,8 @@ class Scheduler:
         if record.backfills:
             forget(self.root, [(r.object, r.position) for r in under_way(self).values()])
         maintenance.after_seal(self, kept, records)
-        return EpochSummary(record.epoch, record.now, records, suspended, took, notes=record.notes)
+        notes = [*record.notes, *of_fields(progress.done, pipeline)]
+        return EpochSummary(record.epoch, record.now, records, suspended, took, notes=notes)
 
     def _left_open(self, run: Run, earlier: Collection[str], started: float) -> EpochSummary:
         """Log what a selection has advanced, and say what the open epoch waits for."""
@@ -423,6 +435,11 @@ class Scheduler:
             before = after if previous == version else self.at_version(previous)
             known = self._change = (epoch, version), VersionChange(before, after)
         return known[1]
+
+
+def _is_machines(clock: Clock) -> bool:
+    """Tell whether a clock is the machine's; what another one says is a word of its user."""
+    return bool(getattr(clock, "is_machines", False))
 
 
 def _since(started: float) -> float:

@@ -23,13 +23,15 @@ DEFAULTS: Mapping[str, str] = {
     "max_due_rows": str(MAX_DUE_ROWS),
     "partitions": "day",
     "plan_nodes": str(PLAN_NODES),
+    "max_clock_jump": "1 day",
 }
 """Every setting, with its value unless SET gives another.
 
 `retention` says how long changes, late rows and old epochs are kept; `determinism` is the option of
 that name of the views and sinks that are created from then on; `max_due_rows` how many rows come
 and go in one epoch because of the time; `partitions` how long the spans of event time are by which
-an orchestrator shows what is final; `plan_nodes` above how many nodes a query of an epoch is split.
+an orchestrator shows what is final; `plan_nodes` above how many nodes a query of an epoch is split;
+`max_clock_jump` how far the machine's clock may be ahead of what it has counted since the last epoch.
 """
 
 GRAINS = ("hour", "day", "week", "month")
@@ -70,6 +72,11 @@ class Settings:
     def retention(self) -> timedelta:
         """Return how long changes and old epochs are kept."""
         return retention_of(self.values["retention"])
+
+    @property
+    def max_clock_jump(self) -> timedelta:
+        """Return how far the machine's clock may be ahead."""
+        return span_of_setting("max_clock_jump", self.values["max_clock_jump"])
 
     @property
     def max_due_rows(self) -> int:
@@ -114,6 +121,8 @@ def check_value(name: str, value: str, span: Span | None = None) -> None:
     match name:
         case "retention":
             retention_of(value, span)
+        case "max_clock_jump":
+            span_of_setting(name, value, span)
         case determinism.OPTION:
             mode_named(value, span)
         case "max_due_rows":
@@ -171,6 +180,11 @@ def retention_of(text: str, span: Span | None = None) -> timedelta:
     >>> retention_of("36 hours")
     datetime.timedelta(days=1, seconds=43200)
     """
+    return span_of_setting("retention", text, span)
+
+
+def span_of_setting(name: str, text: str, span: Span | None = None) -> timedelta:
+    """Return a setting's span of time; one of months, or not above zero, is E0369."""
     try:
         months, days, micros = parse_interval(text)
         span_of_time = timedelta(days=days, microseconds=micros)
@@ -179,9 +193,9 @@ def retention_of(text: str, span: Span | None = None) -> timedelta:
     if months or span_of_time <= timedelta():
         raise UserError(
             "E0369",
-            f"retention = '{text}' is not a span of days, hours or minutes",
+            f"{name} = '{text}' is not a span of days, hours or minutes",
             span=span,
-            hint="SET retention = '7 days'",
+            hint=f"SET {name} = '{DEFAULTS[name]}'",
         )
     return span_of_time
 

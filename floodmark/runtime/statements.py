@@ -25,7 +25,7 @@ from floodmark.runtime.outward.places import check_places
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
-from floodmark.runtime.summary import EpochSummary
+from floodmark.runtime.summary import EpochSummary, assumed_formats
 from floodmark.runtime.suspension import notices
 from floodmark.sql import statements as s
 from floodmark.sql.dialect import print_expression
@@ -61,6 +61,7 @@ def run_definition(
     touched &= plan.pipeline.objects.keys()
     targets = {plan.pipeline[key].object.target for key in touched}
     told = notices({*touched, *filter(None, targets)}, scheduler)
+    told = (*told, *assumed_formats(plan.created, plan.pipeline))
     return replace(Result() if first is None else first.result, status=status, notices=told)
 
 

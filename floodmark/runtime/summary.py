@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from floodmark.analysis.outside import FILES
 from floodmark.analysis.pipeline import Pipeline
+from floodmark.connectors.fields import Fields, told
 from floodmark.runtime.run import needs_of
 from floodmark.storage.epoch_log import ObjectRecord
 
@@ -79,3 +81,27 @@ def unopened(
             touched.add(found.key)
     summary = left_open(EpochSummary(epoch, now, {}), pipeline, touched, select)
     return summary if summary.held_back else None
+
+
+def of_fields(records: Mapping[str, ObjectRecord], pipeline: Pipeline) -> list[str]:
+    """Return what rows that sources took in lack, and what no column takes, a line each."""
+    lines = []
+    for key, record in records.items():
+        declared = pipeline[key].declared if key in pipeline.objects else None
+        if declared is not None and record.touched:
+            fields = Fields(record.lacking, record.unused)
+            said = told(fields, [c.name for c in declared.physical], record.rows_in)
+            lines += [] if said is None else [f"{key}: {said}"]
+    return lines
+
+
+def assumed_formats(plan: Collection[str], pipeline: Pipeline) -> list[str]:
+    """Return, for created sources whose FORMAT is left out, what is assumed."""
+    found = (pipeline[key] for key in plan if key in pipeline.objects)
+    return [
+        f"{o.name} says no FORMAT: its files are read as JSON lines (FORMAT PLAIN ENCODE JSON)"
+        for o in found
+        if o.declared is not None
+        and o.declared.connector == FILES
+        and getattr(o.object.statement, "format", None) is None
+    ]

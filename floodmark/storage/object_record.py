@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from floodmark.storage.table import Scalar
 
@@ -40,7 +41,8 @@ class ObjectRecord:
     out by its transformation. Of what a table took in, `expired_rows` were over; with a TTL rows up
     to `cutoff`, or written up to `cutoff_epoch`, are over. Where several partitions write, or time
     alone raises a watermark, `reached` has the highest time of each partition, by column, and
-    `heard` the time of the epoch in which it had its last rows.
+    `heard` the time of the epoch in which it had its last rows. Of what a source took in, no row
+    had the `lacking` columns, and no column takes the `unused` fields.
     """
 
     object: str
@@ -66,11 +68,19 @@ class ObjectRecord:
     expired_rows: int = 0
     cutoff: datetime | None = None
     cutoff_epoch: int = 0
+    lacking: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # JSON has lists alone.
+        object.__setattr__(self, "lacking", tuple(self.lacking))
+        object.__setattr__(self, "unused", tuple(self.unused))
 
     def at_rest(self) -> ObjectRecord:
         """Return the record in an epoch that does nothing to the object."""
         nothing = dict.fromkeys(COUNTS, 0)
-        return replace(self, **nothing, asked={}, duration_s=0.0, touched=False)  # type: ignore[arg-type]
+        told: dict[str, Any] = {**nothing, "asked": {}, "lacking": (), "unused": ()}
+        return replace(self, **told, duration_s=0.0, touched=False)
 
     def after(self, earlier: ObjectRecord) -> ObjectRecord:
         """Return the record with what was counted on the way to it, too."""

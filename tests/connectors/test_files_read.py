@@ -143,7 +143,7 @@ def test_a_bad_json_line_is_one_corrupt_row_with_its_place(
     ):
         assert row["__offset"] == number
         assert row["__corrupt"] == (line if corrupt else None)
-        assert (row["__file"], row["__line"]) == ("a.json", number + 1)
+        assert (row["__file"], row["__line"]) == (f"{tmp_path.name}/a.json", number + 1)
         assert corrupt or row["id"] == id_
 
 
@@ -164,7 +164,9 @@ def test_csv_cells_are_found_by_header_and_bad_lines_go_aside(
     good = [(r["id"], r["name"]) for r in found if r["__corrupt"] is None]
     assert good == [(1, 'a,"q"'), (2, None), (5, "e")]
     places = [f"{r['__file']}:{r['__line']}" for r in found if r["__corrupt"] is not None]
-    assert places == ["a.csv:4", "a.csv:5", "a.csv:6", "c.csv:2"]
+    assert places == [
+        f"{tmp_path.name}/{place}" for place in ("a.csv:4", "a.csv:5", "a.csv:6", "c.csv:2")
+    ]
     other = source(tmp_path, "CSV", match_pattern="b*", **{"csv.delimiter": ";"})
     assert [(r["id"], r["name"]) for r in rows(sessions, other)] == [(7, "z")]
 
@@ -216,7 +218,7 @@ def test_parquet_files_of_several_forms_are_read_as_declared(
         (3, None, Decimal("1.50")),
         (4, None, Decimal("7.00")),
     ]
-    assert (found[4]["__file"], found[4]["__line"]) == ("4.parquet", None)
+    assert (found[4]["__file"], found[4]["__line"]) == (f"{tmp_path.name}/4.parquet", None)
     assert found[4]["__corrupt"].startswith("unreadable file: not a Parquet file")
 
 

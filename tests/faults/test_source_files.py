@@ -19,6 +19,7 @@ from floodmark.connectors.base import Connector, Discovery, SourceSpec
 from floodmark.connectors.files import FilesConnector
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError
+from floodmark.runtime.dead_letters import frequent
 from floodmark.spark.session import Sessions
 
 TWO = """
@@ -161,3 +162,60 @@ def test_the_others_go_on(on_spark: Site, break_: Callable[[Path], object]) -> N
         (letter,) = contents(site.root / "warehouse", "_dead_letter/public/bad").to_pylist()
         assert letter["__error"]["place"]
     assert site.run().returncode == 0
+
+
+PRICED = """
+CREATE SOURCE priced (id INT NOT NULL, price NUMERIC(10, 2), at TIMESTAMP, value VARCHAR)
+WITH (connector = 'files', path = '{landing}/priced') FORMAT PLAIN ENCODE {encode};
+"""
+UPSERTED = """
+CREATE SOURCE priced (id INT PRIMARY KEY, price NUMERIC(10, 2), at TIMESTAMP, value VARCHAR)
+WITH (connector = 'files', path = '{landing}/priced') FORMAT UPSERT ENCODE JSON;
+"""
+JSON_LINES = [
+    '{"id": 1, "price": "abc", "value": "x"}',
+    '{"id": 2, "price": 1.25, "at": "12/31/2013"}',
+    '{"id": 3, "price": "xyz"}',
+    '{"id": 4',
+    '{"id": 5, "price": 2, "value": "kept"}',
+]
+CSV_LINES = [
+    "id,price,at,value", "1,abc,,x", "2,1.25,12/31/2013,", "3,xyz,,", '4,"1.25,,', "5,2,,kept"
+]  # fmt: skip
+REASONS = [
+    "at: '12/31/2013' is not timestamp without time zone", "price: 'abc' is not numeric(10,2)",
+    "price: 'xyz' is not numeric(10,2)",
+]  # fmt: skip
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("text", "lines", "last"),
+    [
+        (PRICED.replace("{encode}", "JSON"), JSON_LINES, "the line is not one JSON object"),
+        (PRICED.replace("{encode}", "CSV"), CSV_LINES, "the line has an odd number of quotes"),
+        (UPSERTED, JSON_LINES, "the line is not one message"),
+    ],
+    ids=["json", "csv", "upsert"],
+)
+def test_a_row_that_does_not_parse_names_its_column(
+    on_spark: Site, text: str, lines: list[str], last: str
+) -> None:
+    on_spark.define(text)
+    folder = on_spark.landing / "priced"
+    folder.mkdir(parents=True)
+    if "UPSERT" in text:
+        lines = [f'{{"key": {{"id": {i}}}, "value": {line}}}' for i, line in enumerate(lines, 1)]
+    (folder / "new.txt").write_text("\n".join(lines) + "\n")
+    with on_spark.connect() as fm:
+        fm.advance(now=NOW)
+        assert visible(on_spark.root / "warehouse", "priced")[0][-1] == "kept"
+        table = fm.store.open("_dead_letter/public/priced")
+        most = frequent(fm.store, table)
+        assert most[0] == ("E0651 price: '…' is not numeric(10,2)", 2)
+    letters = contents(on_spark.root / "warehouse", "_dead_letter/public/priced").to_pylist()
+    said = sorted(letter["__error"]["message"] for letter in letters)
+    assert said[:3] == REASONS and said[3].startswith(last)
+    assert {letter["__error"]["place"].rpartition(":")[0] for letter in letters} == {
+        "priced/new.txt"
+    }

@@ -81,6 +81,7 @@ def test_a_setting_that_nothing_follows_from_is_said_to_be_one(fm: Floodmark) ->
     shown = dict(fm.execute("SHOW ALL").rows)
     assert shown == {
         "retention": "2 days",
+        "max_clock_jump": "1 day",
         "max_due_rows": "1000000",
         "determinism": "strict",
         "partitions": "day",

@@ -5,13 +5,14 @@ What a TRANSFORM USING makes of the rows is all that is written; time alone writ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT, is_hidden
 from floodmark.connectors.base import Connector, Split
+from floodmark.connectors.fields import fields_of
 from floodmark.plan.definitions import Declared
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import of_files
@@ -187,9 +188,14 @@ class _Intake:
         highs = self._highs(files) if counted is None else counted.highs
         marks = task.marks.raised({CONNECTOR: highs}).at_end(found.key in task.work.exhausted)
         written_rows = sum(rows_of(f) for f in files.values())
+        fields = fields_of(task.work.splits[found.key])
+        kept = (*files.get(source.GOOD, ()), *files.get(source.LATE, ()))
+        valueless = all_null(fields.lacks, kept) if counted is None else ()
         record = ObjectRecord(
             found.key,
             versions,
+            lacking=valueless,
+            unused=fields.unused,
             rows_in=written_rows if counted is None else counted.rows,
             rows_out=rows_of(good),
             late_rows=rows_of(files.get(source.LATE, ())),
@@ -284,3 +290,9 @@ class _Intake:
             versions[target] = handle.version
         versions.update(self.task.dead_letters([(t, files) for t, files in dead if files]))
         return versions
+
+
+def all_null(columns: Iterable[str], files: Iterable[DataFile]) -> tuple[str, ...]:
+    """Return the columns without a value in any of some files, as far as these count them."""
+    counted = list(files)
+    return tuple(c for c in columns if all(f.nulls.get(c, 0) == f.rows for f in counted))

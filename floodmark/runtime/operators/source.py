@@ -16,7 +16,7 @@ from floodmark.catalog.functions.intervals import datetime_of
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import VARCHAR, Schema
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
-from floodmark.connectors.base import BEFORE, FAULT, IGNORED, OPERATION, UPSERTS
+from floodmark.connectors.base import BEFORE, FAULT, IGNORED, OPERATION, REASON, UPSERTS
 from floodmark.connectors.metadata import metadata_column
 from floodmark.errors import IntakeCode
 from floodmark.plan.clock_options import MAX_AHEAD
@@ -175,7 +175,8 @@ def _dead(declared: Declared, limits: Collection[str]) -> str:
 
 def _faults(declared: Declared) -> list[str]:
     """Return the cases of what does not parse, or is no message that can be applied."""
-    corrupt = f"WHEN __corrupt IS NOT NULL THEN {_error(IntakeCode.CORRUPT, 'parse', '__corrupt')}"
+    error = _error(IntakeCode.CORRUPT, "parse", "__corrupt", REASON)
+    corrupt = f"WHEN __corrupt IS NOT NULL THEN {error}"
     if not declared.is_messages:
         return [corrupt]
     faults = [

@@ -1,0 +1,86 @@
+"""Fields that files have and nothing takes, and columns that they lack: told, not passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from floodmark.catalog.types import Schema
+from floodmark.connectors.base import Split
+from floodmark.connectors.options import nearest
+from floodmark.errors import DataError
+
+LACKS, UNUSED = "lacks", "unused"
+_MOST = 20
+"""Names of unused fields that are kept of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The declared columns that files lack, and the fields of theirs that nothing takes."""
+
+    lacks: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+    @classmethod
+    def between(cls, schema: Schema, names: Iterable[str]) -> Fields:
+        """Compare a schema with the fields of a file, whatever their upper and lower case.
+
+        >>> from floodmark.catalog.types import INT, Field
+        >>> Fields.between((Field("a", INT), Field("b", INT)), ["A", "x"])
+        Fields(lacks=('b',), unused=('x',))
+        """
+        found = {name.lower(): name for name in names}
+        declared = {column.name.lower() for column in schema}
+        lacks = tuple(c.name for c in schema if c.name.lower() not in found)
+        unused = sorted(name for lower, name in found.items() if lower not in declared)
+        return cls(lacks, tuple(unused[:_MOST]))
+
+    def as_payload(self) -> dict[str, list[str]]:
+        """Return what a split's payload says of it: nothing where all fits."""
+        told = {LACKS: list(self.lacks), UNUSED: list(self.unused)}
+        return {name: found for name, found in told.items() if found}
+
+
+def fields_of(splits: Sequence[Split]) -> Fields:
+    """Return what all files of some splits lack, and what any of them has that nothing takes."""
+    read = [s.payload for s in splits if "bad" not in s.payload]
+    unused = {name for payload in read for name in payload.get(UNUSED, ())}
+    if not read:
+        return Fields()
+    lacks = set.intersection(*(set(payload.get(LACKS, ())) for payload in read))
+    return Fields(tuple(sorted(lacks)), tuple(sorted(unused)[:_MOST]))
+
+
+def told(fields: Fields, columns: Collection[str], rows: int) -> str | None:
+    """Say in a sentence what is missing and what is not taken; None where there is nothing.
+
+    >>> told(Fields(("ts",), ("time",)), ["id", "ts", "v"], 1200)
+    'ts is in none of 1,200 rows; the rows have id, time, v'
+    >>> told(Fields((), ("time",)), ["id"], 3)
+    'no column takes time'
+    """
+    if not rows:
+        return None
+    if fields.lacks:
+        names = ", ".join(fields.lacks)
+        there = sorted({c for c in columns if c not in fields.lacks} | set(fields.unused))
+        verb = "is" if len(fields.lacks) == 1 else "are"
+        have = f"the rows have {', '.join(there)}" if there else "the rows have nothing else"
+        return f"{names} {verb} in none of {rows:,} rows; {have}"
+    return f"no column takes {', '.join(fields.unused)}" if fields.unused else None
+
+
+def check_complete(extra: Mapping[str, Any], file: str, where: str = "") -> None:
+    """Raise E0497 for a file that lacks declared columns, where that is wanted."""
+    lacks = extra.get(LACKS, ())
+    if not lacks:
+        return
+    raise DataError(
+        "E0497",
+        f"{file} has no {', '.join(lacks)}{where}",
+        hint=nearest(lacks[0], extra[UNUSED])
+        if extra.get(UNUSED)
+        else "correct the file or the definition; on_missing = 'null' takes NULL instead",
+    )

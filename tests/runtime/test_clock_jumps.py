@@ -1,0 +1,116 @@
+"""A clock that jumps opens no epoch without a word of the user; a pause is no jump. No Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from floodmark.api import Floodmark, connect
+from floodmark.errors import UserError
+from floodmark.runtime import clock
+from floodmark.testing import FixedClock
+
+TABLE = "CREATE TABLE t{} (a INT PRIMARY KEY)"
+
+
+class Machine(FixedClock):
+    """A clock that says to be the machine's."""
+
+    is_machines = True
+
+
+def after(tmp_path: Path, passed: timedelta) -> tuple[Floodmark, Machine]:
+    """Connect to a warehouse with one epoch, when the clock has gone on since."""
+    machine = Machine(datetime.now(UTC))
+    fm = connect(tmp_path / "warehouse", clock=machine)
+    fm.execute(TABLE.format(0))
+    machine.set(machine.now() + passed)
+    return fm, machine
+
+
+def created(fm: Floodmark) -> bool:
+    """Tell whether an epoch can be opened."""
+    name = len(fm.deployed.catalog.objects)
+    try:
+        fm.execute(TABLE.format(name))
+    except UserError as error:
+        assert error.code == "E0880" and error.hint is not None
+        with pytest.raises(UserError, match="E0880"):
+            fm.advance()
+        return False
+    return True
+
+
+@pytest.mark.parametrize("days", [2, 30, 2_000_000])
+def test_a_clock_that_nothing_confirms_is_refused(tmp_path: Path, days: int) -> None:
+    fm, machine = after(tmp_path, timedelta(days=days))
+    with fm:
+        sealed = fm.scheduler.log.head()
+        assert not created(fm)
+        assert fm.scheduler.log.head() == sealed
+        machine.set(datetime.now(UTC))
+        assert created(fm)
+
+
+def test_a_step_below_the_limit_passes(tmp_path: Path) -> None:
+    fm, _ = after(tmp_path, timedelta(hours=23))
+    with fm:
+        assert created(fm)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, passed: timedelta, boot: str | None = None) -> None:
+    """Let the machine count more time, since this start or another one."""
+    at = clock.Witness.at
+
+    def later(now: datetime) -> clock.Witness:
+        found = at(now)
+        seconds = found.counted + passed.total_seconds()
+        return clock.Witness(found.time, boot or found.boot, seconds)
+
+    monkeypatch.setattr(clock.Witness, "at", later)
+
+
+def test_a_pause_is_no_jump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fm, _ = after(tmp_path, timedelta(days=40))
+    with fm:
+        counted(monkeypatch, timedelta(days=40))
+        assert created(fm)
+
+
+def test_a_machine_that_was_started_anew_may_have_been_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fm, machine = after(tmp_path, timedelta(days=300))
+    with fm:
+        counted(monkeypatch, timedelta(), boot="another")
+        assert created(fm)
+        machine.set(datetime(9999, 1, 1, tzinfo=UTC))
+        counted(monkeypatch, timedelta(), boot="a third")
+        assert not created(fm)
+
+
+def test_a_word_of_the_user_is_enough(tmp_path: Path) -> None:
+    for way in ("accept", "set", "now"):
+        fm, machine = after(tmp_path / way, timedelta(days=30))
+        with fm:
+            match way:
+                case "accept":
+                    fm.scheduler.guard.accepts = True
+                case "set":
+                    fm.execute("SET max_clock_jump = '60 days'")
+                case _:
+                    assert fm.advance(now=machine.now()) == []
+                    continue
+            assert created(fm)
+            # It was for that once: the next jump needs another word.
+            machine.set(machine.now() + timedelta(days=100))
+            assert not created(fm)
+
+
+def test_what_is_known_of_the_clock_may_be_lost(tmp_path: Path) -> None:
+    fm, _ = after(tmp_path, timedelta(days=30))
+    with fm:
+        (tmp_path / "warehouse" / "_floodmark" / "clock.json").write_text("{")
+        assert created(fm)
