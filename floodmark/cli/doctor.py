@@ -273,26 +273,16 @@ def _fields(connection: Floodmark) -> Iterator[Check]:
 
 
 def _dead_letters(connection: Floodmark) -> Iterator[Check]:
-    from floodmark.runtime.dead_letters import frequent, left
-    from floodmark.runtime.layout import dead_letter_table, read_name
+    from floodmark.runtime.dead_letters import told
+    from floodmark.runtime.layout import read_name
 
     found = False
-    for key, each in connection.deployed.pipeline.objects.items():
-        name = dead_letter_table(each)
-        if each not in connection.deployed.pipeline.stored or not connection.store.exists(name):
-            continue
-        handle = connection.store.open(name)
-        rows = left(connection.store, handle)
-        if rows:
+    for each in connection.deployed.pipeline.stored:
+        said = told(connection.store, each)
+        if said is not None:
             found = True
-            most = "; ".join(f"{n:,} × {why}" for why, n in frequent(connection.store, handle))
             read = f'SELECT * FROM "{read_name(each)}__dead_letter"'
-            yield Check(
-                "dead letters",
-                WARN,
-                f"{key} has {rows:,}: {most}",
-                f"`floodmark sql '{read}'`",
-            )
+            yield Check("dead letters", WARN, f"{each.key} has {said}", f"`floodmark sql '{read}'`")
     if not found:
         yield Check("dead letters", OK, "none")
 

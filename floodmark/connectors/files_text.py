@@ -184,7 +184,10 @@ def _with_header(
 ) -> FileFacts:
     line = start.decode(errors="replace").removeprefix("\ufeff").split("\n", 1)[0].rstrip("\r")
     reader = csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
-    cells = [cell.strip() for cell in next(reader, [])]
+    try:
+        cells = [cell.strip() for cell in next(reader, [])]
+    except csv.Error as error:
+        return FileFacts(1, 1, bad=f"the header does not parse: {error}")
     wanted = [column.name for column in schema]
     by_lower = {name.lower(): name for name in wanted}
     names = [c if c in wanted else by_lower.get(c.lower(), c) for c in cells]

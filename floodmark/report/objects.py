@@ -13,6 +13,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.errors import FloodmarkError
 from floodmark.plan.printing import shown
 from floodmark.report.graph import anchor
+from floodmark.runtime.dead_letters import told
 from floodmark.runtime.reporting import Intake, intakes
 
 SAMPLE_ROWS = 5
@@ -46,6 +47,8 @@ def _properties(connection: Floodmark, found: AnalysedObject, taken: Mapping[str
     record = connection.status().get(found.key)
     span = found.object.span
     marks = {} if record is None else record.watermarks
+    stored = any(found is one for one in connection.deployed.pipeline.stored)
+    letters = told(connection.store, found) if stored else None
     due = None if record is None else record.due
     pairs = [
         ("columns", ", ".join(f"{c.name} {c.type}" for c in relation.visible)),
@@ -54,6 +57,7 @@ def _properties(connection: Floodmark, found: AnalysedObject, taken: Mapping[str
         ("watermarks", ", ".join(f"{c} {v}" for c, v in marks.items())),
         ("next due", "" if due is None else f"{due:%Y-%m-%d %H:%M:%S} UTC"),
         ("stored", str(taken.get(found.key, ""))),
+        ("dead letters", letters or ""),
         ("last epoch", str(record.position) if record is not None else ""),
         ("fingerprint", found.fingerprint),
         ("defined in", f"{span.file}:{span.line}" if span.file else "a statement"),

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from typing import Any
 
+from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.changelog import ERROR, WEIGHT
+from floodmark.runtime.layout import dead_letter_table
 from floodmark.storage.table import Handle, Store
 
 _LOOKED_AT = 100_000
@@ -26,6 +28,17 @@ def left(store: Store, handle: Handle) -> int:
         weights = pq.read_table(path, columns=[WEIGHT], partitioning=None).column(WEIGHT)
         counted += sum(weights.to_pylist())
     return counted
+
+
+def told(store: Store, found: AnalysedObject) -> str | None:
+    """Say how many letters of an object are left, and why the most are; None without any."""
+    name = dead_letter_table(found)
+    if not store.exists(name):
+        return None
+    handle = store.open(name)
+    rows = left(store, handle)
+    most = "; ".join(f"{n:,} × {why}" for why, n in frequent(store, handle))
+    return f"{rows:,}: {most}" if rows else None
 
 
 def frequent(store: Store, handle: Handle, most: int = 3) -> list[tuple[str, int]]:
