@@ -1,16 +1,21 @@
-"""Relative paths start at the project, whoever runs from which folder. No Spark."""
+"""Relative paths start at the project, whoever runs from which folder."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from warehouses import NOW, Site, visible
 
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.places import project_of
 from floodmark.errors import UserError
 from floodmark.runtime.definitions import deployment
+from floodmark.testing import FixedClock
 
 TEXT = """
 CREATE SOURCE s (a INT) WITH (connector = 'files', path = 'landing') FORMAT PLAIN ENCODE JSON;
@@ -97,3 +102,28 @@ def test_what_a_connector_refuses_is_no_part_of_the_definition(tmp_path: Path) -
         assert found.declared.connecting["follow_symlinks"] == "true"
         plain = dataclasses.replace(found.declared, telling=())
         assert plain == found.declared
+
+
+@pytest.mark.spark
+def test_a_project_that_moved_is_taken_over_without_a_rebuild(site: Site) -> None:
+    ours, warehouse = project(site.root / "ours", TEXT), site.root / "warehouse"
+    (ours / "landing" / "0.json").write_text('{"a": 1}\n')
+    options: dict[str, Any] = {"clock": FixedClock(NOW), "sessions": lambda: site.sessions}
+    with connect(warehouse, ours / "pipelines", **options) as fm:
+        fm.advance()
+    moved = ours.rename(site.root / "moved")
+    (moved / "landing" / "1.json").write_text('{"a": 2}\n')
+    with connect(warehouse, project=moved, **options) as fm:
+        plan = fm.apply(moved / "pipelines")
+        assert {(c.key, c.action) for c in plan.changes} == {("s", "alter"), ("sink:out", "alter")}
+        (epoch,) = fm.advance()
+        assert epoch.objects["s"].rows_in == 1
+        assert not fm.scheduler.log.suspended()
+        assert visible(warehouse, "v") == [(1,), (2,)]
+        written = [pq.read_table(p) for p in sorted((moved / "out").glob("*.parquet"))]
+        assert sorted(pa.concat_tables(written).column("a").to_pylist()) == [1, 2]
+        target = moved / "copied.csv"
+        fm.execute("COPY v TO 'copied.csv'")
+        assert sorted(target.read_text().split()) == ["1", "2"]
+    with connect(warehouse, moved / "pipelines", **options) as fm:
+        assert fm.plan(moved / "pipelines").changes == ()
