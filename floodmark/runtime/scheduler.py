@@ -421,7 +421,7 @@ class Scheduler:
 
     def resume(self, key: str) -> EpochSummary:
         """Lift a suspension; the epoch that this opens first catches up what was missed."""
-        self.log.record("resume", self.clock.now(), object=key)
+        self.log.record("resume", self.believed(), object=key)
         summary = self.run_once()
         # What its table has that cannot be taken in suspends it again, now and not in a later run.
         return self._take_in_foreign([key]) or summary

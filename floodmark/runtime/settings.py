@@ -31,7 +31,8 @@ DEFAULTS: Mapping[str, str] = {
 that name of the views and sinks that are created from then on; `max_due_rows` how many rows come
 and go in one epoch because of the time; `partitions` how long the spans of event time are by which
 an orchestrator shows what is final; `plan_nodes` above how many nodes a query of an epoch is split;
-`max_clock_jump` how far the machine's clock may be ahead of what it has counted since the last epoch.
+`max_clock_jump` how far the machine's clock may be ahead of what it has counted since the last
+epoch.
 """
 
 GRAINS = ("hour", "day", "week", "month")

@@ -108,12 +108,13 @@ def apply_plan(
     check_plan(plan, scheduler, discards)
     epoch = scheduler.log.head().sealed + 1
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
+    now = scheduler.believed()
     removal.leave(
         scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
     )
     failpoints.reach("change_planned")
     dml = [first.entry] if first is not None and first.entry is not None else []
-    version = scheduler.catalogs.append(epoch, defined, scheduler.clock.now(), plan.renamed, dml)
+    version = scheduler.catalogs.append(epoch, defined, now, plan.renamed, dml)
     begun.version = version.version
     failpoints.reach("change_logged")
     return scheduler.run_once(version.version)

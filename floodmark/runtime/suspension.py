@@ -115,9 +115,9 @@ def _rebase(statement: s.AlterRebase, scheduler: Scheduler) -> Result:
         pinned = {**deployed.pinned, found.key: present}
         defined = statements_of(deployed.catalog, pinned, deployed.corrected)
         if event is not None:
-            scheduler.log.record("resume", scheduler.clock.now(), "rebased", object=found.key)
+            scheduler.log.record("resume", scheduler.believed(), "rebased", object=found.key)
         epoch = scheduler.log.head().sealed + 1
-        scheduler.run_once(scheduler.catalogs.append(epoch, defined, scheduler.clock.now()).version)
+        scheduler.run_once(scheduler.catalogs.append(epoch, defined, scheduler.believed()).version)
         _check(found.key, deployed.pipeline, scheduler, statement)
     return Result(status="ALTER_REBASE")
 

@@ -49,7 +49,7 @@ def test_a_clock_that_nothing_confirms_is_refused(tmp_path: Path, days: int) -> 
     with fm:
         sealed = fm.scheduler.log.head()
         assert not created(fm)
-        assert fm.scheduler.log.head() == sealed
+        assert fm.scheduler.log.head() == sealed and fm.deployed.catalog.objects.keys() == {"t0"}
         machine.set(datetime.now(UTC))
         assert created(fm)
 
