@@ -27,7 +27,7 @@ from floodmark.cli import (
     verify,
     watch,
 )
-from floodmark.cli.options import AsJson, Pipelines, Wait, Warehouse
+from floodmark.cli.options import AsJson, Durable, Pipelines, Wait, Warehouse
 
 HELP = """Streaming-database semantics on a lakehouse: SQL files in, Delta tables out.
 
@@ -67,6 +67,7 @@ def shared(
     pipelines: Annotated[Path, Pipelines(envvar="FLOODMARK_PIPELINES")] = Path("pipelines"),
     wait: Annotated[float, Wait()] = 60.0,
     as_json: Annotated[bool, AsJson()] = False,
+    durable: Annotated[bool | None, Durable()] = None,
     version: Annotated[
         bool,
         typer.Option(
@@ -77,6 +78,7 @@ def shared(
     """Take the shared options in front of the command; behind it they win."""
     values: dict[str, Any] = {
         "warehouse": str(warehouse), "pipelines": str(pipelines), "wait": wait, "as_json": as_json,
+        "durable": durable,
     }  # fmt: skip
     commands = (
         "demo", "plan", "run", "sql", "explain", "status", "watch", "doctor", "replay", "report",

@@ -17,11 +17,18 @@ Pipelines = partial(
 )
 Wait = partial(typer.Option, "--wait", help="Seconds to wait for the lease of the warehouse.")
 AsJson = partial(typer.Option, "--json", help="Print JSON, for programs.")
+Durable = partial(
+    typer.Option,
+    "--durable/--no-durable",
+    help="What a new warehouse is: whether it outlives a power cut. Or $FLOODMARK_DURABLE.",
+    show_default=False,
+)
 
 WarehouseOption = Annotated[Path, Warehouse()]
 PipelinesOption = Annotated[Path, Pipelines()]
 WaitOption = Annotated[float, Wait()]
 JsonOption = Annotated[bool, AsJson()]
+DurableOption = Annotated[bool | None, Durable()]
 
 WAREHOUSE = Path("warehouse")
 PIPELINES = Path("pipelines")
@@ -30,12 +37,13 @@ WAIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The values of the shared options; `wait` in seconds."""
+    """The values of the shared options; `wait` in seconds. Nothing is said of `durable` by None."""
 
     warehouse: Path = WAREHOUSE
     pipelines: Path = PIPELINES
     wait: float = WAIT
     json: bool = False
+    durable: bool | None = None
 
     @property
     def pipelines_if_any(self) -> Path | None:

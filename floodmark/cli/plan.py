@@ -13,6 +13,7 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    DurableOption,
     JsonOption,
     PipelinesOption,
     Settings,
@@ -62,8 +63,9 @@ def plan(
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
+    durable: DurableOption = None,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = Settings(warehouse, pipelines, wait, as_json, durable)
     code = 0
     with connected(settings) as connection:
         from floodmark.runtime.definitions.effects import effects

@@ -16,6 +16,7 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    DurableOption,
     JsonOption,
     PipelinesOption,
     Settings,
@@ -74,10 +75,11 @@ def run(
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
+    durable: DurableOption = None,
 ) -> None:
     from floodmark.runtime.summary import assumed_formats
 
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = Settings(warehouse, pipelines, wait, as_json, durable)
     moment, chosen = _moment(now), _names(select)
     with connected(settings) as connection:
         connection.scheduler.guard.accepts = accept_clock

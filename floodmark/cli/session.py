@@ -49,7 +49,10 @@ def opened(settings: Settings) -> Iterator[Floodmark]:
         reported(settings),
         disk_errors("what the command writes"),
         connect(
-            settings.warehouse, wait=settings.wait, project=project_of(settings.pipelines)
+            settings.warehouse,
+            wait=settings.wait,
+            project=project_of(settings.pipelines),
+            durable=settings.durable,
         ) as connection,
     ):
         yield connection

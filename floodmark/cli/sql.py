@@ -13,6 +13,7 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    DurableOption,
     JsonOption,
     PipelinesOption,
     Settings,
@@ -53,8 +54,9 @@ def sql(
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
+    durable: DurableOption = None,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = Settings(warehouse, pipelines, wait, as_json, durable)
     if statements is not None and file is not None:
         raise typer.BadParameter("give SQL text or a file, not both")
     if file is not None and str(file) != "-" and not file.is_file():
