@@ -55,6 +55,26 @@ def refuse_tables_ahead(log: EpochLog, store: Store) -> None:
         _refuse(ahead, head)
 
 
+def epochs_of_other_logs(log: EpochLog, store: Store, table: str) -> list[int]:
+    """Return the epochs of a table that a log has by another record; reads all of its commits.
+
+    Steps of backfills are left out: their records go when they are done.
+    """
+    ids = dict[int, str | None]()
+    found = set[int]()
+    sealed = log.head().sealed
+    for info in store.commits(table):
+        said = _said(info)
+        if said is None or said[1] is None or "step" in info["metadata"]:
+            continue
+        epoch, record = said
+        if 0 < epoch <= sealed and epoch not in ids:
+            ids[epoch] = log.opened(epoch).id
+        if record != ids.get(epoch, record):
+            found.add(epoch)
+    return sorted(found)
+
+
 def _claims(store: Store, pinned: Mapping[str, int]) -> Iterator[_Claim]:
     for table in store.tables():
         if table.startswith(f"{CORRECTIONS}/"):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from floodmark.errors import FloodmarkError
 from floodmark.storage import delta_log, statistics
+from floodmark.storage.ahead import epochs_of_other_logs
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.log_check import checked_logs
 from floodmark.storage.table import DataFile, Store
@@ -97,9 +98,16 @@ def verify_tables(
             progress(table, number, len(pinned))
         try:
             handle = store.open(table, version)
+            others = epochs_of_other_logs(log, store, table)
         except FloodmarkError as error:
             yield _of(error, object_, table)
             continue
+        if others:
+            yield Finding(
+                f"{table} has epoch {others[-1]} by another record than the log",
+                "the log and the tables are of different times: restore both from one backup",
+                object_, table, "E0433",
+            )  # fmt: skip
         folder = local_root(root) / table
         for message in [*_gaps(folder, version), *_file_faults(folder, handle.files)]:
             yield Finding(f"{table}: {message}", RESTORE, object_, table)

@@ -14,6 +14,7 @@ import pytest
 from closing import CLOSING
 from ending import ENDING
 from imported import SAYS
+from logs import LOGS
 from owning import OWNING
 from planted import PLANTED as OTHERS
 from planted import Planted
@@ -24,7 +25,7 @@ from watermarks import WATERMARKS
 
 from floodmark.spark.session import Sessions
 
-PLANTED = (*OTHERS, *CLOSING, *ENDING, *OWNING, *TABLES, *TEMPORAL, *THINNING, *WATERMARKS)
+PLANTED = (*OTHERS, *CLOSING, *ENDING, *LOGS, *OWNING, *TABLES, *TEMPORAL, *THINNING, *WATERMARKS)
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FAILED, PASSED = 1, 0

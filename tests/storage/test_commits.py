@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from floodmark.errors import DataError, NotSupported, UserError
 from floodmark.runtime.tables import Writer
 from floodmark.storage import durability, local_files
-from floodmark.storage.ahead import refuse_tables_ahead
+from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.delta_log import commit_path
 from floodmark.storage.durability import check_choice, choose, is_durable
@@ -113,6 +113,16 @@ def test_another_epoch_of_the_number_of_the_open_one_is_refused(
     written(store, 2, "of another log")
     with pytest.raises(OtherHistory, match=r"E0433.*another epoch 2"):
         refuse_tables_ahead(log, store)
+
+
+def test_epochs_of_another_log_are_found_in_the_past(store: Store, tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    for epoch in (1, 2, 3):
+        opened = log.open(epoch, NOW, 1, NOW)
+        written(store, epoch, "other" if epoch == 2 else opened.id)
+        log.seal(epoch, [ObjectRecord("t", {T: epoch})], NOW)
+    refuse_tables_ahead(log, store)
+    assert epochs_of_other_logs(log, store, T) == [2]
 
 
 def test_what_others_wrote_says_nothing_of_epochs(tmp_path: Path) -> None:

@@ -89,7 +89,11 @@ class Backfill:
             self.deployed.pipeline,
             partial(scheduler.log.pin, step.epoch),
             frozenset() if step.first is not None else frozenset((self.key,)),
-            metadata={"catalog_version": self.deployed.version, "record": step.id},
+            metadata={
+                "catalog_version": self.deployed.version,
+                "record": step.id,
+                "step": True,
+            },
             seed=scheduler.seed,
             first=step.first,
             corrected=self.deployed.corrected,

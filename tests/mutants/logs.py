@@ -1,0 +1,53 @@
+"""Planted bugs of the logs: what tells one history of a warehouse from another, and whole files."""
+
+from __future__ import annotations
+
+from planted import Planted
+
+_COMMITS = "tests/storage/test_commits.py::"
+_RECORDS = "tests/storage/test_records.py::"
+_OLD = "tests/faults/test_old_logs.py::"
+LOGS = (
+    Planted(
+        "an epoch of another record counts as done",
+        "storage/table.py",
+        "if found is not None and found != record:",
+        "if found is not None and record == found + found:",
+        (f"{_COMMITS}test_an_epoch_of_another_record_is_not_taken_for_done[delta]",),
+    ),
+    Planted(
+        "a gap in a log is passed over",
+        "storage/record_files.py",
+        "if len(numbers) != last - first + 1 or min(numbers, default=first) != first:",
+        "if min(numbers, default=first) < first:",
+        (f"{_RECORDS}test_the_head_sees_a_gap_without_reading_records",),
+    ),
+    Planted(
+        "the checksum of a record is not compared",
+        "storage/records.py",
+        'if found != data["crc32c"]:',
+        'if len(found) != len(data["crc32c"]):',
+        (f"{_RECORDS}test_a_damaged_record_is_refused[epochs/0/5.open.json]",),
+    ),
+    Planted(
+        "the actions of a commit are not counted",
+        "storage/delta_commit.py",
+        "if counted != len(actions):",
+        "if counted < 0:",
+        (f"{_COMMITS}test_a_damaged_newest_commit_is_refused",),
+    ),
+    Planted(
+        "the log is not compared with the tables before anything is written",
+        "runtime/scheduler.py",
+        "refuse_tables_ahead(self.log, self.store)",
+        "pass",
+        (f"{_OLD}test_a_log_that_was_copied_first_is_refused",),
+    ),
+    Planted(
+        "a commit is on the disk before its data",
+        "storage/delta.py",
+        "flush_files(folder, [file.path for file in adds])",
+        "pass",
+        (f"{_COMMITS}test_data_is_on_the_disk_before_the_commit_that_names_it",),
+    ),
+)
