@@ -38,6 +38,7 @@ from floodmark.plan.definitions import Declared
 from floodmark.plan.lookups import check_external
 from floodmark.plan.nodes import Node
 from floodmark.plan.rules.first_rows import unordered
+from floodmark.plan.size import within_stack
 from floodmark.plan.split import Split
 from floodmark.plan.table_options import TELLING
 from floodmark.plan.user_functions import Functions, functions_of
@@ -182,7 +183,9 @@ def analyse_catalog(
     functions = functions_of(catalog.objects.values())
     for declared in definition_order(catalog):
         found = _reuse(declared, catalog, known, done)
-        found = found or analyse_object(declared, catalog, done, functions)
+        if found is None:
+            with within_stack(declared.statement.name.span):
+                found = analyse_object(declared, catalog, done, functions)
         if runs and found.refused is not None:
             raise found.refused
         done[declared.key] = found

@@ -20,7 +20,7 @@ def determinism(expr: Expr) -> Determinism:
 
 def is_deterministic(expr: Expr) -> bool:
     """Tell whether the value depends on the row alone."""
-    return determinism(expr) is Determinism.DETERMINISTIC
+    return all(class_of(part) is Determinism.DETERMINISTIC for part in walk(expr))
 
 
 def is_volatile(expr: Expr) -> bool:

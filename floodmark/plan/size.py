@@ -5,6 +5,8 @@ The numbers are counts, so that a query holds or does not wherever it is planned
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from floodmark.errors import BindError, Span
@@ -16,7 +18,7 @@ MAX_NODES = 2_000
 MAX_DEPTH = 200
 """How many nodes stand above one another."""
 
-MAX_JOINS = 80
+MAX_JOINS = 64
 """What a plan has of joins: each adds to what is known of the columns of all others."""
 
 MAX_COLUMNS = 1_664
@@ -73,3 +75,17 @@ def check_columns(count: int, span: Span | None) -> None:
     if count > MAX_COLUMNS:
         text = f"the select list has more than {MAX_COLUMNS:,} columns"
         raise BindError("E0134", text, span=span, hint="name the columns that are needed")
+
+
+@contextmanager
+def within_stack(span: Span | None) -> Iterator[None]:
+    """Refuse what is nested too deeply to be planned on this call stack: E0136."""
+    try:
+        yield
+    except RecursionError:
+        raise BindError(
+            "E0136",
+            "the statement is nested too deeply to be planned",
+            span=span,
+            hint=_HINT,
+        ) from None

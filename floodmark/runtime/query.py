@@ -27,7 +27,7 @@ from floodmark.plan.outputs import ColumnTypes
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.plan.rules.temporal_filters import plain_filters
-from floodmark.plan.size import check_size
+from floodmark.plan.size import check_size, within_stack
 from floodmark.runtime import layout
 from floodmark.runtime.closed import closes_in_time
 from floodmark.runtime.corrections.stored import readable as corrections
@@ -92,7 +92,8 @@ class Reader:
 
         `given` are the types, and the defaults, of the columns that take its rows.
         """
-        return self.ruled(self.builder(source, given).query(query))
+        with within_stack(source):
+            return self.ruled(self.builder(source, given).query(query))
 
     def builder(self, source: Span | None, given: ColumnTypes | None = None) -> Builder:
         """Return what builds the plan of a statement; `source` is any span of it."""

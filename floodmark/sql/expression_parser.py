@@ -239,7 +239,7 @@ class ExpressionParser(CallParser):
         return self.node(start, exp.Not(this=result)) if negated else result
 
     def _postfix(self, start: int, left: exp.Expression) -> exp.Expression:
-        while True:
+        for _ in range(_MAX_CHAIN // 3):
             if self.accept("::"):
                 left = self.node(start, exp.Cast(this=left, to=self.data_type()))
             elif self.accept("["):
@@ -251,6 +251,12 @@ class ExpressionParser(CallParser):
                 left = self.node(start, exp.Collate(this=left, expression=collation))
             else:
                 return left
+        raise SqlSyntaxError(
+            "E0112",
+            f"more than {_MAX_CHAIN // 3} casts, subscripts and fields in one chain",
+            span=self.span_from(start),
+            hint="split the expression: SELECT … FROM (SELECT …) AS q",
+        )
 
     def _field_access(self, start: int, left: exp.Expression) -> exp.Expression:
         self.expect(".")

@@ -56,6 +56,10 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _STRAIGHT = {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "×": "*"}
 
 
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+"""What UTF-8 has no bytes for, and the zero that PostgreSQL's texts, and paths, cannot have."""
+
+
 def tokenize(
     text: str, file: str | None = None, *, start: int = 0, end: int | None = None
 ) -> list[Token]:
@@ -67,6 +71,8 @@ def tokenize(
     ['select', 'a', '->>', 'b', '']
     """
     until = len(text) if end is None else end
+    if start == 0 and (bad := _UNSTORABLE.search(text, 0, until)) is not None:
+        raise _unstorable(text, bad.start(), bad.end(), file)
     tokens = list(_tokens(text, start, until, file))
     tokens.append(Token(TokenKind.END, "", until, until))
     return tokens
@@ -115,7 +121,10 @@ def _token(kind: str, match: re.Match[str], text: str, file: str | None) -> Toke
         case "string":
             return Token(TokenKind.STRING, raw[1:-1].replace("''", "'"), start, end)
         case "escaped":
-            return Token(TokenKind.STRING, _unescape(raw[2:-1]), start, end)
+            value = _unescape(raw[2:-1])
+            if _UNSTORABLE.search(value):
+                raise _unstorable(text, start, end, file)
+            return Token(TokenKind.STRING, value, start, end)
         case "quoted":
             return Token(TokenKind.QUOTED, raw[1:-1].replace('""', '"'), start, end)
         case "number":
@@ -130,6 +139,15 @@ def _token(kind: str, match: re.Match[str], text: str, file: str | None) -> Toke
             return Token(TokenKind.NUMBER, raw.replace("_", ""), start, end)
         case _:
             return Token(TokenKind.OPERATOR, raw, start, end)
+
+
+def _unstorable(text: str, start: int, end: int, file: str | None) -> SqlSyntaxError:
+    return SqlSyntaxError(
+        "E0141",
+        "a text cannot have the character zero, nor half of a surrogate pair",
+        span=Span.at(text, start, end, file),
+        hint="leave the character out; bytes are written as bytea: '\\x00'::bytea",
+    )
 
 
 def _unescape(body: str) -> str:
