@@ -6,6 +6,7 @@ The same seed gives the same scripts.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
@@ -17,7 +18,7 @@ import yaml
 from sqlglot import exp
 
 from floodmark.errors import FloodmarkError
-from floodmark.sql.lexer import TokenKind, tokenize
+from floodmark.sql.lexer import tokenize
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_script
 from floodmark.sql.statements import Statement
@@ -136,7 +137,7 @@ def mutated(seed: int) -> str:
 
 def _more(text: str, draw: random.Random) -> str:
     """Return a statement about what a script has defined."""
-    words = [text[t.start : t.end] for t in tokenize(text) if t.kind is TokenKind.WORD]
+    words = re.findall(r"[A-Za-z_]\w*", text) or ["t"]
     names = [n for k, n in pairwise(words) if k.lower() in ("table", "source", "view", "sink")]
     plain = [w for w in words if w.lower() not in RESERVED]
     name, column = draw.choice(names or ["t"]), draw.choice(plain or ["a"])
