@@ -20,7 +20,7 @@ from floodmark.catalog.types import REAL, Kind, SqlType, is_bare
 INTEGER_TEXT = r"^[ \t\n\r\f]*[+-]?[0-9]+[ \t\n\r\f]*$"
 NUMBER_TEXT = r"^[ \t\n\r\f]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\r\f]*$"
 FLOAT_WORDS = r"^[ \t\n\r\f]*(?i:nan|[+-]?inf(inity)?)[ \t\n\r\f]*$"
-DATE_TEXT = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+DATE_TEXT = r"(?!0000)([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
 CLOCK_TEXT = r"([0-9]{1,2}):([0-9]{2})(:([0-9]{2})([.][0-9]{1,9})?)?"
 ZONE_TEXT = r" ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)"
 TIMESTAMP_TEXT = f"^ *{DATE_TEXT}([ T]+{CLOCK_TEXT}({ZONE_TEXT})?)? *$"
@@ -164,7 +164,7 @@ def _other_text(text: str, target: SqlType) -> Any:
             return _moment(text).replace(tzinfo=None)
         case Kind.TIMESTAMPTZ:
             moment = _moment(text)
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else _in_utc(moment)
         case Kind.TIME:
             return _clock(text)
         case Kind.INTERVAL:
@@ -252,6 +252,13 @@ def _moment(text: str) -> datetime:
         )
         return value if zone is None else value.replace(tzinfo=_zone(zone))
     except ValueError:
+        raise RowError(_TEXT) from None
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
         raise RowError(_TEXT) from None
 
 

@@ -7,8 +7,9 @@ from floodmark.catalog.functions.datetime import print_interval
 from floodmark.catalog.functions.intervals import DAY_MICROS
 from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.functions.years import within_years
 from floodmark.catalog.promotion import bounds
-from floodmark.catalog.types import Kind, SqlType, is_bare, numeric
+from floodmark.catalog.types import TIMESTAMPTZ, Kind, SqlType, is_bare, numeric
 from floodmark.spark.json_text import is_one_value
 from floodmark.spark.types import spark_type
 
@@ -243,8 +244,12 @@ def _moment(value: str, kind: Kind) -> str:
         clocked = f"{text} RLIKE ':'"
         text = f"CASE WHEN {clocked} THEN regexp_replace({text}, {zone}, '') ELSE {text} END"
     text = f"regexp_replace({text}, '[ T]+(?=[0-9])', ' ')"
+    # Spark reads no zone behind a clock without seconds.
+    text = f"regexp_replace({text}, '^([^:]*:[0-9]{{2}})(?!:[0-9])', '$1:00')"
     zoned = "TIMESTAMP_LTZ" if kind is Kind.TIMESTAMPTZ else "TIMESTAMP_NTZ"
     whole = f"try_cast({text} AS {zoned})"
+    if kind is Kind.TIMESTAMPTZ:
+        whole = within_years(whole, TIMESTAMPTZ)
     cut = f"CAST({whole} AS DATE)" if kind is Kind.DATE else whole
     return _matching(value, texts.TIMESTAMP_TEXT, cut)
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.functions import NOT_CONSTANT, Operand, lookup
 from floodmark.catalog.functions.comparison import print_order
+from floodmark.catalog.functions.datetime import is_near
 from floodmark.catalog.functions.volatile import RowSeed
+from floodmark.catalog.functions.years import ENDS, OUTSIDE, within_years
 from floodmark.catalog.types import VARCHAR, Kind, SqlType
 from floodmark.plan.expressions import (
     Attempt,
@@ -78,6 +80,32 @@ def compile(
         columns: the Spark texts of columns that are not those of the frame.
     """
     return _with_message(expr, _Around(now_micros, seed, columns or {}))
+
+
+def compile_stored(
+    expr: Expr,
+    now_micros: int | None = None,
+    seed: RowSeed | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Compiled:
+    """Return the texts of a column's expression: times outside of the years 1 to 9999 are refused.
+
+    A time that a constant moves is not asked where it bounds something, only where it is stored.
+    """
+    found = compile(expr, now_micros, seed, columns)
+    if expr.type.kind not in ENDS or not any(_is_near_sum(part) for part in walk(expr)):
+        return found
+    held = [Operand(found.value, expr.type)]
+    value = bound(held, lambda o: within_years(o[0].sql, expr.type))
+    beyond = bound(held, lambda o: OUTSIDE(o, within_years(o[0].sql, expr.type)) or "NULL")
+    return replace(found, value=value, error=smallest([found.error, beyond]))
+
+
+def _is_near_sum(expr: Expr) -> bool:
+    if not isinstance(expr, Call) or expr.function not in ("+", "-"):
+        return False
+    operands = operands_of(expr.args, [Compiled("")] * len(expr.args))
+    return any(is_near(o) for o in operands if o.constant not in (NOT_CONSTANT, None))
 
 
 def _with_message(expr: Expr, around: _Around) -> Compiled:

@@ -356,4 +356,50 @@ r in (0.1)
 r < i
 r is distinct from 0.1
 r between 0.1 and 1
+dt + i
+dt - i
+dt + i * 10
+ts + iv * 100000
+ts - iw * 300
+tz - interval '70000000 days'
+dt + time '10:00'
+('10000-01-01' || substr(s, 1, 0))::date
+('0000-01-01' || substr(s, 1, 0))::date
+('0000-12-31 23:59:59' || substr(s, 1, 0))::timestamp
+('0001-01-01 00:00:00+05' || substr(s, 1, 0))::timestamptz
+('9999-12-31 23:59:59-05' || substr(s, 1, 0))::timestamptz
+('9999-12-31 23:59:59.9999999' || substr(s, 1, 0))::timestamp
+('9999-12-31 23:59:59' || substr(s, 1, 0))::timestamp at time zone 'America/New_York'
+('0001-01-01 00:00:00' || substr(s, 1, 0))::timestamp at time zone 'Europe/Berlin'
+('0001-01-01 00:00:00Z' || substr(s, 1, 0))::timestamptz at time zone 'America/New_York'
+('9999-12-31 23:59:59Z' || substr(s, 1, 0))::timestamptz at time zone 'Europe/Berlin'
+make_date(i, 1, 1)
+make_date(j, 1, 1)
+make_date(10000 + j, 1, 1)
+make_date(0 * i, 1, 1)
+make_timestamp(i, 1, 1, 0, 0, 0)
+make_timestamp(10000 + j, 1, 1, 0, 0, 0)
+make_timestamp(9999, 12, 31, 23, 59, 59.9999999 + 0 * d)
+make_timestamptz(j, 1, 1, 0, 0, 0)
+to_timestamp(d)
+to_timestamp(e)
+to_timestamp(d * 1e12)
+to_timestamp(253402300800 + 0 * i::double precision)
+to_timestamp(253402300799.9999999 + 0 * i::double precision)
+to_timestamp(-62135596801 + 0 * i::double precision)
+to_date(s || '10000', 'YYYY')
+to_date('10000-01-01' || substr(s, 1, 0), 'YYYY-MM-DD')
+to_date('0' || substr(s, 1, 0), 'YYYY')
+to_timestamp('0000' || substr(s, 1, 0), 'YYYY')
+date_bin('7 days', ('0001-01-01' || substr(s, 1, 0))::timestamp, '2024-12-30 23:00:00')
+date_trunc('week', ('0001-01-03' || substr(s, 1, 0))::timestamp)
+timestampadd(year, i, ts)
+ts - us + ts
+iv + iw + iv * 1000000
+('2024-01-01 10:20Z' || substr(s, 1, 0))::timestamptz
+('2024-01-01 10:20+05:30' || substr(s, 1, 0))::timestamptz
+('2024-01-01 10:20+05:30' || substr(s, 1, 0))::timestamp
+('2024-01-01 10:20' || substr(s, 1, 0))::timestamp
+('2024-01-01 1:20' || substr(s, 1, 0))::timestamptz
+('2024-1-1T1:20:30.5 +02' || substr(s, 1, 0))::timestamptz
 """.strip().splitlines()

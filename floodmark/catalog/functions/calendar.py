@@ -18,6 +18,7 @@ from floodmark.catalog.functions.model import (
     RowErrorCode,
     null_means,
 )
+from floodmark.catalog.functions.years import kept_within_years
 from floodmark.catalog.types import BOOLEAN, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ, Kind
 from floodmark.errors import BindError
 
@@ -92,10 +93,10 @@ def _bins() -> list[Function]:
         return f"timestampadd(MICROSECOND, -({past}), {o[1]})"
 
     return [
-        Function(
+        kept_within_years(Function(
             "date_bin", (Kind.INTERVAL, kind, kind), result, spark, _bin,
             constant=frozenset({0}), monotone=1,
-        )
+        ))
         for kind, result in ((_TS, TIMESTAMP), (_TZ, TIMESTAMPTZ))
     ]  # fmt: skip
 

@@ -17,6 +17,7 @@ from floodmark.catalog.functions.model import (
     RowErrorCode,
     null_means,
 )
+from floodmark.catalog.functions.years import kept_within_years, within_years
 from floodmark.catalog.types import (
     DATE,
     INT,
@@ -42,6 +43,7 @@ TRUNCATIONS = (
     "year",
 )
 _SAFE_YEARS = 100_000
+_SAFE_DAYS = 40_000_000
 INTERVAL_STRUCT = "STRUCT<months: INT, days: INT, micros: BIGINT>"
 """The parts may be NULL for Arrow's sake: a NULL interval has no parts."""
 
@@ -76,17 +78,26 @@ def print_shift(value: str, interval: Operand, sign: int) -> str:
     return f"{word}({moved}, make_dt_interval(0, 0, 0, {seconds}))"
 
 
+def is_near(interval: Operand) -> bool:
+    """Tell whether it is a constant that Spark can add to any time.
+
+    What is stored of such a sum is kept within the years where it is stored (`compile_stored`):
+    bounds of filters may lie outside.
+    """
+    given = interval.constant
+    if isinstance(given, int):
+        return abs(given) <= _SAFE_DAYS
+    return given is None or (
+        isinstance(given, tuple)
+        and abs(given[0]) < _SAFE_YEARS * 12
+        and abs(given[1]) < _SAFE_YEARS * 365
+        and abs(given[2]) < 10**17
+    )
+
+
 def _shift_error(index: int) -> ErrorForm:
     def form(o: Operands, value: str) -> str | None:
-        interval = o[index].constant
-        if (
-            isinstance(interval, tuple)
-            and abs(interval[0]) < _SAFE_YEARS * 12
-            and abs(interval[1]) < _SAFE_YEARS * 365
-            and abs(interval[2]) < 10**17
-        ):
-            return None
-        return _RANGE(o, value)
+        return None if is_near(o[index]) else _RANGE(o, value)
 
     return form
 
@@ -99,7 +110,8 @@ def _shift(sign: int, kind: Kind, *, swapped: bool = False) -> Function:
         value = o[value_at].sql
         if kind is _DATE:
             value = f"CAST({value} AS TIMESTAMP_NTZ)"
-        return print_shift(value, o[interval_at], sign)
+        moved = print_shift(value, o[interval_at], sign)
+        return moved if is_near(o[interval_at]) else within_years(moved, result)
 
     def python(*args: Any) -> datetime:
         value, interval = args[value_at], args[interval_at]
@@ -228,24 +240,22 @@ def _days(value: date, count: int) -> date:
 
 
 def _date_operators() -> list[Function]:
-    safe_date = "CASE WHEN {1} BETWEEN -40000000 AND 40000000 THEN date_%s({0}, {1}) END"
+    safe_date = (
+        f"CASE WHEN {{1}} BETWEEN -{_SAFE_DAYS} AND {_SAFE_DAYS} THEN date_%s({{0}}, {{1}}) END"
+    )
 
-    def moved(o: Operands, value: str) -> str | None:
-        return (
-            None if o[1].is_constant and abs(o[1].constant or 0) <= 40_000_000 else _RANGE(o, value)
+    def moved(symbol: str, word: str, python: Callable[[date, int], date]) -> Function:
+        def spark(o: Operands) -> str:
+            text = (safe_date % word).format(*o)
+            return text if is_near(o[1]) else within_years(text, DATE)
+
+        return Function(
+            symbol, (_DATE, Kind.INT), DATE, spark, python, monotone=0, error=_shift_error(1)
         )
 
     return [
-        Function("+", (_DATE, Kind.INT), DATE, safe_date % "add", _days, monotone=0, error=moved),
-        Function(
-            "-",
-            (_DATE, Kind.INT),
-            DATE,
-            safe_date % "sub",
-            lambda d, n: _days(d, -n),
-            monotone=0,
-            error=moved,
-        ),
+        moved("+", "add", _days),
+        moved("-", "sub", lambda d, n: _days(d, -n)),
         Function(
             "-", (_DATE, _DATE), INT, "datediff({0}, {1})", lambda a, b: (a - b).days, monotone=0
         ),
@@ -336,14 +346,16 @@ def datetimes() -> list[Function]:
         _truncation(_TZ),
         *extract(),
         Function("make_date", (Kind.INT,) * 3, DATE, make, _make_date, error=_RANGE),
-        Function(
-            "to_timestamp",
-            (Kind.DOUBLE,),
-            TIMESTAMPTZ,
-            seconds,
-            _from_seconds,
-            error=_RANGE,
-            monotone=keep,
+        kept_within_years(
+            Function(
+                "to_timestamp",
+                (Kind.DOUBLE,),
+                TIMESTAMPTZ,
+                seconds,
+                _from_seconds,
+                error=_RANGE,
+                monotone=keep,
+            )
         ),
         Function(
             "timezone",

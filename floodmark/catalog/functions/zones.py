@@ -13,6 +13,7 @@ from floodmark.catalog.functions.model import (
     RowErrorCode,
 )
 from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.functions.years import kept_within_years
 from floodmark.catalog.types import TIMESTAMP, TIMESTAMPTZ, Kind
 from floodmark.errors import BindError
 
@@ -71,12 +72,12 @@ def zones() -> list[Function]:
     """
     second = frozenset({1})
     return [
-        Function(
+        kept_within_years(Function(
             "at_time_zone", (Kind.TIMESTAMPTZ, Kind.VARCHAR), TIMESTAMP, _print_local, _to_local,
             constant=second,
-        ),
-        Function(
+        )),
+        kept_within_years(Function(
             "at_time_zone", (Kind.TIMESTAMP, Kind.VARCHAR), TIMESTAMPTZ, _print_utc, _from_local,
             constant=second,
-        ),
+        )),
     ]  # fmt: skip

@@ -26,6 +26,7 @@ from floodmark.runtime.operators.defaults import with_defaults
 from floodmark.runtime.operators.rows import ERROR_TYPE, constants, message_text, stamped
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import compile_stored
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted, spark_type
 from floodmark.spark.user_functions import register
@@ -78,7 +79,7 @@ def needed(declared: Declared, now: int) -> tuple[str, ...] | None:
     defaults = (c.default for c in declared.columns if c.name in declared.defaulted)
     exprs = (*defaults, *(c.generated for c in declared.columns))
     computed = (e for e in exprs if e is not None)
-    if declared.is_messages or any(compile_expr(e, now).error is not None for e in computed):
+    if declared.is_messages or any(compile_stored(e, now).error is not None for e in computed):
         return None
     names = [c.name for c in declared.columns if c.not_null]
     names += [mark.column for mark in declared.watermarks]
@@ -118,7 +119,7 @@ def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
     texts = []
     for i, column in enumerate(computed):
         assert column.generated is not None
-        compiled = compile_expr(column.generated, now)
+        compiled = compile_stored(column.generated, now)
         texts.append(f"{compiled.value} AS {quoted(column.name)}")
         code = compiled.error or "CAST(NULL AS INT)"
         said = message_text(code, compiled.message)
