@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import floodmark
+from floodmark.spark.confs import SparkConfig
 from floodmark.spark.session import Sessions
 
 
@@ -73,3 +74,8 @@ def test_a_program_that_raises_ends_though_nothing_was_closed(
     )
     assert ended.returncode == 1
     assert ended.stderr.rstrip().endswith("ValueError: of the program")
+
+
+def test_a_remote_session_that_infers_constraints_is_refused() -> None:
+    asserted = SparkConfig(1, 1024, 1, remote="sc://elsewhere").asserted
+    assert asserted["spark.sql.constraintPropagation.enabled"] == "false"
