@@ -36,7 +36,7 @@ OK, WARN, FAIL = "ok", "warn", "fail"
 _STYLES = {OK: "green", WARN: "yellow", FAIL: "red"}
 HELP = """Check this machine and the warehouse: Java, Spark, the Delta jars, the disk, the
 lease, open epochs, the newest versions of all tables, watermarks that stand still, suspended
-objects, dead letters.
+objects, columns without a value, dead letters.
 
 \b
   floodmark doctor
