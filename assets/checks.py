@@ -75,11 +75,12 @@ def evaluation(result: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:
     )
 
 
-def suspended_result(report: ObjectReport) -> dg.AssetCheckResult:
-    """Return the one check of an object that is suspended; it needs no Spark."""
-    assert report.suspended is not None
-    note = f"{report.suspended.code}: {report.suspended.message}"
-    return _result(asset_key(report.found), Outcome(NOT_SUSPENDED, {"suspended": 1}, note))
+def suspension(report: ObjectReport) -> dg.AssetCheckResult:
+    """Return the check whether an object is suspended, which needs no Spark."""
+    event = report.suspended
+    note = "" if event is None else f"{event.code}: {event.message}"
+    outcome = Outcome(NOT_SUSPENDED, {"suspended": int(event is not None)}, note)
+    return _result(asset_key(report.found), outcome)
 
 
 def _result(key: dg.AssetKey, outcome: Outcome) -> dg.AssetCheckResult:

@@ -9,11 +9,12 @@ from datetime import timedelta
 import dagster as dg
 
 from assets import news
-from assets.checks import evaluation, suspended_result
+from assets.checks import evaluation, suspension
 from assets.factory import EVERYTHING, errors_for_dagster
 from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
+from floodmark.runtime.checks import NOT_SUSPENDED
 from floodmark.runtime.reporting import reports
 from floodmark.storage.report_book import ReportBook, Reported
 from resources.warehouse import Warehouse
@@ -52,7 +53,9 @@ def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.S
         with errors_for_dagster(retries=False), warehouse.connect() as floodmark:
             request = _request(floodmark, warehouse, assets)
             told = _Told.read(context.cursor)
-            events = [] if request is not None else list(_outside(floodmark))
+            # What any run advances, such as one of a selection, it tells itself.
+            busy = context.instance.get_runs(dg.RunsFilter(statuses=_BUSY), limit=1)
+            events = [] if request is not None or busy else list(_outside(floodmark))
             if request is None:
                 told, quiet = _quiet(floodmark, told)
                 events += quiet
@@ -131,13 +134,15 @@ def _outside(floodmark: Floodmark) -> Iterator[_Event]:
         found = news.untold(report, last)
         if last.told >= report.epoch or found is None:
             continue
-        told = replace(last, told=report.epoch)
-        if report.suspended is not None:
-            yield evaluation(suspended_result(report))
-        else:
+        stopped = report.suspended is not None
+        if stopped or last.suspended:
+            yield evaluation(suspension(report))
+            last = replace(last, suspended=stopped, failed=(NOT_SUSPENDED,) if stopped else ())
+        if not stopped:
             yield news.event(floodmark, found)
-            told = replace(told, changed=report.changed, fingerprint=report.found.fingerprint)
-        fresh[report.key] = told
+            known_as = report.found.fingerprint
+            last = replace(last, changed=report.changed, fingerprint=known_as)
+        fresh[report.key] = replace(last, told=report.epoch)
     if fresh:
         book.write({**known, **fresh})
 

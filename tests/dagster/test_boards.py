@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from assets.audits import AUDITS, EQUIVALENCE
 from assets.factory import EVERYTHING
 from assets.markdown import fenced
 from assets.partitions import Grain, event_time
+from floodmark.runtime.definitions.deployed import statements_of
+from floodmark.storage.object_record import ObjectRecord
 from jobs.epoch_job import EPOCH_JOB, make_epoch_job
 from jobs.plan_job import apply_job, plan_job
 from sensors.pipeline_files import pipeline_files
@@ -243,3 +246,38 @@ def test_an_audit_is_made_alone_and_stands_in_later_runs(skin: Skin) -> None:
     later = skin.run(instance)
     (standing,) = [e for e in later.get_asset_check_evaluations() if e.check_name in AUDITS]
     assert standing.passed and "as of epoch" in (standing.description or "")
+
+
+def test_a_suspension_outside_is_told_and_its_end_too(skin: Skin) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    with skin.connect() as floodmark:
+        scheduler, now = floodmark.scheduler, floodmark.clock.now()
+        pipeline = skin.warehouse.pipeline()
+        scheduler.catalogs.append(1, statements_of(pipeline.catalog), now)
+        records = [ObjectRecord(found.key, {}, position=1) for found in pipeline.stored]
+
+        def seal(epoch: int) -> None:
+            scheduler.log.open(epoch, now + timedelta(seconds=epoch), 1, now)
+            scheduler.log.seal(epoch, records, now)
+
+        seal(1)
+        first = skin.tick(instance)
+        scheduler.log.record("suspend", now, "bad file", object="other", code="E0478")
+        seal(2)
+        second = skin.tick(instance, first.cursor)
+        seal(3)
+        again = skin.tick(instance, second.cursor)
+        scheduler.log.record("resume", now, object="other")
+        seal(4)
+        last = skin.tick(instance, again.cursor)
+
+    def suspended(tick: dg.SensorResult) -> dict[str, bool]:
+        return {
+            e.asset_key.to_user_string(): e.passed
+            for e in tick.asset_events
+            if isinstance(e, dg.AssetCheckEvaluation)
+        }
+
+    assert suspended(first) == suspended(again) == {}
+    assert suspended(second) == {"other": False, "others": False}
+    assert suspended(last) == {"other": True, "others": True}
