@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 PLAN_NODES = 40_000
 """So many nodes has a query at most, where it can be split, unless a setting says otherwise."""
-READS = 8
-"""So many parts does an operator read at most that has two inputs: an outer join reads changes and
-rows of either side, those of before and of after, and of one side for both terms."""
+_OF_EACH = 4
+"""So many parts does an operator read of an input at most: its changes twice, for the keys and the
+places that they touch, and its rows of before and of after."""
 _OWN = 1
 """The operator's own expressions have as much room as one part."""
 
@@ -51,20 +51,24 @@ class Parts:
         """
         if not self._room[node] or rows.carried or rows.replacing:
             return False
-        return self._sizes.of(rows.frame) > self._most // self._room[node]
+        return self._sizes.of(rows.frame) > self._most_of(node)
 
     def at_rest(self, node: n.Node, name: str, rows: DataFrame | None) -> DataFrame | None:
         """Return rows at rest that were put together again, written where they are large.
 
         `name` is the node's; None is an empty relation.
         """
-        if rows is None or self._sizes.of(rows) <= self._most // (READS + _OWN):
+        if rows is None or self._sizes.of(rows) <= self._most_of(node):
             return rows
         self._written += 1
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         name = f"{name}_rows{self._written}"
         written = self._stages.settle(name, Rows(weighted(rows)), columns)
         return None if written is None else written.drop(WEIGHT)
+
+    def _most_of(self, node: n.Node) -> int:
+        """Return how many nodes the rows of a node may have in the query of who reads them."""
+        return self._most // max(self._room[node], 1)
 
 
 def reads(node: n.Node) -> int:
@@ -77,4 +81,4 @@ def reads(node: n.Node) -> int:
         case n.Aggregate() | n.CloseAggregate():
             return 2
         case _:
-            return READS
+            return _OF_EACH * len(node.inputs)
