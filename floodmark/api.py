@@ -101,6 +101,7 @@ class Floodmark:
         self._settings = Settings()
         self.store = DeltaStore(root)
         self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait, durable)
+        self.scheduler.timeouts = self._settings.timeouts
         self.transaction = Transaction(self.scheduler, self.reader)
 
     def __enter__(self) -> Floodmark:
@@ -348,6 +349,7 @@ class Floodmark:
         self.scheduler.max_due_rows = self._settings.max_due_rows
         self.scheduler.plan_nodes = self._settings.plan_nodes
         self.scheduler.guard.max_jump = self._settings.max_clock_jump
+        self.scheduler.timeouts = self._settings.timeouts
         return result
 
     def settled(self, statement: s.Statement) -> s.Statement:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,10 @@ from floodmark.cli.session import reported
 if TYPE_CHECKING:
     from floodmark.spark.remote import Remote
 
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Those with other settings or versions, too.")
+]
+
 app = typer.Typer(
     help="Show or stop the local Spark server; commands start it when they need it.",
     no_args_is_help=True,
@@ -37,7 +42,7 @@ def status(
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell whether the server runs, where its log is and what it takes."""
+    """Tell whether the server runs, where its log is, what it takes, and what runs for whom."""
     from floodmark.spark.confs import default_config
     from floodmark.spark.server import status as server_status
 
@@ -51,7 +56,12 @@ def status(
         typer.echo(json.dumps({
             "running": found.running, "pid": found.pid, "url": found.url,
             "uptime_seconds": found.uptime_seconds, "resident_bytes": found.resident_bytes,
-            "log": str(found.log),
+            "log": str(found.log), "others": found.others,
+            "queries": [
+                {"what": what, "pid": c.pid, "command": c.command, "alive": c.is_alive,
+                 "seconds": round(time.time() - since, 1)}
+                for c in found.clients for what, since in c.running.items()
+            ],
         }))  # fmt: skip
         return
     if not found.running:
@@ -60,7 +70,13 @@ def status(
         up = duration(found.uptime_seconds or 0.0)
         typer.echo(f"the server runs: process {found.pid}, {found.url}, for {up}, "
                    f"{size(found.resident_bytes or 0)} of memory")  # fmt: skip
+    for client in found.clients:
+        who = f"process {client.pid} ({client.command})"
+        for what, since in client.running.items():
+            gone = "" if client.is_alive else ", which is gone"
+            typer.echo(f"  {what} for {duration(time.time() - since)}, asked by {who}{gone}")
     typer.echo(f"log: {found.log}")
+    _tell_of_others(found.others)
 
 
 @app.command()
@@ -69,9 +85,12 @@ def stop(
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
+    all_servers: AllOption = False,
 ) -> None:
-    """Stop the server; whoever is attached to it loses it."""
+    """Stop the server; whoever is attached to it loses it. One that does not end is killed."""
     from floodmark.spark.confs import default_config
+    from floodmark.spark.server import homes, stop_home
+    from floodmark.spark.server import status as server_status
     from floodmark.spark.server import stop as stop_server
 
     with reported(Settings(warehouse, pipelines, wait, as_json)):
@@ -80,10 +99,22 @@ def stop(
             _of_others(config.remote, as_json)
             return
         stopped = stop_server(config)
+        more = [home for home in homes() if stop_home(home)] if all_servers else []
+        others = server_status(config).others
     if as_json:
-        typer.echo(json.dumps({"stopped": stopped}))
-    else:
-        typer.echo("the server is stopped" if stopped else "the server did not run")
+        typer.echo(json.dumps({"stopped": stopped, "more": len(more), "others": others}))
+        return
+    typer.echo("the server is stopped" if stopped else "the server did not run")
+    if more:
+        typer.echo(f"stopped, too: {len(more)} with other settings or versions")
+    _tell_of_others(others)
+
+
+def _tell_of_others(pids: tuple[int, ...]) -> None:
+    if pids:
+        named = ", ".join(map(str, pids))
+        typer.echo(f"servers with other settings or versions run: process {named}; "
+                   "`floodmark server stop --all` ends them")  # fmt: skip
 
 
 def _of_others(remote: Remote, as_json: bool) -> None:

@@ -168,16 +168,23 @@ class Run:
         sessions = self.scheduler.sessions()
         reads = found.declared is not None and found.declared.connector is not None
         connector = self.scheduler.offers.connector(found) if reads else None
+        guarded = partial(sessions.guarded, f"{self.record.epoch}-{key}", self._seconds(key))
         try:
-            with sessions.guarded():
+            with guarded():
                 return advance(found, work, self.scheduler.tables, sessions, connector)
         except (TransientError, OtherHistory):
             raise
         except FloodmarkError:
             if connector is None or not self._amended(key, connector):
                 raise
-        with sessions.guarded():
+        with guarded():
             return advance(found, self.work(), self.scheduler.tables, sessions, connector)
+
+    def _seconds(self, key: str) -> float | None:
+        """Return how long the work on an object may take: to fill it, or to go on with it."""
+        before = self.progress.before.records.get(key)
+        fills = self.catches_up or key in self.created or before is None or not before.versions
+        return self.scheduler.timeouts.fill if fills else self.scheduler.timeouts.epoch
 
     def _check_functions(self, found: AnalysedObject) -> None:
         """Refuse to go on with a source whose rows would be made with another meaning."""

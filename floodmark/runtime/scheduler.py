@@ -37,6 +37,7 @@ from floodmark.runtime.outward.places import lift, reachable
 from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.passing_time import closes
 from floodmark.runtime.run import Run, upstream_of
+from floodmark.runtime.settings import Timeouts
 from floodmark.runtime.summary import EpochSummary, of_fields
 from floodmark.runtime.tables import Tables
 from floodmark.spark.session import Sessions
@@ -99,6 +100,7 @@ class Scheduler:
         self.guard = ClockGuard(root)
         self.max_due_rows = MAX_DUE_ROWS
         self.plan_nodes = PLAN_NODES
+        self.timeouts = Timeouts()
         self.on_progress: Progressed | None = None
         self._sessions = sessions
         self._tables: Tables | None = None

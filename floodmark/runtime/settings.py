@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from floodmark.analysis.ndu import DeterminismMode, parse_mode, with_default
@@ -17,6 +17,8 @@ from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.results import Result
 from floodmark.sql import statements as s
 
+QUERY_TIMEOUT = "query_timeout"
+
 DEFAULTS: Mapping[str, str] = {
     "retention": "7 days",
     determinism.OPTION: DeterminismMode.STRICT.value,
@@ -24,6 +26,7 @@ DEFAULTS: Mapping[str, str] = {
     "partitions": "day",
     "plan_nodes": str(PLAN_NODES),
     "max_clock_jump": "1 day",
+    QUERY_TIMEOUT: "10 minutes",
 }
 """Every setting, with its value unless SET gives another.
 
@@ -32,7 +35,8 @@ that name of the views and sinks that are created from then on; `max_due_rows` h
 and go in one epoch because of the time; `partitions` how long the spans of event time are by which
 an orchestrator shows what is final; `plan_nodes` above how many nodes a query of an epoch is split;
 `max_clock_jump` how far the machine's clock may be ahead of what it has counted since the last
-epoch.
+epoch; `query_timeout` how long an object's work in one epoch may take, which holds for filling it
+only where SET says it.
 """
 
 GRAINS = ("hour", "day", "week", "month")
@@ -51,11 +55,20 @@ ACCEPTED = frozenset(
 """Settings of other engines that scripts bring along; nothing follows from them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How many seconds the work on an object may take, in an epoch and to fill it; None: any."""
+
+    epoch: float | None = None
+    fill: float | None = None
+
+
 class Settings:
     """The settings of one connection, by name."""
 
     def __init__(self) -> None:
         self.values = dict(DEFAULTS)
+        self._given: set[str] = set()
 
     def set(self, statement: s.SetOption) -> Result:
         """Give a setting its value, or the default again; one of other engines is told of."""
@@ -67,6 +80,7 @@ class Settings:
         value = DEFAULTS[name] if statement.value is None else statement.value
         check_value(name, value, statement.span)
         self.values[name] = value
+        (self._given.discard if statement.value is None else self._given.add)(name)
         return Result(status="SET")
 
     @property
@@ -78,6 +92,12 @@ class Settings:
     def max_clock_jump(self) -> timedelta:
         """Return how far the machine's clock may be ahead."""
         return span_of_setting("max_clock_jump", self.values["max_clock_jump"])
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """Return how long the work on an object may take."""
+        seconds = seconds_of(self.values[QUERY_TIMEOUT])
+        return Timeouts(seconds, seconds if QUERY_TIMEOUT in self._given else None)
 
     @property
     def max_due_rows(self) -> int:
@@ -130,6 +150,8 @@ def check_value(name: str, value: str, span: Span | None = None) -> None:
             rows_of_setting(value, span)
         case "plan_nodes":
             nodes_of_setting(value, span)
+        case "query_timeout":
+            seconds_of(value, span)
         case "partitions":
             grain_of_setting(value, span)
 
@@ -199,6 +221,29 @@ def span_of_setting(name: str, text: str, span: Span | None = None) -> timedelta
             hint=f"SET {name} = '{DEFAULTS[name]}'",
         )
     return span_of_time
+
+
+def seconds_of(text: str, span: Span | None = None) -> float | None:
+    """Return the seconds of `SET query_timeout`, None for 0: as long as it takes. E0369.
+
+    >>> seconds_of("10 minutes"), seconds_of("0")
+    (600.0, None)
+    """
+    if text.strip() == "0":
+        return None
+    try:
+        months, days, micros = parse_interval(text)
+        seconds = timedelta(days=days, microseconds=micros).total_seconds()
+    except (RowError, OverflowError):
+        months, seconds = 1, 0.0
+    if months or seconds <= 0:
+        raise UserError(
+            "E0369",
+            f"query_timeout = '{text}' is not a span of days, hours, minutes or seconds",
+            span=span,
+            hint="SET query_timeout = '10 minutes', or '0' for as long as it takes",
+        )
+    return seconds
 
 
 def with_mode(statement: s.Statement, mode: DeterminismMode) -> s.Statement:

@@ -17,6 +17,8 @@ _LOST = re.compile(
 )
 LOST = "E0511"
 """The code of a server that is gone."""
+ENDED = (LOST, "E0516")
+"""The codes of a query that did not end by itself."""
 _TOKEN = re.compile(r"UNAUTHENTICATED|PERMISSION_DENIED")
 _INTERRUPTED = re.compile(
     r"OPERATION_CANCELED|OPERATION_ABANDONED|StatusCode\.CANCELLED|cancelled as part"

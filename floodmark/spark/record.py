@@ -37,12 +37,7 @@ class ServerRecord:
 
     def process(self) -> psutil.Process | None:
         """Return the process if it still runs; a new one with a recycled pid does not count."""
-        try:
-            process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started) < _SAME_START_SECONDS
-            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-        except psutil.NoSuchProcess:
-            return None
+        return same_process(self.pid, self.started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +55,11 @@ class ServerHome:
     def attached_lock(self) -> Path:
         """Return the lock that every attached client shares."""
         return self.folder / "attached.lock"
+
+    @property
+    def clients(self) -> Path:
+        """Return the folder where each client says what it has running."""
+        return self.folder / "clients"
 
     @property
     def log(self) -> Path:
@@ -89,9 +89,19 @@ class ServerHome:
         return path.read_text()
 
 
+def same_process(pid: int, started: float) -> psutil.Process | None:
+    """Return a process that was started then, if it still runs."""
+    try:
+        process = psutil.Process(pid)
+        same = abs(process.create_time() - started) < _SAME_START_SECONDS
+        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.NoSuchProcess:
+        return None
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a file, whole or not at all, that only its owner can read."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w") as file:
         file.write(text)

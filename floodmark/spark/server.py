@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,6 +23,7 @@ import psutil
 
 from floodmark.errors import TransientError
 from floodmark.spark.cache import cache_folder
+from floodmark.spark.clients import Client, Desk, clients
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.java import find_java
 from floodmark.spark.launch import (
@@ -38,6 +40,7 @@ START_SECONDS = 180.0
 STOP_SECONDS = 15.0
 # Writing the class archive at the first clean stop takes a while.
 ARCHIVING_STOP_SECONDS = 90.0
+KILL_SECONDS = 30.0
 
 _STARTED = re.compile(r"Spark Connect server started at: \S*?:(\d+)\s")
 
@@ -46,7 +49,8 @@ _STARTED = re.compile(r"Spark Connect server started at: \S*?:(\d+)\s")
 class ServerStatus:
     """What `floodmark server status` shows; pid, url and memory are None unless it runs.
 
-    `uptime_seconds` and `resident_bytes` are of the server's process.
+    `uptime_seconds` and `resident_bytes` are of the server's process, `clients` those that have
+    something running there, `others` the processes of servers with other settings or versions.
     """
 
     running: bool
@@ -56,16 +60,25 @@ class ServerStatus:
     url: str | None = None
     uptime_seconds: float | None = None
     resident_bytes: int | None = None
+    clients: tuple[Client, ...] = ()
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A hold on a running server: as long as it is held, the watchdog lets the server live."""
 
+    home: ServerHome
     url: str
-    token: str
+    token: str = field(repr=False)
     nonce: str
     lock: SharedLock
+    desk: Desk
+
+    def release(self) -> None:
+        """Let the server go; a second call does nothing."""
+        self.desk.leave()
+        self.lock.release()
 
 
 def server_home(config: SparkConfig) -> ServerHome:
@@ -94,7 +107,7 @@ def attach(config: SparkConfig) -> Attachment:
                 # Port 0: its starter died before it listened.
                 _end(home, record)
                 record = _start(config, home, token)
-        return Attachment(record.url, token, record.nonce, lock)
+        return Attachment(home, record.url, token, record.nonce, lock, Desk(home.clients))
     except BaseException:
         lock.release()
         raise
@@ -117,8 +130,9 @@ def status(config: SparkConfig) -> ServerStatus:
     home = server_home(config)
     record = home.read()
     process = record.process() if record else None
+    others = tuple(pid for each in homes() if each != home and (pid := _pid(each)) is not None)
     if record is None or process is None:
-        return ServerStatus(False, home.folder, home.log)
+        return ServerStatus(False, home.folder, home.log, others=others)
     return ServerStatus(
         True,
         home.folder,
@@ -127,34 +141,85 @@ def status(config: SparkConfig) -> ServerStatus:
         url=record.url if record.port else None,
         uptime_seconds=time.time() - record.started,
         resident_bytes=process.memory_info().rss,
+        clients=tuple(c for c in clients(home.clients).values() if c.running),
+        others=others,
     )
 
 
+def homes() -> list[ServerHome]:
+    """Return the files of all servers of this cache, whatever their settings."""
+    return [ServerHome(p) for p in sorted((cache_folder() / "servers").glob("*")) if p.is_dir()]
+
+
+def _pid(home: ServerHome) -> int | None:
+    record = home.read()
+    return record.pid if record is not None and record.process() is not None else None
+
+
 def stop(config: SparkConfig) -> bool:
-    """Stop the server for `config`; return whether one ran. Attached clients lose it."""
+    """Stop the server for `config`; return whether one ran. Attached clients lose it.
+
+    It is asked to end, then killed. Raises TransientError E0537 if it runs on all the same.
+    """
     return stop_home(server_home(config))
 
 
 def stop_home(home: ServerHome) -> bool:
-    """Stop the server of these files; return whether one ran."""
+    """Stop the server of these files; return whether one ran. E0537."""
     with exclusive(home.start_lock):
         return _end(home, home.read())
 
 
-def _end(home: ServerHome, record: ServerRecord | None) -> bool:
+def replace(hold: Attachment) -> bool:
+    """Kill the server of a hold, if it is still that one; return whether it was."""
+    return replace_server(hold.home, hold.nonce)
+
+
+def replace_server(home: ServerHome, nonce: str) -> bool:
+    """Kill a server that answers nobody, if it is still that one; whoever comes next starts anew.
+
+    Return whether it was. Unlike a server that is stopped it is not asked: it would not hear.
+    """
+    with exclusive(home.start_lock):
+        record = home.read()
+        if record is None or record.nonce != nonce:
+            return False
+        return _end(home, record, ask=False)
+
+
+def _end(home: ServerHome, record: ServerRecord | None, *, ask: bool = True) -> bool:
     process = record.process() if record else None
-    if record is not None and process is not None:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(ARCHIVING_STOP_SECONDS if record.archive else STOP_SECONDS)
-            _keep_archive(record.archive)
-        except psutil.TimeoutExpired:
-            process.kill()
-            process.wait()
-    if record is not None and record.archive:
+    if record is None:
+        return False
+    if process is not None and not (ask and _ends_when_asked(process, record)):
+        _kill(process)
+    if record.archive:
         Path(record.archive).unlink(missing_ok=True)
     home.forget()
     return process is not None
+
+
+def _ends_when_asked(process: psutil.Process, record: ServerRecord) -> bool:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(ARCHIVING_STOP_SECONDS if record.archive else STOP_SECONDS)
+    except psutil.TimeoutExpired:
+        return False
+    _keep_archive(record.archive)
+    return True
+
+
+def _kill(process: psutil.Process) -> None:
+    process.kill()
+    try:
+        process.wait(KILL_SECONDS)
+    except psutil.TimeoutExpired:
+        raise TransientError(
+            "E0537",
+            f"the Spark server, process {process.pid}, does not end",
+            detail=f"killed {KILL_SECONDS:.0f} s ago, it is {process.status()}",
+            hint="a process that waits for a disk ends when the disk answers; look at it with ps",
+        ) from None
 
 
 def _keep_archive(fresh: str | None) -> None:
@@ -169,6 +234,8 @@ def _start(config: SparkConfig, home: ServerHome, token: str) -> ServerRecord:
     classes = server_class_path(cache, java)
     options, fresh = archive_options(cache, java, classes, nonce)
     command = server_command(config, java, classes, home.folder, nonce, options)
+    # What a server that was killed left of its working files.
+    shutil.rmtree(home.folder / "local", ignore_errors=True)
     if home.log.exists():
         home.log.replace(home.log.with_suffix(".previous.log"))
     with home.log.open("wb") as log:

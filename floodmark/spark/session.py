@@ -10,15 +10,20 @@ import atexit
 import logging
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.spark import server
+from floodmark.spark.clients import Desk
 from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
-from floodmark.spark.failures import translate
+from floodmark.spark.deadline import Deadline
+from floodmark.spark.failures import ENDED, LOST, translate
 from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -31,6 +36,8 @@ _SHARED_CLASSES: Mapping[str, str] = {
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
 }
 
+ANSWER_SECONDS = 60.0
+"""A server that says nothing for so long is replaced."""
 _REFUSED = ("E0510", "E0512", "E0513", "E0514", "E0515")
 """What a server that stays says of its start, its settings and its token."""
 
@@ -54,10 +61,14 @@ class Sessions:
         main: SparkSession,
         make_ingest: Callable[[], SparkSession],
         release: Callable[[], None],
+        desk: Desk | None = None,
+        give_up: Callable[[], object] | None = None,
     ) -> None:
         self.main = main
         self._make_ingest = make_ingest
         self._release = release
+        self._desk = desk
+        self._give_up = give_up or self._hang_up
         self._ingest: SparkSession | None = None
         self._lock = threading.Lock()
         # A session that nobody ended is ended when Python is half gone, where gRPC waits for ever.
@@ -78,15 +89,54 @@ class Sessions:
                 session.interruptAll()
 
     @contextmanager
-    def guarded(self) -> Iterator[None]:
-        """Turn what pyspark and gRPC raise in the block into Floodmark's errors."""
+    def guarded(self, what: str = "a query", seconds: float | None = None) -> Iterator[None]:
+        """Turn what pyspark and gRPC raise in the block into Floodmark's errors.
+
+        `what` runs there is shown by `floodmark server status`, and is the tag of its queries. They
+        end after `seconds`, with the server where they do not end otherwise: DataError E0538.
+        """
         from grpc import RpcError
         from pyspark.errors import PySparkException
 
+        deadline = None if seconds is None else self._deadline(what, seconds)
+        shown = nullcontext() if self._desk is None else self._desk.running(what)
+        try:
+            with shown, self._tagged(what):
+                yield
+        except (PySparkException, RpcError, TransientError) as error:
+            told = translate(error)
+            if deadline is not None and deadline.passed and told.code in ENDED:
+                raise deadline.error() from error
+            if told is error:
+                raise
+            raise told from error
+        finally:
+            if deadline is not None:
+                deadline.end()
+
+    @contextmanager
+    def _tagged(self, what: str) -> Iterator[None]:
+        """Give the queries of this thread a tag."""
+        tag = _tag(what)
+        self.main.addTag(tag)
         try:
             yield
-        except (PySparkException, RpcError) as error:
-            raise translate(error) from error
+        finally:
+            self.main.removeTag(tag)
+
+    def _deadline(self, what: str, seconds: float) -> Deadline:
+        def interrupt() -> None:
+            self.main.interruptTag(_tag(what))
+            if self._ingest is not None:
+                self._ingest.interruptAll()
+
+        return Deadline(what, seconds, interrupt, self._give_up)
+
+    def _hang_up(self) -> None:
+        """Let every call of these sessions fail; what a server of others does is theirs."""
+        for session in (self.main, self._ingest):
+            if session is not None:
+                session.client.close()
 
     def close(self) -> None:
         """End the sessions; the server stays. A dead server is no error here.
@@ -118,23 +168,59 @@ def open_sessions(config: SparkConfig) -> Sessions:
     if config.remote is not None:
         config.remote.check()
         return _open(config.remote.url, None, config.asserted, lambda: None)
-    try:
-        return _open_local(config)
-    except FloodmarkError as error:
-        # A server that is about to end still takes connections, and fails in many ways.
-        if error.code in _REFUSED or not server.ends(config):
-            raise
-        return _open_local(config)
+    last = time.monotonic() + ANSWER_SECONDS
+    while time.monotonic() < last:
+        hold = server.attach(config)
+        try:
+            return _open_local(config, hold, last - time.monotonic())
+        except FloodmarkError as error:
+            # A server that is about to end still takes connections, and fails in many ways.
+            if error.code in _REFUSED:
+                raise
+            if server.ends(config):
+                break
+            if error.code != LOST:
+                raise
+            if time.monotonic() >= last:
+                server.replace(hold)
+    return _open_local(config, server.attach(config), ANSWER_SECONDS)
 
 
-def _open_local(config: SparkConfig) -> Sessions:
-    hold = server.attach(config)
-    try:
+def _open_local(config: SparkConfig, hold: server.Attachment, seconds: float) -> Sessions:
+    """Open sessions on a server that has so many seconds to answer; E0511 where it does not."""
+
+    def opened() -> Sessions:
         expected = {**config.asserted, NONCE_CONF: hold.nonce}
-        return _open(hold.url, hold.token, expected, hold.lock.release)
+        give_up = partial(server.replace, hold)
+        return _open(hold.url, hold.token, expected, hold.release, hold.desk, give_up)
+
+    try:
+        return _within(seconds, opened)
     except BaseException:
-        hold.lock.release()
+        hold.release()
         raise
+
+
+def _within(seconds: float, action: Callable[[], Sessions]) -> Sessions:
+    """Return what an action gives; E0511 where that takes longer, and it is left alone."""
+    found: Future[Sessions] = Future()
+
+    def act() -> None:
+        try:
+            found.set_result(action())
+        except BaseException as error:
+            found.set_exception(error)
+
+    # Nobody waits for it at the end of the process, as for the thread of an executor.
+    threading.Thread(target=act, daemon=True).start()
+    try:
+        return found.result(seconds)
+    except TimeoutError:
+        raise TransientError(
+            LOST,
+            f"the Spark server does not answer: {seconds:.0f} s have passed",
+            hint="run again: it is replaced; its log is named by `floodmark server status`",
+        ) from None
 
 
 def _open(
@@ -142,6 +228,8 @@ def _open(
     token: str | None,
     expected: Mapping[str, str],
     release: Callable[[], None],
+    desk: Desk | None = None,
+    give_up: Callable[[], object] | None = None,
 ) -> Sessions:
     if token is None:
         create, confs = _create, {**SEMANTIC, **PLANNING}
@@ -153,7 +241,8 @@ def _open(
     except BaseException as error:
         main.stop()
         raise translate(error) if isinstance(error, Exception) else error from error
-    return Sessions(main, lambda: create(url, token, {**confs, **_INGEST}), release)
+    make_ingest = partial(create, url, token, {**confs, **_INGEST})
+    return Sessions(main, make_ingest, release, desk, give_up)
 
 
 def _create_sharing(url: str, token: str | None, confs: Mapping[str, str]) -> SparkSession:
@@ -222,6 +311,11 @@ def _assert_confs(session: SparkSession, expected: Mapping[str, str]) -> None:
             detail="\n".join(f"  {line}" for line in different),
             hint="stop it with `floodmark server stop`; for a remote server, change its settings",
         )
+
+
+def _tag(what: str) -> str:
+    """Return what Spark takes as the tag of an operation."""
+    return what.replace(",", ";") or "a query"
 
 
 def _silence() -> None:

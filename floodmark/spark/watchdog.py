@@ -1,17 +1,85 @@
-"""A small process beside each server that stops it when nobody has used it for a while.
+"""A small process beside each server that ends it when it is of no use to anybody.
 
-Run as `python -m floodmark.spark.watchdog FOLDER SECONDS`. It ends with its server.
+It stops a server that nobody has used for a while. It kills one that answers nobody, and one that
+goes on with the query of a client that is gone, which Spark cannot interrupt: whoever is attached
+resumes on the next. Run as `python -m floodmark.spark.watchdog FOLDER SECONDS`. It ends with its
+server.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from floodmark.spark.record import ServerHome
-from floodmark.spark.server import stop_home
+from floodmark.spark.clients import clients, executions
+from floodmark.spark.record import ServerHome, ServerRecord
+from floodmark.spark.server import replace_server, stop_home
 from floodmark.storage.locks import exclusive_if_free
+
+LOOK_SECONDS = 5.0
+ANSWER_SECONDS = 60.0
+ORPHAN_SECONDS = 40.0
+"""Connect itself interrupts a query within some 20 s of its client's end."""
+
+
+@dataclass
+class Watch:
+    """What is known of a server; `ask_every` and the others are seconds."""
+
+    home: ServerHome
+    record: ServerRecord
+    ask_every: float = 20.0
+    answer: float = ANSWER_SECONDS
+    orphaned: float = ORPHAN_SECONDS
+    _asked: float = field(default_factory=time.monotonic)
+    _dead: dict[Path, float] = field(default_factory=dict)
+
+    def is_stuck(self) -> bool:
+        """Tell whether the server answers nobody, or works for somebody who is gone."""
+        return self._works_for_nobody() or not self._answers()
+
+    def _answers(self) -> bool:
+        if time.monotonic() - self._asked < self.ask_every:
+            return True
+        # Twice: a machine that slept lets the first one fail.
+        found = answers(self.record.port, self.answer) or answers(self.record.port, self.answer / 4)
+        self._asked = time.monotonic()
+        return found
+
+    def _works_for_nobody(self) -> bool:
+        known = clients(self.home.clients)
+        alive = {path for path, client in known.items() if client.is_alive}
+        self._dead = {p: self._dead.get(p, time.time()) for p in known if p not in alive}
+        if not self._dead:
+            return False
+        since = time.time()
+        queries = [since - age for age in executions(self.record.pid).values()]
+        for path, died in list(self._dead.items()):
+            before = sum(began < died for began in queries)
+            busy = (began for p in alive for began in known[p].running.values())
+            if not known[path].running or before <= sum(began < died for began in busy):
+                # Nothing is left of it.
+                path.unlink(missing_ok=True)
+                del self._dead[path]
+            elif since - died > self.orphaned:
+                return True
+        return False
+
+
+def answers(port: int, seconds: float) -> bool:
+    """Tell whether a server says anything within a time, be it that it knows no such call."""
+    import grpc
+
+    with grpc.insecure_channel(f"localhost:{port}") as channel:
+        try:
+            ask = channel.unary_unary("/floodmark.Watchdog/Ask")
+            ask(b"", timeout=seconds, wait_for_ready=True)
+        except grpc.RpcError as error:
+            silent = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
+            return error.code() not in silent
+    return True
 
 
 def watch(home: ServerHome, idle_seconds: float) -> None:
@@ -21,14 +89,18 @@ def watch(home: ServerHome, idle_seconds: float) -> None:
     """
     record = home.read()
     last_used = time.time()
-    while record is not None and record == home.read() and record.process() is not None:
-        time.sleep(min(5.0, idle_seconds / 4))
+    known = None if record is None else Watch(home, record)
+    while known is not None and known.record == home.read() and known.record.process() is not None:
+        time.sleep(min(LOOK_SECONDS, idle_seconds / 4))
+        if known.is_stuck():
+            replace_server(home, known.record.nonce)
+            return
         with exclusive_if_free(home.attached_lock) as idle:
             if not idle:
                 last_used = time.time()
             last_used = max(last_used, home.attached_lock.stat().st_mtime)
             # Held alone while stopping, so that a client that comes now waits and starts anew.
-            if time.time() - last_used > idle_seconds and record == home.read():
+            if time.time() - last_used > idle_seconds and known.record == home.read():
                 stop_home(home)
 
 

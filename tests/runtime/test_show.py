@@ -86,6 +86,7 @@ def test_a_setting_that_nothing_follows_from_is_said_to_be_one(fm: Floodmark) ->
         "determinism": "strict",
         "partitions": "day",
         "plan_nodes": "40000",
+        "query_timeout": "10 minutes",
     }
     fm.execute("SET retention = DEFAULT")
     assert fm.retention.days == 7

@@ -68,7 +68,8 @@ class Backfill:
         scheduler = self.scheduler
         sessions = scheduler.sessions()
         tables = Tables(Fenced(scheduler.store, self.alive), sessions.main)
-        with sessions.guarded():
+        fills = f"{step.epoch}-{self.key}-backfill"
+        with sessions.guarded(fills, scheduler.timeouts.fill):
             record = advance(self.found, self._work(step, standing), tables, sessions, None)
         return replace(record, position=step.epoch)
 

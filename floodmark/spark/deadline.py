@@ -1,0 +1,66 @@
+"""Ends what takes too long: interrupts it, then gives its server up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from floodmark.errors import DataError, FloodmarkError
+
+GRACE_SECONDS = 20.0
+"""So long a query may go on after it was interrupted: the optimizer does not hear of it."""
+_AGAIN_SECONDS = 1.0
+
+
+class Deadline:
+    """Watches a block from its construction until `end`.
+
+    `interrupt` is called again and again once `seconds` are over, `give_up` once, where the block
+    has not ended `GRACE_SECONDS` later. Both run in threads of their own.
+    """
+
+    def __init__(
+        self,
+        tag: str,
+        seconds: float,
+        interrupt: Callable[[], None],
+        give_up: Callable[[], object],
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self.tag = tag
+        self.seconds = seconds
+        self.passed = False
+        self._done = threading.Event()
+        self._interrupt, self._give_up, self._grace = interrupt, give_up, grace
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def end(self) -> None:
+        """Stop watching."""
+        self._done.set()
+
+    def error(self) -> FloodmarkError:
+        """Return what is to be raised where the time was over."""
+        return DataError(
+            "E0538",
+            f"{self.tag} took longer than query_timeout, {self.seconds:g} s",
+            hint="SET query_timeout = '1 hour' gives it longer, '0' as long as it takes; what "
+            "catches up after ALTER … RESUME may take as long as it takes",
+        )
+
+    def _watch(self) -> None:
+        if self._done.wait(self.seconds):
+            return
+        self.passed = True
+        last = time.monotonic() + self._grace
+        while time.monotonic() < last:
+            # A server that answers nobody does not answer this call either.
+            threading.Thread(target=self._quietly, args=(self._interrupt,), daemon=True).start()
+            if self._done.wait(_AGAIN_SECONDS):
+                return
+        self._quietly(self._give_up)
+
+    def _quietly(self, action: Callable[[], object]) -> None:
+        with suppress(Exception):
+            action()
