@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from sqlglot import exp
 
@@ -14,11 +15,12 @@ from floodmark.connectors.copied import copy_file
 from floodmark.connectors.copied_out import write_rows
 from floodmark.connectors.copied_rows import read_rows
 from floodmark.plan.writable import not_writable
-from floodmark.runtime.dml.planned import check_target, columns_of_table
+from floodmark.runtime.dml.planned import ORDINAL_FIELD, check_target, columns_of_table
+from floodmark.runtime.dml.staged import staged
+from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
 from floodmark.spark.session import Sessions
-from floodmark.spark.types import nullable_ddl
 from floodmark.sql import statements as s
 
 COPIED = "__copied"
@@ -26,12 +28,15 @@ COPIED = "__copied"
 
 
 def as_insert(
-    statement: s.CopyFrom, target: AnalysedObject, reader: Reader
+    statement: s.CopyFrom, target: AnalysedObject, reader: Reader, folder: Path
 ) -> tuple[s.Insert, Reader]:
     """Return COPY … FROM as an INSERT … SELECT, and a reader that has the file's rows.
 
-    Columns that the file does not have get their defaults. Raises E0424 to E0426.
+    They are counted from 0 on, and go to `folder` where there are many. Columns that the file does
+    not have get their defaults. Raises E0424 to E0426.
     """
+    import pyarrow as pa
+
     check_target(statement, target)
     types = {c.name: c.type for c in columns_of_table(target) if c.generated is None}
     for name, span in zip(statement.columns, statement.column_spans, strict=True):
@@ -39,18 +44,18 @@ def as_insert(
             raise not_writable(name, columns_of_table(target), span)
     file = copy_file(statement.path, statement.options, statement.span)
     rows = read_rows(file, types, statement.columns)
-    schema = tuple(Field(name, types[name]) for name in rows.column_names)
+    shown = rows.column_names
+    rows = rows.append_column(DML_ORDINAL, pa.array(range(rows.num_rows), pa.int64()))
+    schema = (*(Field(name, types[name]) for name in shown), ORDINAL_FIELD)
     relation = Relation(COPIED, Kind.VIEW, schema, tuple(types)[:0], ChangelogMode.APPEND_ONLY)
     spark = reader.tables.spark
-    with_file = reader.with_rows(
-        relation, lambda: spark.createDataFrame(rows, schema=nullable_ddl(schema))
-    )
-    items = [exp.column(name, quoted=True) for name in rows.column_names]
+    with_file = reader.with_rows(relation, lambda: staged(rows, schema, spark, folder))
+    items = [exp.column(name, quoted=True) for name in rows.column_names]  # The count goes along.
     from_ = exp.From(this=exp.Table(this=exp.to_identifier(COPIED, quoted=True)))
     insert = s.Insert(
         table=statement.table,
-        columns=tuple(rows.column_names),
-        column_spans=(statement.span,) * len(rows.column_names),
+        columns=tuple(shown),
+        column_spans=(statement.span,) * len(shown),
         query=exp.Select(expressions=items, from_=from_),
         span=statement.span,
     )

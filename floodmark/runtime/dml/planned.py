@@ -160,8 +160,8 @@ def _insert(statement: s.Insert, target: Changing, reader: Reader) -> n.Node:
             columns.append((column.name, value))
         elif column.generated is None:
             columns.append((column.name, column.default or Literal(column.type, None)))
-    if isinstance(query, n.Values):
-        columns.append((DML_ORDINAL, ColumnRef(BIGINT, "__ordinal")))
+    if isinstance(query, n.Values) or DML_ORDINAL in query.names:
+        columns.append((DML_ORDINAL, ColumnRef(BIGINT, DML_ORDINAL)))
     return with_generated(n.Project(query, tuple(columns)), target.columns)
 
 

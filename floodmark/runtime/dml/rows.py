@@ -35,10 +35,13 @@ def new_folder(root: Path, target: AnalysedObject) -> Path:
     return engine_folder(root) / "dml" / f"{escape(target.key)}-{secrets.token_hex(8)}"
 
 
-def dml_frame(plan: PlannedDml, target: AnalysedObject, reader: Reader, start: int) -> DataFrame:
+def dml_frame(
+    plan: PlannedDml, target: AnalysedObject, reader: Reader, start: int, *, counted: bool = False
+) -> DataFrame:
     """Return the rows to write: the table's columns, weight and ordinal from `start` on.
 
-    Columns of FROM that RETURNING reads go along. Where keys move, all old rows come first.
+    Columns of FROM that RETURNING reads go along. Where keys move, all old rows come first. The
+    ordinals of `counted` rows are 0, 1, 2, … already, and nothing brings them together to count.
     """
     rows = reader.frame(plan.node)
     have = set(plan.node.names)
@@ -50,7 +53,8 @@ def dml_frame(plan: PlannedDml, target: AnalysedObject, reader: Reader, start: i
     else:
         weight = f"CAST({_WEIGHTS[plan.effect]} AS INT) AS {WEIGHT}"
         frame = rows.selectExpr(*own, *extra, weight, at, "0 AS __part")
-    return numbered(frame, target, start, extra, f"__part, {DML_ORDINAL}")
+    at = DML_ORDINAL if counted else f"__part, {DML_ORDINAL}"
+    return numbered(frame, target, start, extra, at, counted=counted)
 
 
 def numbered(
@@ -59,10 +63,15 @@ def numbered(
     start: int,
     extra: Sequence[str] = (),
     at: str = DML_ORDINAL,
+    *,
+    counted: bool = False,
 ) -> DataFrame:
-    """Return rows with weight as they are logged: in the order `at`, new ones with a row id."""
-    counted = f"CAST(row_number() OVER (ORDER BY {at}) - 1 AS BIGINT) AS __number"
-    frame = frame.selectExpr("*", counted)
+    """Return rows with weight as they are logged: in the order `at`, new ones with a row id.
+
+    `counted` rows have their number in `at`.
+    """
+    number = at if counted else f"CAST(row_number() OVER (ORDER BY {at}) - 1 AS BIGINT)"
+    frame = frame.selectExpr("*", f"{number} AS __number")
     names = []
     for f in target.relation.columns:
         if f.name == ROW_ID:

@@ -60,14 +60,31 @@ def write_rows(
     Raises what the statement may not say or write; nothing stays behind then.
     """
     if isinstance(statement, s.CopyFrom):
-        insert, reader = as_insert(statement, target, reader)
-        written = write_rows(insert, target, scheduler, reader, start)
+        beside = new_folder(scheduler.root, target)
+        try:
+            insert, reader = as_insert(statement, target, reader, beside)
+            written = _written(insert, target, scheduler, reader, start, counted=True)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
         return replace(written, result=copied(written.result))
+    return _written(statement, target, scheduler, reader, start)
+
+
+def _written(
+    statement: Dml,
+    target: AnalysedObject,
+    scheduler: Scheduler,
+    reader: Reader,
+    start: int,
+    *,
+    counted: bool = False,
+) -> Written:
+    """Write the rows of a statement; `counted` ones have their number from 0 on already."""
     plan = plan_dml(statement, target, reader)
     folder = new_folder(scheduler.root, target)
     try:
         with scheduler.sessions().guarded():
-            dml_frame(plan, target, reader, start).write.parquet(str(folder))
+            dml_frame(plan, target, reader, start, counted=counted).write.parquet(str(folder))
             return _checked(statement, plan, target, reader, folder, start)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
