@@ -66,6 +66,11 @@ _LOCAL: Mapping[str, str] = {
     # Each query describes its plan to a user interface that is not there; at length, by default.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.debug.maxToStringFields": "8",
+    # What it would show of queries and tasks that are done is kept all the same, by the thousand.
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "1000",
     # A chmod for each file and folder was 2,400 processes in one run of the demo's pipeline.
     "spark.hadoop.fs.file.impl": LOCAL_FILES,
     # An operator takes memory by the page, 64 MB by default, and a broadcast 4 MB: too much for a

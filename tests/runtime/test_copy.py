@@ -15,6 +15,7 @@ from warehouses import Site
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
+from floodmark.runtime.dml import staged as staged_rows
 
 pytestmark = pytest.mark.spark
 
@@ -139,3 +140,20 @@ def test_what_copy_may_not_say(fm: Floodmark, statement: str, code: str) -> None
     with pytest.raises(FloodmarkError) as refused:
         fm.execute(statement)
     assert refused.value.code == code
+
+
+def test_many_rows_go_by_files_and_keep_their_order(
+    shared: Floodmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staged_rows, "_FILE_ROWS", 3_000)
+    path, count = tmp_path / "many.parquet", staged_rows.FEW + 2_000
+    keys = [i % 1_000 for i in range(count)]
+    pq.write_table(pa.table({"k": keys, "g": [f"row {i}" for i in range(count)]}), path)
+    shared.execute("CREATE TABLE many (k INT PRIMARY KEY, g VARCHAR, w INT AS (k * 2))")
+    assert shared.execute(f"COPY many FROM '{path}'").status == f"COPY {count}"
+    # Of two rows with one key the later one stays, whichever file it went by.
+    shown = _rows(shared, "SELECT k, g, w FROM many ORDER BY k")
+    assert shown == [(k, f"row {count - 1_000 + k}", 2 * k) for k in range(1_000)]
+    folders = [p for p in shared.root.rglob("dml/many-*") if p.is_dir()]
+    assert len(folders) == 1, "what was staged is gone, what the epoch took in is there"
+    shared.execute("DROP TABLE many")

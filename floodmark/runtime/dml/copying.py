@@ -50,7 +50,8 @@ def as_insert(
     relation = Relation(COPIED, Kind.VIEW, schema, tuple(types)[:0], ChangelogMode.APPEND_ONLY)
     spark = reader.tables.spark
     with_file = reader.with_rows(relation, lambda: staged(rows, schema, spark, folder))
-    items = [exp.column(name, quoted=True) for name in rows.column_names]  # The count goes along.
+    # The count goes along.
+    items = [exp.column(name, quoted=True) for name in rows.column_names]
     from_ = exp.From(this=exp.Table(this=exp.to_identifier(COPIED, quoted=True)))
     insert = s.Insert(
         table=statement.table,
