@@ -33,7 +33,7 @@ from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load
 from floodmark.runtime.definitions.version_change import VersionChange
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
-from floodmark.runtime.outward.places import lift, reachable
+from floodmark.runtime.outward.places import lift, reachable, unreachable
 from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.passing_time import closes
 from floodmark.runtime.run import Run, upstream_of
@@ -103,6 +103,7 @@ class Scheduler:
         self.timeouts = Timeouts()
         self.on_progress: Progressed | None = None
         self._sessions = sessions
+        self.tried = set[str]()
         self._tables: Tables | None = None
         self._deployed = EMPTY
         self._begun_writing = False
@@ -246,7 +247,7 @@ class Scheduler:
         chosen = None if select is None else self._stored(select)
         # What falls due later is for the next run: else time would pass, and this one never end.
         until = now or self.believed()
-        done = 0
+        done, out_of_reach = 0, set(unreachable(self))
         self._begin()
         with Workers(self) as workers:
             while max_epochs is None or done < max_epochs:
@@ -256,7 +257,7 @@ class Scheduler:
                     failpoints.reach("lease_taken")
                     begun = self._begun()
                     told = self._run(begun, chosen) if begun else self._take_in_foreign(chosen)
-                    told = told or self._next(now, until, chosen)
+                    told = told or self._next(now, until, chosen, out_of_reach)
                 if told is None and workers.wait():
                     continue
                 if told is None:
@@ -273,9 +274,16 @@ class Scheduler:
         chosen = {o.key if o.object.target is None else o.object.target for o in found}
         return frozenset(o.key for o in pipeline.stored if o.key in chosen)
 
-    def _next(self, now: datetime | None, until: datetime, select: Select) -> EpochSummary | None:
+    def _next(
+        self, now: datetime | None, until: datetime, select: Select, out_of_reach: set[str]
+    ) -> EpochSummary | None:
+        """Run the next epoch, if there is something for one.
+
+        Sinks that were `out_of_reach` as the run began are tried again, once.
+        """
         deployed, head = self.deployed(), self.log.head()
-        again = select is None and lift(self)
+        again = select is None and lift(self, out_of_reach)
+        out_of_reach.clear()
         changing = due(self, until, select)
         moment = portion(self, changing, until)
         if moment is not None:

@@ -60,7 +60,10 @@ class OpenRecord:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something worth remembering in an epoch: a suspension, a resumption, a note, a warning."""
+    """Something worth remembering in an epoch: a suspension, a resumption, a note, a warning.
+
+    A suspension tells how many `tries` in a row have ended with its code.
+    """
 
     kind: Literal["suspend", "resume", "note", "warning"]
     epoch: int
@@ -68,6 +71,7 @@ class Event:
     message: str = ""
     object: str | None = None
     code: str | None = None
+    tries: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +248,11 @@ class EpochLog:
         code: str | None = None,
     ) -> Event:
         """Append an event to the open epoch, or to the next one when none is open."""
-        event = Event(kind, self.head().sealed + 1, at, message, object, code)
+        sealed = self.head().sealed
+        before = self.sealed(sealed).suspended.get(object or "") if sealed else None
+        again = kind == "suspend" and before is not None and before.code == code
+        tries = before.tries + 1 if again and before is not None else 1
+        event = Event(kind, sealed + 1, at, message, object, code, tries)
         number = len(self.events(event.epoch))
         while not self._try_put(event.epoch, f"event-{number:06d}", event):
             number += 1

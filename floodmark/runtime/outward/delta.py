@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.outside import Outside, SinkType
 from floodmark.changelog import KIND
-from floodmark.errors import DataError, TransientError
+from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.runtime import failpoints, rewrite
 from floodmark.runtime.outward.identity import (
     Identity,
@@ -105,9 +106,11 @@ class DeltaSender:
         try:
             with reaching(self.identity.name, self.folder):
                 return self._sent(epoch, outgoing, begins, record)
-        except TransientError as error:
+        except FloodmarkError as error:
             # Such as a full disk, or others that write all the time: nobody else has to wait.
-            raise out_of_reach(self.identity.name, self.folder, error.message) from error
+            if isinstance(error, TransientError) or isinstance(error.__cause__, OSError):
+                raise out_of_reach(self.identity.name, self.folder, error.message) from error
+            raise
 
     def _sent(self, epoch: int, outgoing: Outgoing, begins: bool, record: str | None) -> int:
         store = self._store
@@ -121,10 +124,13 @@ class DeltaSender:
             try:
                 if self._has(handle, epoch, record):
                     return rows or sum(int(p.num_rows) for p in outgoing.rows(self.outside))
-                adds, removes, rows = self._change(store, handle, epoch, attempt, outgoing, begins)
-                failpoints.reach("outside_written")
-                if adds or removes or begins:
-                    self._commit(store, handle, adds, removes, epoch, record)
+                with self._staging(store, epoch, attempt):
+                    adds, removes, rows = self._change(
+                        store, handle, epoch, attempt, outgoing, begins
+                    )
+                    failpoints.reach("outside_written")
+                    if adds or removes or begins:
+                        self._commit(store, handle, adds, removes, epoch, record)
                 failpoints.reach("outside_in_place")
                 return rows
             except AlreadyRecorded:
@@ -151,6 +157,24 @@ class DeltaSender:
                 "or drop the sink and create it with another path",
             )
         return True
+
+    @contextmanager
+    def _staging(self, store: DeltaElsewhere, epoch: int, attempt: int) -> Iterator[None]:
+        """Remove the files of an attempt that fails, unless they are committed."""
+        stage = Path(store.stage(self._name, epoch, attempt))
+        try:
+            yield
+        except Exception:
+            if stage.exists() and not self._holds(store, stage.name):
+                shutil.rmtree(stage, ignore_errors=True)
+            raise
+
+    def _holds(self, store: DeltaElsewhere, folder: str) -> bool:
+        """Tell whether files of a folder are in the table, or may be."""
+        try:
+            return any(f.path.startswith(f"{folder}/") for f in store.open(self._name).files)
+        except FloodmarkError:
+            return True
 
     def _commit(
         self,

@@ -69,7 +69,11 @@ class FilesSender:
         with reaching(self.identity.name, self.folder):
             if begins:
                 self._begin(epoch)
-            rows, parts = self._written(epoch, outgoing)
+            try:
+                rows, parts = self._written(epoch, outgoing)
+            except Exception:
+                self._clear(epoch)
+                raise
             failpoints.reach("outside_written")
             for part, temporary in reversed(parts):
                 temporary.replace(part)
@@ -95,8 +99,7 @@ class FilesSender:
     def _written(self, epoch: int, outgoing: Outgoing) -> tuple[int, list[tuple[Path, Path]]]:
         """Write the parts of an epoch under temporary names; return their names, too."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        for left in self.folder.glob(f".{self.identity.file_name}-{epoch:010}-*.tmp"):
-            left.unlink(missing_ok=True)
+        self._clear(epoch)
         total, parts = 0, list[tuple[Path, Path]]()
         for number, rows in enumerate(_parts(outgoing.rows(self.outside), self._most)):
             name = f"{self.identity.file_name}-{epoch:010}-{number:05}.{self.outside.encode}"
@@ -104,6 +107,11 @@ class FilesSender:
             total += self._write(temporary, rows)
             parts.append((self.folder / name, temporary))
         return total, parts
+
+    def _clear(self, epoch: int) -> None:
+        """Remove what a try of an epoch has left."""
+        for left in self.folder.glob(f".{self.identity.file_name}-{epoch:010}-*.tmp"):
+            left.unlink(missing_ok=True)
 
     @property
     def _most(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +15,9 @@ from floodmark.storage.warehouse import escape
 
 UNREACHABLE = "E0741"
 """The code of a suspension that ends by itself once the path can be written to."""
+
+
+_PROBE_BYTES = 2**16
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,14 @@ def check_writable(sink: str, path: Path) -> None:
         raise out_of_reach(sink, path, f"{place} is no folder")
     if not os.access(place, os.W_OK | os.X_OK):
         raise out_of_reach(sink, path, f"no permission to write into {place}")
+    # A full disk, a quota and a network's file system say so only to who writes.
+    probe = place / f".floodmark-{secrets.token_hex(8)}.tmp"
+    try:
+        with reaching(sink, path):
+            probe.write_bytes(bytes(_PROBE_BYTES))
+    finally:
+        with suppress(OSError):
+            probe.unlink()
 
 
 def out_of_reach(sink: str, path: Path, why: str) -> OutOfReach:

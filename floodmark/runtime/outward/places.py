@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,9 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.errors import FloodmarkError, UserError
 from floodmark.runtime.outward.identity import UNREACHABLE
 from floodmark.runtime.outward.sender import sender_of
+
+_FIRST_PAUSE = timedelta(seconds=30)
+_LONGEST_PAUSE = timedelta(hours=1)
 
 if TYPE_CHECKING:
     from floodmark.runtime.definitions.deployment import Plan
@@ -52,14 +56,38 @@ def _check_root(found: AnalysedObject, root: Path) -> None:
         )
 
 
-def reachable(scheduler: Scheduler) -> list[str]:
-    """Return the sinks that were out of reach when they last wrote, and are not any more."""
+def unreachable(scheduler: Scheduler) -> frozenset[str]:
+    """Return the sinks that were out of reach when they last wrote."""
     events = scheduler.log.suspended().items()
-    keys = [key for key, event in events if event.code == UNREACHABLE]
-    if not keys:
+    return frozenset(key for key, event in events if event.code == UNREACHABLE)
+
+
+def pause_after(tries: int) -> timedelta:
+    """Return how long a sink rests that has failed so many times in a row.
+
+    >>> [pause_after(tries).seconds for tries in (1, 2, 3, 4, 20)]
+    [0, 30, 60, 120, 3600]
+    """
+    if tries < 2:
+        return timedelta(0)
+    return min(_FIRST_PAUSE * (1 << min(tries - 2, 16)), _LONGEST_PAUSE)
+
+
+def reachable(scheduler: Scheduler, keys: frozenset[str] | None = None) -> list[str]:
+    """Return the sinks, of `keys` or all, that were out of reach and seem not to be any more.
+
+    One that this process has tried in vain, or any without `keys`, rests for a while before.
+    """
+    now, out = scheduler.clock.now(), []
+    for key in unreachable(scheduler) if keys is None else keys & unreachable(scheduler):
+        event = scheduler.log.suspended()[key]
+        rests = keys is None or key in scheduler.tried
+        if not rests or now >= event.at + pause_after(event.tries):
+            out.append(key)
+    if not out:
         return []
     objects = scheduler.deployed().pipeline.objects
-    return [key for key in keys if key in objects and _can_write(objects[key], scheduler)]
+    return [key for key in sorted(out) if key in objects and _can_write(objects[key], scheduler)]
 
 
 def _can_write(found: AnalysedObject, scheduler: Scheduler) -> bool:
@@ -70,9 +98,10 @@ def _can_write(found: AnalysedObject, scheduler: Scheduler) -> bool:
     return True
 
 
-def lift(scheduler: Scheduler) -> bool:
-    """End the suspensions of sinks that can write again; tell whether there are any."""
-    found = reachable(scheduler)
+def lift(scheduler: Scheduler, keys: Collection[str]) -> bool:
+    """End the suspensions of some sinks that can write again; tell whether there are any."""
+    found = reachable(scheduler, frozenset(keys))
+    scheduler.tried.update(found)
     for key in found:
         said = "its path can be written to again"
         scheduler.log.record("resume", scheduler.clock.now(), said, object=key)
