@@ -16,6 +16,7 @@ from floodmark.runtime.definitions.changes import Change
 from floodmark.runtime.definitions.deployed import statements_of
 from floodmark.runtime.definitions.deployment import Plan
 from floodmark.runtime.definitions.loading import check_code
+from floodmark.runtime.definitions.rehearsal import rehearse
 from floodmark.runtime.definitions.renaming import check_at_rest
 from floodmark.runtime.definitions.rereading import refuse_rereading
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
@@ -109,6 +110,7 @@ def apply_plan(
     epoch = scheduler.log.head().sealed + 1
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
     now = scheduler.believed()
+    rehearse(scheduler, defined, plan.renamed)
     removal.leave(
         scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
     )

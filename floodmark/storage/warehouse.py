@@ -63,7 +63,7 @@ def escape(name: str) -> str:
     """Return the folder name of an object name: plain letters stay, all else becomes `~hex`.
 
     The result is safe in paths, URLs and Hadoop globs, has at most 200 characters, and differs for
-    each name: of a long one it has the beginning and, after `~-`, a digest. No name is E0406.
+    each name: of a long one it has the beginning and, after `~-`, a digest. No name is refused.
 
     >>> escape("orders"), escape("../x"), escape("_changes")
     ('orders', '~2e.~2fx', '~5fchanges')
@@ -71,11 +71,7 @@ def escape(name: str) -> str:
     '~-c2061365f25e0f6f32bff7009de1be00'
     """
     if not name:
-        raise DataError(
-            "E0406",
-            "an empty name cannot name a folder",
-            hint="choose a name that does not end with a dot",
-        )
+        return "~"
     pieces = [
         char if char in _PLAIN and not (i == 0 and char in "_.-") else _hex(char)
         for i, char in enumerate(name)

@@ -138,10 +138,9 @@ def _check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
 def check_outside(found: AnalysedObject) -> None:
     """Refuse what cannot be stored, and options with which no connector can be made.
 
-    Those are names of which no folder can be made, and columns that Delta cannot hold.
+    What cannot be stored is columns that Delta cannot hold.
     """
     try:
-        layout.names_of(found)
         delta_schema(found.relation.columns)
         if found.declared is not None and found.declared.connector is not None:
             connector_of(found)

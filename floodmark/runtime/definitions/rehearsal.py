@@ -1,0 +1,44 @@
+"""What the first epoch of a catalog version works out, worked out before the version is logged.
+
+What is logged is done by whoever comes next: what it cannot do would be in its way for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from floodmark.runtime import layout
+from floodmark.runtime.backfill.choice import backfillable
+from floodmark.runtime.carried import carried
+from floodmark.runtime.definitions.deployed import load
+from floodmark.runtime.definitions.version_change import VersionChange
+from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
+
+if TYPE_CHECKING:
+    from floodmark.runtime.scheduler import Scheduler
+
+
+def rehearse(
+    scheduler: Scheduler, defined: Sequence[AppliedStatement], renamed: Mapping[str, str]
+) -> None:
+    """Raise what the epoch of a version would raise before its objects advance.
+
+    That is what the definitions are when they are read from the log, what changes, in which folders
+    it lies, and whether the tables that get other columns can be opened.
+    """
+    before, epoch = scheduler.deployed(), scheduler.log.head().sealed + 1
+    version = CatalogVersion(
+        before.version + 1, epoch, tuple(defined), scheduler.clock.now(), renamed
+    )
+    after = load(version, before)
+    change = VersionChange(before, after)
+    for found in after.pipeline.stored:
+        layout.names_of(found)
+    backfillable(after.pipeline)
+    cut = scheduler.cut().renamed(renamed)
+    kept = carried(cut, after.pipeline, change.created, change.former)
+    if not change.stays:
+        for key in change.reshaped:
+            for table in kept[key].versions:
+                scheduler.store.open(table)
