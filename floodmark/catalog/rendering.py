@@ -58,7 +58,7 @@ def decimal_text(value: Decimal, type_: SqlType) -> str:
     >>> decimal_text(Decimal("1.50"), numeric(10, 2)), decimal_text(Decimal("1.50"), numeric())
     ('1.50', '1.5')
     """
-    text = f"{value:f}"
+    text = f"{Decimal(value):f}"
     return text.rstrip("0").rstrip(".") if is_bare(type_) and "." in text else text
 
 

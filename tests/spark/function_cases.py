@@ -402,4 +402,12 @@ iv + iw + iv * 1000000
 ('2024-01-01 10:20' || substr(s, 1, 0))::timestamp
 ('2024-01-01 1:20' || substr(s, 1, 0))::timestamptz
 ('2024-1-1T1:20:30.5 +02' || substr(s, 1, 0))::timestamptz
+regexp_replace(s, 'l', '<\1>', 'g')
+regexp_replace(s, '(l)', '<\1\2>')
+round(extract(year from ts), 0)
+array_position(array[i, null], null)
+array_position(array[s, t], null)
+repeat(s, 1000)
+repeat(t, 20000000)
+power('-Infinity', d)
 """.strip().splitlines()

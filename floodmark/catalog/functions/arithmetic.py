@@ -43,7 +43,7 @@ def fit_decimal(value: Decimal, type_: SqlType) -> Decimal:
     rounded = value.quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP, EXACT)
     if rounded.copy_abs() >= Decimal(10) ** (type_.precision - type_.scale):
         raise RowError(_OVERFLOW)
-    return rounded
+    return rounded or rounded.copy_abs()
 
 
 def exact_sum(values: Iterable[Decimal | int]) -> Decimal:

@@ -66,7 +66,11 @@ def _any_equal(types: Types, _: SqlType, a: Any, items: tuple[Any, ...]) -> bool
     return None if any(i is None for i in items) else False
 
 
-def _position(types: Types, _: SqlType, items: tuple[Any, ...], a: Any) -> int | None:
+def _position(types: Types, _: SqlType, items: List | None, a: Any) -> int | None:
+    if items is None:
+        return None
+    if a is None:
+        return next((n for n, i in enumerate(items, 1) if i is None), None)
     hits = (n for n, i in enumerate(items, 1) if i is not None and compare(a, i, types[1]) == 0)
     return next(hits, None)
 
@@ -223,9 +227,13 @@ def arrays() -> list[Function]:
             "array_position",
             (_LIST_T, _T),
             INT,
-            "nullif(CAST(array_position({0}, {1}) AS INT), 0)",
+            "CASE WHEN {1} IS NOT NULL THEN nullif(CAST(array_position({0}, {1}) AS INT), 0) "
+            "WHEN size({0}) > 0 THEN get(filter(sequence(1, size({0})), "
+            "__i -> get({0}, __i - 1) IS NULL), 0) END",
             _position,
             typed=True,
+            strict=False,
+            version=2,
         ),
         Function(
             "any_equal", (_T, _LIST_T), BOOLEAN, "array_contains({1}, {0})", _any_equal, typed=True

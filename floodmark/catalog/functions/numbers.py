@@ -49,7 +49,7 @@ def _truncated(o: Operands) -> str:
 
 def _round(mode: str) -> Callable[..., Decimal]:
     def python(types: tuple[SqlType, ...], result: SqlType, a: Decimal, n: int = 0) -> Decimal:
-        return fit_decimal(a.quantize(Decimal(1).scaleb(-n), mode, EXACT), result)
+        return fit_decimal(Decimal(a).quantize(Decimal(1).scaleb(-n), mode, EXACT), result)
 
     return python
 
@@ -122,7 +122,7 @@ def _log(x: float) -> float:
 
 
 def _power(a: float, b: float) -> float:
-    if (a == 0 and b < 0) or (a < 0 and math.isfinite(a) and math.isfinite(b) and b != int(b)):
+    if (a == 0 and b < 0) or (a < 0 and math.isfinite(b) and b != int(b)):
         raise ValueError
     found = math.pow(a, b)
     if found == 0 and a != 0 and math.isfinite(a) and math.isfinite(b):

@@ -116,7 +116,8 @@ def _print_replace(o: Operands) -> str:
     if not o[2].is_constant:
         raise NotSupported("E0373", "the replacement of regexp_replace must be a literal")
     # Spark has no "first match only": the pattern then takes the whole text, its start kept.
-    replacement = re.sub(r"\$", r"\\$", o[2].constant or "")
+    new = _without_missing_groups(o[2].constant or "", o[1].constant or "")
+    replacement = re.sub(r"\$", r"\\$", new)
     replacement = re.sub(r"\\(\d)", r"$\1", replacement).replace("\\&", "$0")
     pattern = ("(?i)" if "i" in flags else "") + (o[1].constant or "")
     text = f"regexp_replace({o[0]}, {quote(pattern)}, {quote(replacement)})"
@@ -131,7 +132,14 @@ def _print_replace(o: Operands) -> str:
     )
 
 
+def _without_missing_groups(new: str, pattern: str) -> str:
+    """Return a replacement in which groups that the pattern does not have are empty."""
+    groups = re.compile(pattern).groups
+    return re.sub(r"\\([1-9])", lambda m: m[0] if int(m[1]) <= groups else "", new)
+
+
 def _regex_replace(s: str, pattern: str, new: str, flags: str = "") -> str:
+    new = _without_missing_groups(new, pattern)
     template = re.sub(r"\\(\d)", r"\\g<\1>", new).replace("\\&", r"\g<0>")
     return re.sub(
         pattern,

@@ -152,7 +152,7 @@ def _simple() -> list[Function]:
 
 def _pieces() -> list[Function]:
     def repeat(s: str, n: int) -> str:
-        return s * (_within(n) if s else 0)
+        return s * n if _within(len(s) * n) > 0 else ""
 
     return [
         *(
@@ -211,9 +211,12 @@ def _pieces() -> list[Function]:
             "repeat",
             (_S, _I),
             VARCHAR,
-            "CASE WHEN {1} <= 10000000 OR {0} = '' THEN repeat({0}, least({1}, 10000000)) END",
+            "CASE WHEN CAST({1} AS BIGINT) * length({0}) <= 10000000 "
+            "THEN repeat({0}, least({1}, 10000000)) END",
             repeat,
-            error=_too_long,
+            error=lambda o, v: (
+                None if o[1].is_constant and (o[1].constant or 0) < 2 else _ARGUMENT(o, v)
+            ),
         ),
         Function(
             "string_to_array",
