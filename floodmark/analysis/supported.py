@@ -36,6 +36,14 @@ _YES_OR_NO = ("true", "false", "on", "off", "1", "0", "t", "f", "yes", "no")
 def check_options(found: CatalogObject) -> None:
     """Raise E0354 for an option of a view or sink that has no effect yet."""
     options: tuple[s.Option, ...] = getattr(found.statement, "options", ())
+    format_ = getattr(found.statement, "format", None)
+    if isinstance(found.statement, s.CreateSink) and format_ is not None:
+        raise NotSupported(
+            "E0354",
+            f"FORMAT {format_.format} has no meaning for a sink into a table",
+            span=format_.span,
+            hint="leave it out: rows go into the table as they are",
+        )
     for option in options:
         if option.name.lower() == "type" and option.value in _SINK_TYPES:
             continue

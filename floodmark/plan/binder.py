@@ -31,7 +31,7 @@ from floodmark.plan.coerce import (
 from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, Now
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_aggregate
 from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
-from floodmark.plan.special_forms import bind_array, bind_special, bind_zone, picked
+from floodmark.plan.special_forms import bind_array, bind_special, bind_zone, collated, picked
 from floodmark.plan.user_functions import bind_user_call
 from floodmark.sql.spans import span_of
 
@@ -99,8 +99,10 @@ class Binder:
         if operator is not None:
             return self._operator(operator, node)
         match node:
-            case exp.Paren() | exp.Alias() | exp.Collate():
+            case exp.Paren() | exp.Alias():
                 return self.bind(node.this)
+            case exp.Collate():
+                return self.bind(collated(node, self.span(node)))
             case exp.Column():
                 return self._column(node)
             case exp.Literal() | exp.Null() | exp.Boolean() | exp.Interval():

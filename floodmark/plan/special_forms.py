@@ -27,7 +27,7 @@ from floodmark.catalog.types import (
     list_of,
     with_leaf,
 )
-from floodmark.errors import Span
+from floodmark.errors import BindError, Span
 from floodmark.plan.calls import bind_call, bind_volatile
 from floodmark.plan.coerce import coerce, refuse
 from floodmark.plan.expressions import Call, Cast, Expr, Literal, Now
@@ -203,3 +203,20 @@ _FORMS: Mapping[str, tuple[tuple[int, ...], Callable[[Binder, exp.Anonymous], Ex
     })
 )  # fmt: skip
 """The numbers of arguments, empty for any, and how the call is bound."""
+
+
+def collated(node: exp.Collate, span: Span | None) -> exp.Expression:
+    """Return a text in the one order that there is, that of its bytes; E0860 for another."""
+    name = str(node.expression.name)
+    if name.lower() not in _BY_BYTES:
+        raise BindError(
+            "E0860",
+            f'there is no collation "{name}": texts are compared by their bytes',
+            span=span,
+            hint='leave COLLATE out, or write COLLATE "C"; lower(x) makes capitals equal',
+        )
+    found: exp.Expression = node.this
+    return found
+
+
+_BY_BYTES = frozenset({"c", "posix", "default", "ucs_basic", "c.utf-8", "c.utf8"})

@@ -226,9 +226,11 @@ class QueryParser(FromParser):
                 self._clause_once(select, "group", "GROUP BY")
                 select.set("group", self._group_by())
             elif self.at("having"):
+                self._clause_once(select, "having", "HAVING")
                 self.advance()
                 select.set("having", self.node(start, exp.Having(this=self.expression())))
             elif self.at("window"):
+                self._clause_once(select, "windows", "WINDOW")
                 self.advance()
                 select.set("windows", self.comma_list(self._named_window))
             elif self.at("for") and self.peek().value in ("update", "share"):
@@ -247,7 +249,9 @@ class QueryParser(FromParser):
                 "E0109",
                 f"{clause} stands twice",
                 span=self.place(self.current),
-                hint="join the conditions with AND" if key == "where" else "keep one of them",
+                hint="join the conditions with AND"
+                if key in ("where", "having")
+                else "keep one of them",
             )
         if key == "where" and select.args.get("group") is not None:
             raise SqlSyntaxError(

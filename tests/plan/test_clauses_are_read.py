@@ -36,6 +36,10 @@ REFUSED = {
     "SELECT E'\\ud800'": "E0141",
     'CREATE TABLE "a\ud800" (a INT)': "E0141",
     "CREATE SOURCE s (a INT) WITH (connector = 'files', path = 'a\0b')": "E0141",
+    'SELECT s FROM t ORDER BY s COLLATE "de_DE"': "E0860",
+    "CREATE SINK x INTO t AS SELECT k, v, s FROM t FORMAT PLAIN ENCODE JSON": "E0354",
+    "SELECT v FROM t GROUP BY v HAVING v > 1 HAVING v < 3": "E0109",
+    "SELECT v FROM t WINDOW w AS (ORDER BY v) WINDOW x AS (ORDER BY v)": "E0109",
     "DROP SCHEMA s": "E0341",
     "ALTER SCHEMA s RENAME TO r": "E0341",
     "ALTER AGGREGATE s RENAME TO r": "E0790",
@@ -52,6 +56,7 @@ TAKEN = (
     "INSERT INTO g (a, c) VALUES (1, 5)",
     "SELECT k FROM t ORDER BY k LIMIT 9223372036854775807",
     "SELECT k FROM t LIMIT 2.0",
+    'SELECT s FROM t ORDER BY s COLLATE "C"',
     "SET timezone = 'UTC'",
     "SET timezone = DEFAULT",
 )
