@@ -42,7 +42,7 @@ def warm() -> None:
 def _exercise() -> None:
     """Do once what the demo does, so that the server has loaded its classes."""
     write_landing(Path("landing"), months=1)
-    with floodmark.connect("warehouse", _PROJECT / "pipelines") as connection:
+    with floodmark.connect("warehouse", _PROJECT / "pipelines", project=".") as connection:
         list(connection.epochs(_EPOCHS))
         for name in ("dml.sql", "questions.sql"):
             connection.execute_script((_PROJECT / "demo" / name).read_text(encoding="utf-8"))
