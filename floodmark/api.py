@@ -72,9 +72,8 @@ def connect(
     otherwise.
     """
     fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark, sessions, durable)
-    fm.scheduler.project = (
-        project_of(Path(pipelines or "pipelines")) if project is None else Path(project).absolute()
-    )
+    fm.project = None if project is None else Path(project).absolute()
+    fm.scheduler.project = fm.project or project_of(Path(pipelines or "pipelines"))
     if pipelines is not None:
         fm.deploy(Path(pipelines))
     return fm
@@ -99,6 +98,7 @@ class Floodmark:
         self._sessions: Sessions | None = None
         self._lock = threading.Lock()
         self._settings = Settings()
+        self.project: Path | None = None
         self.store = DeltaStore(root)
         self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait, durable)
         self.scheduler.timeouts = self._settings.timeouts
@@ -154,6 +154,8 @@ class Floodmark:
                 hint="give a folder of .sql files",
             )
         desired = read_files(folder)
+        if self.project is not None:
+            desired = replace(desired, project=self.project)
         for setting in desired.settings:
             if setting.name.lower() not in ACCEPTED:
                 check_setting(setting.name.lower(), setting.span)

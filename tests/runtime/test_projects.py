@@ -127,3 +127,15 @@ def test_a_project_that_moved_is_taken_over_without_a_rebuild(site: Site) -> Non
         assert sorted(target.read_text().split()) == ["1", "2"]
     with connect(warehouse, moved / "pipelines", **options) as fm:
         assert fm.plan(moved / "pipelines").changes == ()
+
+
+def test_a_project_that_is_given_is_that_of_files_too(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / "landing").mkdir(parents=True)
+    (tmp_path / "a" / "pipelines").mkdir(parents=True)
+    (tmp_path / "a" / "pipelines" / "s.sql").write_text(
+        "CREATE SOURCE s (a INT) WITH (connector = 'files', path = 'landing') "
+        "FORMAT PLAIN ENCODE JSON;"
+    )
+    project = tmp_path / "elsewhere"
+    with connect(tmp_path / "w", tmp_path / "a" / "pipelines", project=project) as fm:
+        assert fm.deployed.catalog.objects["s"].resolved == str(project / "landing")
