@@ -10,6 +10,8 @@ from typing import Any
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
+from floodmark.storage.row_files import from_log, to_log
+from floodmark.storage.warehouse import local_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class CatalogLog:
     """The append-only list of catalog versions of one warehouse."""
 
     def __init__(self, root: str | Path) -> None:
+        self._root = local_root(root)
         self._files = RecordFiles(root, "catalog", "the catalog log")
 
     def latest(self) -> CatalogVersion | None:
@@ -85,7 +88,7 @@ class CatalogLog:
                 hint=f"versions go from 1 to {self._last()}",
             )
         statements = tuple(AppliedStatement(**s) for s in data.pop("statements"))
-        dml = tuple(data.pop("dml", ()))
+        dml = tuple(from_log(self._root, data.pop("dml", ())))
         return CatalogVersion(statements=statements, dml=dml, **data)
 
     def versions(self) -> list[CatalogVersion]:
@@ -110,7 +113,8 @@ class CatalogLog:
         record = CatalogVersion(
             self._last() + 1, epoch, tuple(statements), applied_at, renamed or {}, tuple(dml)
         )
-        if not self._files.put(_name(record.version), asdict(record)):
+        logged = {**asdict(record), "dml": to_log(self._root, record.dml)}
+        if not self._files.put(_name(record.version), logged):
             raise TransientError(
                 "E0507",
                 f"catalog version {record.version} was applied by somebody else",

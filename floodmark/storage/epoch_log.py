@@ -21,6 +21,8 @@ from floodmark.storage.local_files import flush
 from floodmark.storage.object_record import ObjectRecord as ObjectRecord
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.records import new_id
+from floodmark.storage.row_files import from_log, to_log
+from floodmark.storage.warehouse import local_root
 
 _DISCOVERED = "discovered.json"
 
@@ -105,6 +107,7 @@ class EpochLog:
     """The epoch log of one warehouse; epochs count from 1."""
 
     def __init__(self, root: str | Path) -> None:
+        self._root = local_root(root)
         self._files = RecordFiles(root, "epochs", "the epoch log")
 
     def head(self) -> Head:
@@ -220,6 +223,7 @@ class EpochLog:
         for amended in self._numbered(epoch, "amended"):
             data["splits"] = {**data["splits"], **amended["splits"]}
         data["backfills"] = {k: ObjectRecord(**o) for k, o in data.get("backfills", {}).items()}
+        data["dml"] = from_log(self._root, data.get("dml", ()))
         return OpenRecord(**data, id=id)
 
     def time_of(self, epoch: int) -> datetime:
@@ -340,6 +344,8 @@ class EpochLog:
         self, epoch: int, kind: str, record: OpenRecord | SealRecord | Event | Addition
     ) -> bool:
         data = asdict(record)
+        if "dml" in data:
+            data["dml"] = to_log(self._root, data["dml"])
         return self._files.put(_name(epoch, kind), data, id=data.pop("id", None))
 
 

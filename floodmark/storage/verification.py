@@ -12,7 +12,7 @@ from pathlib import Path
 
 from floodmark.errors import FloodmarkError
 from floodmark.storage import delta_log, statistics
-from floodmark.storage.ahead import epochs_of_other_logs
+from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.log_check import checked_logs
 from floodmark.storage.table import DataFile, Store
@@ -48,7 +48,10 @@ def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
     except FloodmarkError as error:
         yield _of(error)
         return
-    last = head.sealed + (head.open is not None)
+    try:
+        refuse_tables_ahead(log, store)
+    except FloodmarkError as error:
+        yield _of(error)
     for object_, table, version in pinned:
         try:
             handle = store.open(table)
@@ -59,13 +62,6 @@ def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
             yield Finding(
                 f"{table} ends at version {handle.version}; epoch {head.sealed} needs {version}",
                 RESTORE, object_, table,
-            )  # fmt: skip
-        ahead = [epoch for app, epoch in handle.transactions.items() if _counts_epochs(app)]
-        if max(ahead, default=0) > last:
-            yield Finding(
-                f"{table} has recorded epoch {max(ahead)}; the epoch log ends with {last}",
-                "the log is older than the tables: restore both from one backup",
-                object_, table,
             )  # fmt: skip
 
 
@@ -90,9 +86,10 @@ def verify_tables(
     """Yield what is wrong with the tables of a sealed epoch, of all objects or of those named."""
     heads = list(check_heads(log, store))
     yield from (f for f in heads if objects is None or f.object in {None, *objects})
-    if any(f.object is None for f in heads):
-        return
-    pinned = [p for p in _pinned(log) if objects is None or p[0] in objects]
+    try:
+        pinned = [p for p in _pinned(log) if objects is None or p[0] in objects]
+    except FloodmarkError:
+        return  # it is among the findings
     for number, (object_, table, version) in enumerate(pinned, 1):
         if progress is not None:
             progress(table, number, len(pinned))
@@ -118,11 +115,6 @@ def _pinned(log: EpochLog) -> list[tuple[str, str, int]]:
     sealed = log.head().sealed
     records = log.sealed(sealed).objects if sealed else {}
     return [(key, t, v) for key, record in records.items() for t, v in record.versions.items()]
-
-
-def _counts_epochs(app: str) -> bool:
-    """Tell whether an application's transactions are epochs: those of corrections are numbers."""
-    return not app.endswith("/corrections")
 
 
 def _gaps(folder: Path, version: int) -> Iterator[str]:

@@ -28,6 +28,7 @@ from warehouses import (
 )
 
 from floodmark.errors import FloodmarkError
+from floodmark.runtime.replay import ReplayOutcome
 from floodmark.spark.session import Sessions
 from floodmark.storage.backup import MANIFEST, back_up, backups, restore
 
@@ -66,6 +67,22 @@ def test_a_restored_warehouse_has_the_same_rows_and_goes_on(site: Site, tmp_path
             assert len(fm.advance()) == 1
     (site.landing / "later.parquet").unlink()
     assert digests(site.root / "again") == digests(site.root / "undisturbed")
+
+
+def test_rows_of_statements_are_found_where_they_were_restored(site: Site, tmp_path: Path) -> None:
+    back_up(site.root / "warehouse", tmp_path / "backups")
+    root = restore_to(site, "moved", tmp_path / "backups")
+    with site.connect("moved") as fm:
+        (entry,) = fm.scheduler.log.opened(fm.scheduler.log.head().sealed).dml
+        assert all(path.startswith(str(root)) for path in entry["paths"])
+        again = fm.replay(objects=["d"])
+    assert [r.outcome for r in again] == [ReplayOutcome.SAME]
+
+
+def restore_to(site: Site, name: str, backups_: Path) -> Path:
+    """Restore the newest backup under another name."""
+    restore(backups_, site.root / name)
+    return site.root / name
 
 
 def test_a_second_backup_copies_what_is_new(site: Site, tmp_path: Path) -> None:

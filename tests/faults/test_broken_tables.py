@@ -70,13 +70,13 @@ def _state(root: Path) -> Path:
 
 
 FAULTS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
-    "garbage behind a table": ("d", "E0456", lambda w: _garbage(w / "public/d")),
-    "no actions behind a table": ("d", "E0456", lambda w: _of_no_actions(w / "public/d")),
+    "garbage behind a table": ("d", "E0435", lambda w: _garbage(w / "public/d")),
+    "no actions behind a table": ("d", "E0435", lambda w: _of_no_actions(w / "public/d")),
     "a table is gone": ("d", "E0402", lambda w: shutil.rmtree(w / "public/d")),
     "a file is where a table was": (
         "d", "E0455", lambda w: (shutil.rmtree(w / "public/d"), (w / "public/d").write_text("x")),
     ),
-    "garbage behind a view": ("st", "E0456", lambda w: _garbage(w / "_changes/public/st")),
+    "garbage behind a view": ("st", "E0435", lambda w: _garbage(w / "_changes/public/st")),
     "a view is gone": ("st", "E0402", lambda w: shutil.rmtree(w / "public/st")),
     "a state is gone": ("dv", "E0402", lambda w: shutil.rmtree(_state(w))),
     "a source is gone": ("s", "E0402", lambda w: shutil.rmtree(w / "public/s")),

@@ -18,8 +18,8 @@ LOGS = (
     Planted(
         "a gap in a log is passed over",
         "storage/record_files.py",
-        "if len(numbers) != last - first + 1 or min(numbers, default=first) != first:",
-        "if min(numbers, default=first) < first:",
+        "if len(numbers) != last - first + 1:",
+        "if False:",
         (f"{_RECORDS}test_the_head_sees_a_gap_without_reading_records",),
     ),
     Planted(

@@ -197,8 +197,8 @@ ORDERED = (
     Planted(
         "LIMIT lets one row too many in",
         f"{_OPERATORS}/top_n.py",
-        "end = node.offset + node.limit",
-        "end = node.offset + node.limit + 1",
+        "end = None if node.limit is None else node.offset + node.limit",
+        "end = None if node.limit is None else node.offset + node.limit + 1",
         on_spark("top_of_groups"),
     ),
     Planted(
