@@ -157,11 +157,11 @@ def _full_once(real: Callable[..., bool]) -> Callable[..., bool]:
     """Return a write that finds the disk full at its first call."""
     calls: Iterator[OSError | None] = iter([OSError(errno.ENOSPC, "No space left on device")])
 
-    def write(path: Path, text: str) -> bool:
+    def write(path: Path, text: str, **options: bool) -> bool:
         error = next(calls, None)
         if error is not None:
             raise error
-        return real(path, text)
+        return real(path, text, **options)
 
     return write
 
