@@ -173,7 +173,7 @@ class Run:
             if number == 1:
                 applied = statements_of(self.pipeline.catalog)
                 scheduler.catalogs.append(1, applied, self.clock.now())
-                scheduler._deployed = Deployed(1, self.pipeline)
+                scheduler.remember(Deployed(1, self.pipeline))
             deployed = scheduler.deployed()
             offers = scheduler.offers.of(deployed.pipeline)
             opened = scheduler._open(number, deployed.version, self.clock.now(), offers, statements)

@@ -138,20 +138,22 @@ class Scheduler:
 
     def deployed(self) -> Deployed:
         """Return the definitions in force: those of the newest logged catalog version."""
-        latest = self.catalogs.latest()
-        if latest is None:
-            return EMPTY
-        known = self._deployed
-        if latest.version != known.version:
-            known = self._deployed = load(latest, known)
-        return known
+        return self.at_version(self.catalogs.last())
+
+    def remember(self, rehearsed: Deployed) -> None:
+        """Take the definitions of a version that has just been logged as what reading it gives."""
+        self._deployed = rehearsed
 
     def at_version(self, version: int) -> Deployed:
         """Return the definitions of a catalog version."""
         if version == 0:
             return EMPTY
         known = self._deployed
-        return known if version == known.version else load(self.catalogs.at(version), known)
+        if version != known.version:
+            known = load(self.catalogs.at(version), known)
+            if version > self._deployed.version:
+                self._deployed = known
+        return known
 
     def cut(self, epoch: int | None = None) -> Cut:
         """Return the cut of a sealed epoch, the newest by default."""
@@ -189,10 +191,9 @@ class Scheduler:
         if head.open is not None:
             return head.open
         removal.finish(self)
-        latest = self.catalogs.latest()
-        in_force = self._in_force(head.sealed)
-        if latest is not None and latest.version > in_force:
-            return self._open(head.sealed + 1, latest.version, self.believed())
+        latest = self.catalogs.last()
+        if latest > self._in_force(head.sealed):
+            return self._open(head.sealed + 1, latest, self.believed())
         return None
 
     def _begin(self) -> None:

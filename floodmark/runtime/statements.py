@@ -110,7 +110,7 @@ def apply_plan(
     epoch = scheduler.log.head().sealed + 1
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
     now = scheduler.believed()
-    rehearse(scheduler, defined, plan.renamed)
+    rehearsed = rehearse(scheduler, defined, now, plan.renamed)
     removal.leave(
         scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
     )
@@ -118,6 +118,7 @@ def apply_plan(
     dml = [first.entry] if first is not None and first.entry is not None else []
     version = scheduler.catalogs.append(epoch, defined, now, plan.renamed, dml)
     begun.version = version.version
+    scheduler.remember(rehearsed)
     failpoints.reach("change_logged")
     return scheduler.run_once(version.version)
 

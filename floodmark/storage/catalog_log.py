@@ -73,9 +73,16 @@ class CatalogLog:
         self._root = local_root(root)
         self._files = RecordFiles(root, "catalog", "the catalog log")
 
+    def last(self) -> int:
+        """Return the newest version's number, 0 before the first; E0431 where one is missing."""
+        names = (name.removesuffix(".json") for name in self._files.names())
+        found = [int(name) for name in names if name.isdecimal()]
+        refuse_gaps(found, 1, "catalog version", self._files.folder)
+        return max(found, default=0)
+
     def latest(self) -> CatalogVersion | None:
         """Return the newest version, or None before the first; E0431 where one is missing."""
-        last = self._last()
+        last = self.last()
         return self.at(last) if last else None
 
     def at(self, version: int) -> CatalogVersion:
@@ -85,7 +92,7 @@ class CatalogLog:
             raise DataError(
                 "E0411",
                 f"there is no catalog version {version}",
-                hint=f"versions go from 1 to {self._last()}",
+                hint=f"versions go from 1 to {self.last()}",
             )
         statements = tuple(AppliedStatement(**s) for s in data.pop("statements"))
         dml = tuple(from_log(self._root, data.pop("dml", ())))
@@ -93,11 +100,11 @@ class CatalogLog:
 
     def versions(self) -> list[CatalogVersion]:
         """Return all versions, oldest first."""
-        return [self.at(version) for version in range(1, self._last() + 1)]
+        return [self.at(version) for version in range(1, self.last() + 1)]
 
     def check_has(self, version: int, epoch: int) -> None:
         """Raise E0431 where the version is missing by which an epoch goes."""
-        if version > self._last():
+        if version > self.last():
             but = f"epoch {epoch} goes by it"
             raise_missing(f"catalog version {version}", but, self._files.folder)
 
@@ -111,7 +118,7 @@ class CatalogLog:
     ) -> CatalogVersion:
         """Append the next version; E0507 when somebody else appended it first."""
         record = CatalogVersion(
-            self._last() + 1, epoch, tuple(statements), applied_at, renamed or {}, tuple(dml)
+            self.last() + 1, epoch, tuple(statements), applied_at, renamed or {}, tuple(dml)
         )
         logged = {**asdict(record), "dml": to_log(self._root, record.dml)}
         if not self._files.put(_name(record.version), logged):
@@ -121,12 +128,6 @@ class CatalogLog:
                 hint="run again: the changes are compared with the new version",
             )
         return record
-
-    def _last(self) -> int:
-        names = (name.removesuffix(".json") for name in self._files.names())
-        found = [int(name) for name in names if name.isdecimal()]
-        refuse_gaps(found, 1, "catalog version", self._files.folder)
-        return max(found, default=0)
 
 
 def _name(version: int) -> str:

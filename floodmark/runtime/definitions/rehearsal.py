@@ -6,12 +6,13 @@ What is logged is done by whoever comes next: what it cannot do would be in its 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from floodmark.runtime import layout
 from floodmark.runtime.backfill.choice import backfillable
 from floodmark.runtime.carried import carried
-from floodmark.runtime.definitions.deployed import load
+from floodmark.runtime.definitions.deployed import Deployed, load
 from floodmark.runtime.definitions.version_change import VersionChange
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
 
@@ -20,17 +21,18 @@ if TYPE_CHECKING:
 
 
 def rehearse(
-    scheduler: Scheduler, defined: Sequence[AppliedStatement], renamed: Mapping[str, str]
-) -> None:
-    """Raise what the epoch of a version would raise before its objects advance.
+    scheduler: Scheduler,
+    defined: Sequence[AppliedStatement],
+    now: datetime,
+    renamed: Mapping[str, str],
+) -> Deployed:
+    """Return a version's definitions; raise what its epoch would before its objects advance.
 
     That is what the definitions are when they are read from the log, what changes, in which folders
     it lies, and whether the tables that get other columns can be opened.
     """
     before, epoch = scheduler.deployed(), scheduler.log.head().sealed + 1
-    version = CatalogVersion(
-        before.version + 1, epoch, tuple(defined), scheduler.clock.now(), renamed
-    )
+    version = CatalogVersion(before.version + 1, epoch, tuple(defined), now, renamed)
     after = load(version, before)
     change = VersionChange(before, after)
     for found in after.pipeline.stored:
@@ -42,3 +44,4 @@ def rehearse(
         for key in change.reshaped:
             for table in kept[key].versions:
                 scheduler.store.open(table)
+    return after
