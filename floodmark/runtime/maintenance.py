@@ -354,13 +354,13 @@ def after_seal(
                     compact(scheduler.tables, table)
             if version // CHECKPOINT_EVERY > old // CHECKPOINT_EVERY:
                 scheduler.store.checkpoint(table)
+    pipeline = scheduler.deployed().pipeline
     for key, record in after.items():
         if record is not before.get(key):
-            _fold_if_due(scheduler, key, record)
+            _fold_if_due(scheduler, pipeline[key], record)
 
 
-def _fold_if_due(scheduler: Scheduler, key: str, record: ObjectRecord) -> None:
-    found = scheduler.deployed().pipeline[key]
+def _fold_if_due(scheduler: Scheduler, found: AnalysedObject, record: ObjectRecord) -> None:
     table = layout.layer_table(found)
     with _harmless(scheduler, table):
         if table in record.versions and folding.is_due(scheduler.tables, found, record):

@@ -188,7 +188,8 @@ class Run:
 
     def _check_functions(self, found: AnalysedObject) -> None:
         """Refuse to go on with a source whose rows would be made with another meaning."""
-        changed = self.scheduler.deployed().changed_functions(found.key)
+        deployed = self.scheduler.at_version(self.record.catalog_version)
+        changed = deployed.changed_functions(found.key)
         if changed:
             raise UserError(
                 CHANGED_FUNCTIONS,
