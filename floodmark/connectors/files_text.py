@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import Kind, Schema, SqlType
+from floodmark.catalog.types import Kind, Schema, SqlType, is_bare
 from floodmark.connectors.base import REASON
 from floodmark.connectors.fields import Fields
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.connectors.logical_types import within_a_day
 from floodmark.errors import UserError
+from floodmark.spark.casts import holds_digits
 from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type
 
@@ -382,5 +383,7 @@ def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
                 f"from_json({raw}, {quote(spark_type(type_))}, map('mode', 'PERMISSIVE', {STRICT}))"
             )
             return f"CASE WHEN {is_one_value(raw)} THEN {parsed} END"
+        case Kind.NUMERIC if is_bare(type_):
+            return f"CASE WHEN {holds_digits(raw)} THEN try_cast({raw} AS {spark_type(type_)}) END"
         case _:
             return f"try_cast({raw} AS {spark_type(type_)})"

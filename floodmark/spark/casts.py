@@ -201,7 +201,7 @@ def _from_text(value: str, target: SqlType) -> Pair:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
             return _number_text(value, texts.INTEGER_TEXT, name)
         case Kind.NUMERIC:
-            whole = _holds_digits(value) if is_bare(target) else None
+            whole = holds_digits(value) if is_bare(target) else None
             return _number_text(value, texts.NUMBER_TEXT, name, whole)
         case Kind.REAL | Kind.DOUBLE:
             either = f"{texts.NUMBER_TEXT}|{texts.FLOAT_WORDS}"
@@ -219,10 +219,14 @@ def _from_text(value: str, target: SqlType) -> Pair:
             return _failing(value, _other_text(value, target.kind), _TEXT)
 
 
-def _holds_digits(text: str) -> str:
-    """Print whether a bare NUMERIC has a place for every digit of a number as it is written."""
+def holds_digits(text: str) -> str:
+    """Print whether a bare NUMERIC has a place for every digit of a number as it is written.
+
+    NULL stands for an exponent that is beyond any number.
+    """
     part = f"substring_index(lower({text}), 'e', 1)"
-    power = f"coalesce(CAST(nullif(regexp_extract({text}, {_POWER}, 1), '') AS INT), 0)"
+    digits = f"nullif(regexp_extract({text}, {_POWER}, 1), '')"
+    power = f"CASE WHEN {digits} IS NULL THEN 0L ELSE CAST(try_cast({digits} AS INT) AS BIGINT) END"
     fraction = f"regexp_replace(regexp_extract({part}, {_FRACTION}, 1), '0+$', '')"
     zeros = f"length(regexp_extract({part}, {_WHOLE_ZEROS}, 1))"
     decimals = f"CASE WHEN {fraction} <> '' THEN length({fraction}) ELSE -{zeros} END"
