@@ -74,6 +74,7 @@ def connect(
     fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark, sessions, durable)
     fm.project = None if project is None else Path(project).absolute()
     fm.scheduler.project = fm.project or project_of(Path(pipelines or "pipelines"))
+    fm.scheduler.home = fm.scheduler.project if project or pipelines else None
     if pipelines is not None:
         fm.deploy(Path(pipelines))
     return fm
@@ -173,9 +174,10 @@ class Floodmark:
         unless `discard_rows`.
         """
         what, discards = "change of the definitions", ("drop", "rebuild") if discard_rows else ()
+        self.scheduler.home = self.project or project_of(Path(pipelines))
         with (
             telling(what, self.scheduler) as begun,
-            self.scheduler.held("applying the pipeline files"),
+            self.scheduler.held("applying the pipeline files", moves=True),
         ):
             plan = self.plan(pipelines)
             if plan.changes or deployment.defines_else(plan, self.deployed):

@@ -28,6 +28,12 @@ def project_of(pipelines: Path) -> Path:
     return next(marked, folder.parent)
 
 
+def known_project(pipelines: Path) -> Path | None:
+    """Return the project of a folder of pipeline files; None where nothing says that it is one."""
+    project = project_of(pipelines)
+    return project if pipelines.is_dir() or (project / PROJECT_FILE).is_file() else None
+
+
 def within(project: Path, path: str) -> str:
     """Return a path that starts at a project; one that starts elsewhere is as it was.
 
@@ -42,20 +48,24 @@ def within(project: Path, path: str) -> str:
 def located(catalog: Catalog, deployed: Catalog, project: Path, *, filed: bool) -> Catalog:
     """Return the catalog with the places that relative paths of its objects stand for.
 
-    Those of the pipeline files (`filed`) start at their project. What statements made keeps the
-    place that it has, or has none if it was made before places were kept.
+    Where the pipeline files are planned (`filed`), all start at their project: a warehouse has one.
+    Else what is there keeps its place, or has none if it was made before places were kept.
     """
     moved = []
     for key, found in catalog.objects.items():
         before = deployed.objects.get(key)
-        if found.origin is Origin.FILE:
-            settled = not filed
-        else:
-            settled = before is not None and _path(before) == _path(found)
+        settled = before is not None and _path(before) == _path(found)
+        settled = not filed and (found.origin is Origin.FILE or settled)
         place = found.resolved if settled else resolved_path(found, project)
         if place != found.resolved:
             moved.append(replace(found, resolved=place))
     return catalog.replace(moved) if moved else catalog
+
+
+def relocated(catalog: Catalog, project: Path) -> list[CatalogObject]:
+    """Return the objects whose paths stand for another place in a project, with that place."""
+    places = ((o, resolved_path(o, project)) for o in catalog.objects.values() if o.resolved)
+    return [replace(o, resolved=place) for o, place in places if place != o.resolved]
 
 
 def moved(before: Mapping[str, CatalogObject], after: CatalogObject) -> str | None:

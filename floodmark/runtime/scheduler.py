@@ -30,6 +30,7 @@ from floodmark.runtime.clock import ClockGuard
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.definitions import new_version, removal
 from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load
+from floodmark.runtime.definitions.moving import at_home, refuse_moved
 from floodmark.runtime.definitions.version_change import VersionChange
 from floodmark.runtime.due import MAX_DUE_ROWS, due, portion
 from floodmark.runtime.offers import Offers, notes_on
@@ -97,6 +98,7 @@ class Scheduler:
         self.leaving = LeavingTables(root)
         self.wait = wait
         self.project: Path | None = None
+        self.home: Path | None = None
         self.guard = ClockGuard(root)
         self.max_due_rows = MAX_DUE_ROWS
         self.plan_nodes = PLAN_NODES
@@ -163,13 +165,16 @@ class Scheduler:
         return Cut(chosen, self.log.sealed(chosen).objects)
 
     @contextmanager
-    def held(self, purpose: str) -> Iterator[None]:
+    def held(self, purpose: str, *, moves: bool = False) -> Iterator[None]:
         """Hold the lease; whatever epoch is open is completed first.
 
-        E0433 where the tables are ahead of the log.
+        E0433 where the tables are ahead of the log; E0362 in another project than the one that was
+        applied, unless that is what `moves` it.
         """
         with disk_errors(f"what {purpose} needs"), self.lease.held(purpose, self.wait):
             failpoints.reach("lease_taken")
+            if not moves:
+                refuse_moved(self.deployed(), self.home)
             self.complete()
             self._take_in_foreign()
             yield
@@ -256,6 +261,7 @@ class Scheduler:
                     workers.start()
                 with disk_errors("the warehouse"), self.lease.held("an epoch", self.wait):
                     failpoints.reach("lease_taken")
+                    refuse_moved(self.deployed(), self.home)
                     begun = self._begun()
                     told = self._run(begun, chosen) if begun else self._take_in_foreign(chosen)
                     told = told or self._next(now, until, chosen, out_of_reach)
@@ -371,7 +377,7 @@ class Scheduler:
     def _run(self, record: OpenRecord, select: Collection[str] | None = None) -> EpochSummary:
         """Advance every object, or the selected ones, to an open epoch; seal it if all are."""
         started = time.monotonic()
-        deployed = self.at_version(record.catalog_version)
+        deployed = at_home(self.at_version(record.catalog_version), self.home)
         pipeline = deployed.pipeline
         settled, damaged = self.cut(record.epoch - 1).settled(self.store)
         before = settled.renamed(record.renamed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,53 @@ def test_what_a_connector_refuses_is_no_part_of_the_definition(tmp_path: Path) -
         assert found.declared.connecting["follow_symlinks"] == "true"
         plain = dataclasses.replace(found.declared, telling=())
         assert plain == found.declared
+
+
+def test_a_copy_writes_nothing_before_it_is_applied(tmp_path: Path) -> None:
+    ours = project(tmp_path / "ours", TEXT)
+    with deploy(ours, ours / "warehouse") as fm:
+        fm.execute("CREATE TABLE t (k INT)")
+        fm.execute(PLAIN.replace("SOURCE s", "SOURCE s2").replace(";", ""))
+    copied = Path(shutil.copytree(ours, tmp_path / "copied"))
+    with connect(copied / "warehouse", project=copied) as fm:
+        head = fm.scheduler.log.head()
+        for write in ("INSERT INTO t VALUES (1)", "CREATE TABLE u (k INT)", "DROP TABLE t"):
+            with pytest.raises(UserError, match="E0362") as refused:
+                fm.execute(write)
+            assert f"s was at {ours / 'landing'}" in str(refused.value)
+        with pytest.raises(UserError, match="E0362"):
+            fm.advance()
+        assert fm.scheduler.log.head() == head
+        fm.apply(copied / "pipelines")
+        assert {o.resolved for o in fm.deployed.catalog.objects.values()} == {
+            str(copied / "landing"), str(copied / "out"), None,
+        }  # fmt: skip
+        fm.execute("INSERT INTO t VALUES (1)")
+    # Who says nothing of a project goes by the places that are kept.
+    with connect(ours / "warehouse") as fm:
+        fm.execute("INSERT INTO t VALUES (1)")
+
+
+@pytest.mark.spark
+def test_what_was_begun_before_the_copy_ends_in_the_copy(site: Site) -> None:
+    ours = project(site.root / "ours", TEXT)
+    options: dict[str, Any] = {"clock": FixedClock(NOW), "sessions": lambda: site.sessions}
+    (ours / "landing" / "0.json").write_text('{"a": 1}\n')
+    with connect(ours / "warehouse", ours / "pipelines", **options) as fm:
+        fm.advance()
+        (ours / "landing" / "1.json").write_text('{"a": 2}\n')
+        scheduler = fm.scheduler
+        offers = scheduler.offers.of(fm.deployed.pipeline)
+        scheduler._open(scheduler.log.head().sealed + 1, fm.deployed.version, NOW, offers)
+    before = sorted((ours / "out").iterdir())
+    copied = Path(shutil.copytree(ours, site.root / "copied"))
+    with connect(copied / "warehouse", project=copied, **options) as fm:
+        fm.apply(copied / "pipelines")
+        assert not fm.scheduler.log.suspended()
+        assert visible(copied / "warehouse", "v") == [(1,), (2,)]
+    assert sorted((ours / "out").iterdir()) == before
+    written = pa.concat_tables(map(pq.read_table, (copied / "out").glob("*.parquet")))
+    assert sorted(written.column("a").to_pylist()) == [1, 2]
 
 
 @pytest.mark.spark
