@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from floodmark.changelog import EPOCH, KIND
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
 from floodmark.runtime import statements, suspension, system
+from floodmark.runtime.accounts import verify_accounts
 from floodmark.runtime.clock import SystemClock
 from floodmark.runtime.definitions import deployment
 from floodmark.runtime.definitions.deployed import Deployed
@@ -41,7 +43,13 @@ from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.verification import Finding, Progress, verify_logs, verify_tables
+from floodmark.storage.progress import Progress
+from floodmark.storage.verification import (
+    Finding,
+    check_is_there,
+    verify_logs,
+    verify_tables,
+)
 from floodmark.storage.warehouse import local_root
 
 __all__ = ["Floodmark", "Result", "connect"]
@@ -414,12 +422,20 @@ class Floodmark:
     ) -> Iterator[Finding]:
         """Yield what is wrong with the logs and the tables at rest: nothing where all is well.
 
-        Of all objects and the logs, or of the objects named. Changes nothing and needs no Spark.
+        Of all objects and the logs, or of the objects named. The counts of the epochs have to add
+        up, too, of objects whose tables are whole. Changes nothing and needs no Spark. Raises
+        E0464 where there is no warehouse.
         """
-        if names is None:
-            yield from verify_logs(self.root, progress)
+        check_is_there(self.root, self.store)
+        broken = set[str | None]()
         keys = None if names is None else {o.object.target or o.key for o in map(self.find, names)}
-        yield from verify_tables(self.root, self.scheduler.log, self.store, keys, progress)
+        logs = verify_logs(self.root, progress) if names is None else iter(())
+        tables = verify_tables(self.root, self.scheduler.log, self.store, keys, progress)
+        for finding in chain(logs, tables):
+            broken.add(finding.object)
+            yield finding
+        if None not in broken:
+            yield from verify_accounts(self.scheduler, keys, broken)
 
     def has_new(self, select: Collection[str] | None = None, now: datetime | None = None) -> bool:
         """Tell whether a run, of a selection or of all, would do anything; needs no Spark."""

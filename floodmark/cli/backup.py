@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from floodmark.cli.options import WAREHOUSE, JsonOption, Settings, WarehouseOption
+from floodmark.cli.progress import progress
 from floodmark.cli.rendering import cell, size
 from floodmark.cli.session import reported
 
 if TYPE_CHECKING:
-    from floodmark.storage.backup import Backup, Progress
+    from floodmark.storage.backup import Backup
 
 BACKUP_HELP = """Copy the warehouse as of its last sealed epoch, while epochs go on.
 
@@ -57,8 +56,8 @@ def backup(
         if listed:
             _say_all(backups(folder), as_json)
             return
-        with _progress("backing up", as_json) as progress:
-            made = back_up(warehouse, folder, progress)
+        with progress("backing up", as_json) as told:
+            made = back_up(warehouse, folder, told)
     new = f"{size(made.copied_bytes)} of {size(made.bytes)} copied"
     _say(made, f"epoch {made.epoch} is in {made.folder}: {made.files:,} files, {new}", as_json)
 
@@ -72,23 +71,9 @@ def restore(
     from floodmark.storage.backup import restore as restored
 
     settings = Settings(warehouse, json=as_json)
-    with reported(settings), _progress("restoring", as_json) as progress:
-        made = restored(folder, warehouse, epoch, progress)
+    with reported(settings), progress("restoring", as_json) as told:
+        made = restored(folder, warehouse, epoch, told)
     _say(made, f"{warehouse} is at epoch {made.epoch}, from {made.folder}", as_json)
-
-
-@contextmanager
-def _progress(what: str, as_json: bool) -> Iterator[Progress | None]:
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    if as_json or not console.is_terminal:
-        yield None
-        return
-    with Bar(console=console, transient=True) as bar:
-        task = bar.add_task(what)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _say(made: Backup, text: str, as_json: bool) -> None:

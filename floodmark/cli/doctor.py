@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 LOW_DISK_BYTES = 2 * 2**30
 STALLED_EPOCHS = 10
 OK, WARN, FAIL = "ok", "warn", "fail"
+_ELSEWHERE = "choose another folder with --warehouse, or change its owner"
 _STYLES = {OK: "green", WARN: "yellow", FAIL: "red"}
 HELP = """Check this machine and the warehouse: Java, Spark, the Delta jars, the disk, the
 lease, open epochs, the newest versions of all tables, watermarks that stand still, suspended
@@ -80,15 +82,22 @@ def doctor(
 
 
 def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
-    """Yield all checks, those of the machine first; one that cannot be made is a failed one."""
+    """Yield all checks, those of the machine first; one that cannot be made is a failed one.
+
+    Where there is no warehouse, nothing is said of what would be in it.
+    """
+    from floodmark.storage.verification import is_there
+
     looks: tuple[tuple[str, Callable[[], Check | Iterator[Check]]], ...] = (
         ("java", _java),
         ("delta jars", _jars),
         ("spark server", _server),
         ("warehouse", lambda: _writable(connection)),
         ("disk", lambda: _disk(connection)),
-        ("logs", lambda: _logs(connection)),
         ("pipelines", lambda: _pipelines(connection, settings)),
+    )
+    inside: tuple[tuple[str, Callable[[], Check | Iterator[Check]]], ...] = (
+        ("logs", lambda: _logs(connection)),
         ("sources", lambda: _sources(connection)),
         ("lease", lambda: _lease(connection)),
         ("epochs", lambda: _open_epoch(connection)),
@@ -98,7 +107,7 @@ def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
         ("fields", lambda: _fields(connection)),
         ("dead letters", lambda: _dead_letters(connection)),
     )
-    for name, look in looks:
+    for name, look in (*looks, *(inside if is_there(connection.root, connection.store) else ())):
         try:
             found = look()
             yield from (found,) if isinstance(found, Check) else found
@@ -139,18 +148,31 @@ def _server() -> Check:
 
 
 def _writable(connection: Floodmark) -> Check:
+    from floodmark.storage.verification import is_there
+
+    parent = _nearest(connection.root)
+    if parent != connection.root and not os.access(parent, os.W_OK):
+        return Check("warehouse", FAIL, f"{parent} cannot be written", _ELSEWHERE)
+    if not is_there(connection.root, connection.store):
+        makes = "the first `floodmark run` makes one"
+        return Check("warehouse", WARN, f"there is none in {connection.root}",
+                     f"name another folder with --warehouse; {makes}")  # fmt: skip
     try:
-        connection.root.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=connection.root, prefix=".doctor-"):
             pass
     except OSError as error:
         return Check("warehouse", FAIL, f"{connection.root} cannot be written: {error.strerror}",
-                     "choose another folder with --warehouse, or change its owner")  # fmt: skip
+                     _ELSEWHERE)  # fmt: skip
     return Check("warehouse", OK, f"{connection.root} can be written")
 
 
+def _nearest(folder: Path) -> Path:
+    """Return a folder, or the nearest of those around it that is there."""
+    return next(f for f in (folder, *folder.parents) if f.exists())
+
+
 def _disk(connection: Floodmark) -> Check:
-    free = shutil.disk_usage(connection.root).free
+    free = shutil.disk_usage(_nearest(connection.root)).free
     if free >= LOW_DISK_BYTES:
         return Check("disk", OK, f"{size(free)} free")
     return Check("disk", WARN, f"{size(free)} free",

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from floodmark.cli.options import WAIT, WAREHOUSE, JsonOption, Settings, WarehouseOption
+from floodmark.cli.progress import progress
 from floodmark.cli.session import connected
 
 if TYPE_CHECKING:
-    from floodmark.storage.verification import Finding, Progress
+    from floodmark.storage.verification import Finding
 
 HELP = """Compare the tables at rest with the log: commits, file lists, footers, row counts.
+Every row that epochs took in has to be somewhere, once.
 
 \b
   floodmark verify
@@ -40,8 +41,8 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     settings = Settings(warehouse, wait=WAIT, json=as_json)
-    with connected(settings) as connection, _progress(as_json) as progress:
-        findings = list(connection.verify(names or None, progress))
+    with connected(settings) as connection, progress("verifying", as_json) as told:
+        findings = list(connection.verify(names or None, told))
     if as_json:
         typer.echo(json.dumps([asdict(f) for f in findings]))
     else:
@@ -54,19 +55,3 @@ def _show(findings: Collection[Finding]) -> None:
         code = f"[{finding.code}] " if finding.code else ""
         typer.echo(f"{code}{finding.message}\n      {finding.remedy}")
     typer.echo(f"{len(findings)} to look at" if findings else "all tables are as the log says")
-
-
-@contextmanager
-def _progress(as_json: bool) -> Iterator[Progress | None]:
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    if as_json or not console.is_terminal:
-        yield None
-        return
-    with Bar(console=console, transient=True) as bar:
-        task = bar.add_task("verifying")
-        yield lambda table, done, total: bar.update(
-            task, completed=done, total=total, description=table
-        )

@@ -17,6 +17,7 @@ from floodmark.runtime.definitions.renaming import renames_of
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import Handle, Store
+from floodmark.storage.verification import RESTORE, Finding
 
 _APPLIED = ("+I", "-D", "+U")
 """The kinds of a changelog, one for each key that an epoch changes."""
@@ -68,28 +69,40 @@ class Account:
         return tuple(found)
 
 
-def accounts(scheduler: Scheduler) -> Iterator[Account]:
-    """Yield the account of every stored object over the sealed epochs that are kept.
+def accounts(scheduler: Scheduler, but: Collection[str | None] = ()) -> Iterator[Account]:
+    """Yield the account of every stored object, but for some, over the sealed epochs that are kept.
 
     An object that began anew is looked at from then on. One that has had no epoch in which it had
     taken in all before it has no account yet.
     """
-    counted = _counted(scheduler)
-    records = scheduler.cut().records
+    # One cut throughout: epochs may go on meanwhile.
+    cut = scheduler.cut()
+    counted, records = _counted(scheduler, cut.epoch), cut.records
     for found in scheduler.deployed().pipeline.stored:
-        if found.key in counted and found.key in records:
+        if found.key in counted and found.key in records and found.key not in but:
             since, total = counted[found.key]
             yield _account(scheduler.store, found, since, total, records[found.key].versions)
 
 
-def _counted(scheduler: Scheduler) -> dict[str, tuple[int, ObjectRecord]]:
+def verify_accounts(
+    scheduler: Scheduler, keys: Collection[str] | None, but: Collection[str | None]
+) -> Iterator[Finding]:
+    """Yield, as E0463, what does not add up of all objects or of `keys`, but for those left out."""
+    stored = {o.key for o in scheduler.deployed().pipeline.stored}
+    for account in accounts(scheduler, {*but, *(() if keys is None else stored - {*keys})}):
+        for fault in account.faults:
+            yield Finding(f"{account.object}: {fault}", RESTORE, account.object, code="E0463")
+
+
+def _counted(scheduler: Scheduler, head: int) -> dict[str, tuple[int, ObjectRecord]]:
     """Return, by key of today, from which epoch on an object's counts are whole, and their sum.
 
-    Rows of an epoch that an object had missed are in that of its return: a sum begins after it.
+    The last epoch of the sum is `head`. Rows of an epoch that an object had missed are in that of
+    its return: a sum begins after it.
     """
     out: dict[str, tuple[int, ObjectRecord]] = {}
     before: Mapping[str, ObjectRecord] = {}
-    oldest, head = scheduler.kept.read().oldest, scheduler.log.head().sealed
+    oldest = scheduler.kept.read().oldest
     names = renames_of(scheduler)
     for epoch in scheduler.log.epochs(after=oldest - 1):
         if epoch > head:

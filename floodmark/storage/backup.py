@@ -15,7 +15,7 @@ import re
 import shutil
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from floodmark.storage import delta_log
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.locks import exclusive_if_free
+from floodmark.storage.progress import Progress
 from floodmark.storage.retention import Retention
 from floodmark.storage.warehouse import (
     BACKFILLS,
@@ -43,9 +44,6 @@ _CHUNK = 2**20
 _NAME = re.compile(r"(\d{8,})-\d{8}T\d{12}")
 _NOT_COPIED = frozenset({"lease", GONE, REPLAYS, BACKFILLS, "reported.json", "leaving.json"})
 """What of the engine's folder is of one process, or of a moment after the epoch."""
-
-Progress = Callable[[int, int], None]
-"""Is told how many files are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ def restore(
             for number, entry in enumerate(entries, 1):
                 _restore_file(backup.folder, partial, entry)
                 if progress is not None:
-                    progress(number, len(entries))
+                    progress(entry.path, number, len(entries))
             os.sync()
             partial.mkdir(parents=True, exist_ok=True)
             partial.replace(target)
@@ -203,7 +201,7 @@ def _copy(
             copied += found.st_size
         entries.append(entry)
         if progress is not None:
-            progress(number, len(paths))
+            progress(path, number, len(paths))
     return [*entries, *_name_checkpoints(partial)], copied
 
 

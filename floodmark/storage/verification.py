@@ -6,17 +6,18 @@ the footers of every file that a kept epoch needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from floodmark.errors import FloodmarkError
+from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage import delta_log, statistics
 from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.log_check import checked_logs
+from floodmark.storage.progress import Progress
 from floodmark.storage.table import DataFile, Store
-from floodmark.storage.warehouse import local_root
+from floodmark.storage.warehouse import engine_folder, local_root
 
 RESTORE = "restore a backup with `floodmark restore`, or rebuild what reads from sources"
 
@@ -37,8 +38,19 @@ class Finding:
     code: str | None = None
 
 
-Progress = Callable[[str, int, int], None]
-"""Is told the table that is looked at, its number from 1, and of how many."""
+def is_there(root: str | Path, store: Store) -> bool:
+    """Tell whether a folder holds a warehouse, or what is left of one whose logs are gone."""
+    return engine_folder(root).is_dir() or any(store.tables())
+
+
+def check_is_there(root: str | Path, store: Store) -> None:
+    """Raise E0464 for a folder without a warehouse: nothing in it can be right or wrong."""
+    if not is_there(root, store):
+        raise DataError(
+            "E0464",
+            f"there is no warehouse in {local_root(root)}",
+            hint="name the folder with --warehouse; the first `floodmark run` makes one",
+        )
 
 
 def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:

@@ -7,14 +7,16 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from warehouses import GROUPED, NAMES, READINGS, SUNK, Site, put, readings
+from warehouses import GROUPED, NAMES, NOW, READINGS, SUNK, Site, put, readings
 
 from floodmark.cli.app import app
 from floodmark.spark.session import Sessions
+from floodmark.storage.epoch_log import EpochLog
 
 pytestmark = pytest.mark.spark
 
@@ -75,12 +77,18 @@ def test_each_fault_is_named(fault: str, site: Site, tmp_path: Path) -> None:
     root = Path(shutil.copytree(site.root / "warehouse", tmp_path / "warehouse"))
     object_, plant = FAULTS[fault]
     plant(root)
-    told = CliRunner().invoke(app, ["verify", "-w", str(root), "--json"])
-    assert told.exit_code == 1, told.output
-    findings = json.loads(told.stdout)
+    findings = _verified(root)
+    assert findings
     if object_:
         assert {f["object"] for f in findings} == {object_}
     assert all(f["remedy"] for f in findings)
+
+
+def _verified(root: Path, *names: str) -> list[dict[str, str]]:
+    told = CliRunner().invoke(app, ["verify", *names, "-w", str(root), "--json"])
+    findings: list[dict[str, str]] = json.loads(told.stdout)
+    assert told.exit_code == (1 if findings else 0), told.output
+    return findings
 
 
 def test_nothing_is_found_where_all_is_well(site: Site) -> None:
@@ -89,3 +97,34 @@ def test_nothing_is_found_where_all_is_well(site: Site) -> None:
     assert told.exit_code == 0, told.output
     assert "as the log says" in told.stdout
     assert time.monotonic() - started < 20
+
+
+def test_counts_that_do_not_add_up_are_named(site: Site, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(site.root / "warehouse", tmp_path / "warehouse"))
+    with site.connect() as fm:
+        before = fm.scheduler.log.sealed(2).objects["s"]
+    log = EpochLog(root)
+    record = replace(before, rows_in=before.rows_in + 1)
+    others = [r for key, r in log.sealed(2).objects.items() if key != "s"]
+    (root / "_floodmark/epochs/0/2.seal.json").unlink()
+    log.seal(2, [record, *others], NOW)
+    (finding,) = _verified(root)
+    assert (finding["object"], finding["code"]) == ("s", "E0463")
+    assert "36 of them" in finding["message"] and "35 are stored" in finding["message"]
+    assert _verified(root, "st") == []
+    # What cannot be read is not counted, too.
+    _data(root, "public/s").unlink()
+    (finding,) = _verified(root)
+    assert "missing" in finding["message"]
+
+
+def test_where_there_is_no_warehouse_nothing_is_well(tmp_path: Path) -> None:
+    for words in (["verify"], ["verify", "x"]):
+        told = CliRunner().invoke(app, [*words, "-w", str(tmp_path / "none")])
+        assert told.exit_code == 1 and "E0464" in told.output
+    told = CliRunner().invoke(app, ["doctor", "-w", str(tmp_path / "none"), "--json"])
+    checks = {c["name"]: c for c in json.loads(told.stdout)}
+    assert "there is none" in checks["warehouse"]["message"]
+    assert checks["warehouse"]["state"] == "warn"
+    assert not checks.keys() & {"logs", "tables", "fields"}
+    assert not (tmp_path / "none").exists()
