@@ -10,7 +10,7 @@ import dagster as dg
 from assets.translator import asset_key
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark
-from floodmark.runtime.checks import NOT_SUSPENDED, Outcome, checks_of, run_checks
+from floodmark.runtime.checks import NOT_SUSPENDED, WARNINGS, Outcome, checks_of, run_checks
 from floodmark.runtime.reporting import ObjectReport
 from floodmark.runtime.schemas import rules_of
 from floodmark.storage.report_book import Reported
@@ -20,6 +20,7 @@ _DESCRIPTIONS = {
     "stream_key_unique": "No key is inserted twice",
     "changelog_well_formed": "Inserts, deletes and update pairs, and the stored rows follow",
     "columns_hold": "NOT NULL and the conditions in checks/ hold",
+    "fields_match": "Every column has values, and a column takes every field",
     "rows_accounted_for": "Rows in = rows stored, left out or ignored + late rows + dead letters",
     "watermark_monotonic": "No watermark goes back",
     "closed_windows_final": "Rows are only added, each window once, none after its close",
@@ -56,6 +57,7 @@ def last_results(found: AnalysedObject, last: Reported) -> list[dg.AssetCheckRes
             passed=name not in last.failed,
             check_name=name,
             asset_key=asset_key(found),
+            severity=_severity(name),
             description=f"unchanged since epoch {last.changed}",
         )
         for name in ((NOT_SUSPENDED,) if last.suspended else checks_of(found))
@@ -89,5 +91,10 @@ def _result(key: dg.AssetKey, outcome: Outcome) -> dg.AssetCheckResult:
         check_name=outcome.check,
         asset_key=key,
         metadata=dict(outcome.violations),
+        severity=_severity(outcome.check),
         description=outcome.note or None,
     )
+
+
+def _severity(check: str) -> dg.AssetCheckSeverity:
+    return dg.AssetCheckSeverity.WARN if check in WARNINGS else dg.AssetCheckSeverity.ERROR

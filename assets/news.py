@@ -13,6 +13,7 @@ from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark
 from floodmark.runtime.reporting import ObjectReport, numbers
 from floodmark.runtime.run import needs_of
+from floodmark.runtime.summary import fields_said
 from floodmark.runtime.system import watermark_text
 from floodmark.storage.report_book import Reported
 
@@ -35,6 +36,9 @@ def metadata_of(floodmark: Floodmark, report: ObjectReport) -> Mapping[str, Any]
         metadata["dagster/row_count"] = metadata.pop("row_count")
     if report.steps and (mark := watermark_text(report.steps[-1].after.watermarks)):
         metadata["watermark"] = mark
+    said = fields_said(report.found, [step.after for step in report.steps])
+    if said is not None:
+        metadata["fields"] = said
     if report.steps and (due := report.steps[-1].after.due) is not None:
         metadata["next_due"] = dg.MetadataValue.timestamp(due)
     return metadata

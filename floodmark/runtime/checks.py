@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from floodmark.analysis.outside import FILES
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import EPOCH, KIND
@@ -20,6 +21,7 @@ from floodmark.runtime.current import stored_rows
 from floodmark.runtime.finality import below_watermark
 from floodmark.runtime.reporting import STORED, ObjectReport, files_at
 from floodmark.runtime.scheduler import Scheduler
+from floodmark.runtime.summary import fields_said
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile
@@ -34,6 +36,9 @@ ACCOUNTED = "rows_accounted_for"
 MONOTONIC = "watermark_monotonic"
 FINAL = "closed_windows_final"
 COLUMNS = "columns_hold"
+FIELDS = "fields_match"
+WARNINGS = frozenset({FIELDS})
+"""Checks that stop nobody: what they find may be meant."""
 _KINDS = {"+I": "i", "-D": "d", "-U": "b", "+U": "a"}
 _SOUND = "(i + d = 1 AND b + a = 0 OR i + d = 0 AND b = 1 AND a = 1)"
 
@@ -74,6 +79,8 @@ def checks_of(found: AnalysedObject) -> tuple[str, ...]:
     names = [NOT_SUSPENDED, STREAM_KEY, WELL_FORMED, COLUMNS]
     if found.kind is Kind.SOURCE:
         names.append(ACCOUNTED)
+    if found.declared is not None and found.declared.connector == FILES:
+        names.append(FIELDS)
     if found.relation.watermarks:
         names.append(MONOTONIC)
     if found.emits_on_close:
@@ -127,7 +134,13 @@ class _Audit:
             FINAL: lambda: self._final(counted),
             COLUMNS: lambda: self._columns(counted),
         }
-        return tuple(Outcome(name, made[name]()) for name in checks_of(self.found))
+        said = fields_said(self.found, [step.after for step in self.report.steps])
+        return tuple(
+            Outcome(FIELDS, {"unlike": int(said is not None)}, said or "")
+            if name == FIELDS
+            else Outcome(name, made[name]())
+            for name in checks_of(self.found)
+        )
 
     def _well_formed(self, counted: Mapping[str, int]) -> dict[str, int]:
         """Every key has one insert, one delete or one update pair; the stored rows follow."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from floodmark.analysis.outside import FILES
-from floodmark.analysis.pipeline import Pipeline
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.connectors.fields import Fields, told
 from floodmark.runtime.run import needs_of
 from floodmark.storage.epoch_log import ObjectRecord
@@ -85,14 +85,24 @@ def unopened(
 
 def of_fields(records: Mapping[str, ObjectRecord], pipeline: Pipeline) -> list[str]:
     """Return what rows that sources took in lack, and what no column takes, a line each."""
-    lines = []
-    for key, record in records.items():
-        declared = pipeline[key].declared if key in pipeline.objects else None
-        if declared is not None and record.touched:
-            fields = Fields(record.lacking, record.unused)
-            said = told(fields, [c.name for c in declared.physical], record.rows_in)
-            lines += [] if said is None else [f"{key}: {said}"]
-    return lines
+    said = ((key, fields_said(pipeline[key], [r])) for key, r in records.items()
+            if key in pipeline.objects)  # fmt: skip
+    return [f"{key}: {text}" for key, text in said if text is not None]
+
+
+def fields_said(found: AnalysedObject, records: Iterable[ObjectRecord]) -> str | None:
+    """Say what all rows lack that an object took in in some epochs, and what no column takes.
+
+    None where every column has values and every field is taken, or no rows came.
+    """
+    fed = [r for r in records if r.touched and r.rows_in]
+    if found.declared is None or not fed:
+        return None
+    lacks = set.intersection(*(set(r.lacking) for r in fed))
+    unused = {name for r in fed for name in r.unused}
+    columns = [c.name for c in found.declared.physical]
+    fields = Fields(tuple(c for c in columns if c in lacks), tuple(sorted(unused)))
+    return told(fields, columns, sum(r.rows_in for r in fed))
 
 
 def assumed_formats(plan: Collection[str], pipeline: Pipeline) -> list[str]:

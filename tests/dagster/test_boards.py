@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from assets.audits import AUDITS, EQUIVALENCE
@@ -28,6 +29,7 @@ from tests.dagster.pipeline_skin import (  # noqa: F401
     make_skin,
 )
 
+OTHER = dg.AssetKey("other")
 Names = Callable[[dg.ExecuteInProcessResult], set[str]]
 
 
@@ -116,6 +118,7 @@ def test_a_replaced_view_raises_no_alarm(skin: Skin) -> None:
     with pytest.raises(dg.Failure, match="E0361") as raised:
         _tick_of_files(skin)
     assert "-  SELECT" in str(raised.value) and "plan_job" in str(raised.value)
+    assert "```" not in str(raised.value), "an error of Dagster is no Markdown"
     # What is deployed goes on.
     skin.land(3, 6)
     assert skin.asks(instance)
@@ -281,3 +284,30 @@ def test_a_suspension_outside_is_told_and_its_end_too(skin: Skin) -> None:
     assert suspended(first) == suspended(again) == {}
     assert suspended(second) == {"other": False, "others": False}
     assert suspended(last) == {"other": True, "others": True}
+
+
+@pytest.mark.spark
+def test_fields_that_do_not_match_are_metadata_and_a_warning(skin: Skin) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land_other("1.parquet", pa.array([1], pa.int64()))
+    pq.write_table(
+        pa.table({"idd": pa.array([7, 8], pa.int64())}), skin.landing / "other/2.parquet"
+    )
+    skin.define(PIPELINE.format(landing=skin.landing).replace("other (id", "other (more INT, id"))
+    first = skin.run(instance)
+    assert first.success
+    said = "more is in none of 3 rows; the rows have id, idd"
+    (told,) = [e for e in first.get_asset_materialization_events() if e.asset_key == OTHER]
+    assert told.materialization.metadata["fields"].value == said
+
+    def check(result: dg.ExecuteInProcessResult) -> dg.AssetCheckEvaluation:
+        (found,) = [e for e in result.get_asset_check_evaluations()
+                    if (e.asset_key, e.check_name) == (OTHER, "fields_match")]  # fmt: skip
+        assert found.passed or found.severity is dg.AssetCheckSeverity.WARN
+        return found
+
+    assert not check(first).passed and check(first).description == said
+    # A run to which nothing came says so, too; other assets are as they should be.
+    assert not check(skin.run(instance)).passed
+    failed = [e for e in first.get_asset_check_evaluations() if not e.passed]
+    assert {(e.asset_key, e.check_name) for e in failed} == {(OTHER, "fields_match")}

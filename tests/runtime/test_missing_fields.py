@@ -96,13 +96,25 @@ def test_a_renamed_field_is_told_by_the_run_and_the_doctor(site: Site) -> None:
         CREATE SOURCE late_key {COLUMNS} WITH (connector = 'files', path = '{{landing}}/late')
         FORMAT PLAIN ENCODE JSON;""",
     )
+    # Whoever takes them in: by key, as a table, through a transformation that drops the column.
+    takers = {"keyed": "SOURCE keyed (id BIGINT PRIMARY KEY, {c}) {w} FORMAT UPSERT ENCODE JSON",
+              "filed": "TABLE filed (id BIGINT PRIMARY KEY, {c}) {w} FORMAT PLAIN ENCODE JSON",
+              "made": "SOURCE made (id BIGINT, {c}) {w} FORMAT PLAIN ENCODE JSON "
+                      "TRANSFORM USING (SELECT id, v FROM made WHERE id > 1)"}  # fmt: skip
+    place = "WITH (connector = 'files', path = '{landing}/json')"
+    site.define(
+        (site.pipelines / "all.sql").read_text(),
+        *(f"CREATE {text.format(c='ts TIMESTAMP, v VARCHAR', w=place)};"
+          for text in takers.values()),
+    )  # fmt: skip
     later = [{"id": i, "v": "x"} for i in range(200)] + [{"id": 200, "ts": "2013-01-01", "v": "x"}]
     deliver(site.landing / "late", "json", "0", later)
     with site.connect() as fm:
         (epoch,) = fm.advance(now=NOW)
         assert set(epoch.notices) == {
-            f"of_{e}: ts is in none of 2 rows; the rows have id, time, v" for e in encodes
+            f"{name}: ts is in none of 2 rows; the rows have id, time, v"
+            for name in (*(f"of_{e}" for e in encodes), *takers)
         }
-        assert len(of_fields(epoch.objects, fm.deployed.pipeline)) == 3
+        assert len(of_fields(epoch.objects, fm.deployed.pipeline)) == 6
         found = fm.status()
         assert found["of_csv"].lacking == ("ts",) and found["of_csv"].unused == ("time",)

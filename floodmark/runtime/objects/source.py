@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT, is_hidden
 from floodmark.connectors.base import Connector, Split
-from floodmark.connectors.fields import fields_of
+from floodmark.connectors.fields import Fields, fields_of
 from floodmark.plan.definitions import Declared
 from floodmark.runtime import failpoints, layout
 from floodmark.runtime.bounds import of_files
@@ -119,7 +119,7 @@ class _Intake:
         task, transform = self.task, declared.transform
         columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
         frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
-        counted = Counted(declared)
+        counted = Counted(declared, fields_of(task.work.splits[task.found.key]).lacks)
         routed = source.routed(frame, late, columns, task.now)
         made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
         if transform.key:
@@ -188,13 +188,12 @@ class _Intake:
         highs = self._highs(files) if counted is None else counted.highs
         marks = task.marks.raised({CONNECTOR: highs}).at_end(found.key in task.work.exhausted)
         written_rows = sum(rows_of(f) for f in files.values())
-        fields = fields_of(task.work.splits[found.key])
         kept = (*files.get(source.GOOD, ()), *files.get(source.LATE, ()))
-        valueless = all_null(fields.lacks, kept) if counted is None else ()
+        fields = fields_in(task.work.splits[found.key], kept)
         record = ObjectRecord(
             found.key,
             versions,
-            lacking=valueless,
+            lacking=fields.lacks if counted is None else counted.lacking,
             unused=fields.unused,
             rows_in=written_rows if counted is None else counted.rows,
             rows_out=rows_of(good),
@@ -292,7 +291,11 @@ class _Intake:
         return versions
 
 
-def all_null(columns: Iterable[str], files: Iterable[DataFile]) -> tuple[str, ...]:
-    """Return the columns without a value in any of some files, as far as these count them."""
-    counted = list(files)
-    return tuple(c for c in columns if all(f.nulls.get(c, 0) == f.rows for f in counted))
+def fields_in(splits: Sequence[Split], files: Iterable[DataFile]) -> Fields:
+    """Return what splits lack and have besides; a column with a value in any of `files` is there.
+
+    Of the text that rows are delivered in, the beginning alone was looked at.
+    """
+    fields, counted = fields_of(splits), list(files)
+    valueless = (c for c in fields.lacks if all(f.nulls.get(c, 0) == f.rows for f in counted))
+    return Fields(tuple(valueless), fields.unused)

@@ -18,6 +18,7 @@ from floodmark.analysis.stored import ORIGIN
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
+from floodmark.connectors.fields import Fields
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, of_files
 from floodmark.runtime.cutoff import cutoff_of
@@ -27,6 +28,7 @@ from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.former import Formers, difference, with_columns
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
 from floodmark.runtime.objects.owning import held, moves, with_former_owners
+from floodmark.runtime.objects.source import fields_in
 from floodmark.runtime.objects.task import WEIGHT_FIELD, OfTable, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
@@ -73,6 +75,7 @@ class _Gathering(OfTable):
     watermarked: Watermarked | None = None
     rows_in: int = 0
     inserted: Observation | None = None
+    delivered: tuple[int, Fields] = (0, Fields())
 
     def __post_init__(self) -> None:
         work, before = self.task.work, self.task.work.before.records.get(self.found.key)
@@ -150,9 +153,11 @@ class _Gathering(OfTable):
         )
 
     def _ended(self, record: ObjectRecord) -> ObjectRecord:
-        """Return the record with what time alone does to the rows from here on."""
+        """Return the record with the fields that came, and what time alone does from here on."""
         time_of = self.task.work.time_of
-        record = timed(self.task, record)
+        rows, fields = self.delivered
+        lacks = fields.lacks if rows == record.rows_in else ()  # others bring rows, too
+        record = timed(self.task, replace(record, lacking=lacks, unused=fields.unused))
         if self.merging.cutoff is None or time_of is None:
             return record
         store = self.task.tables.store
@@ -247,7 +252,9 @@ class _Gathering(OfTable):
             self._take_late(scratch, files.get(source.LATE, ()), columns)
         accepted = files.get(source.GOOD, ())
         good = self.stages.read_scratch(scratch, accepted, columns)
-        self.rows_in += sum(rows_of(f) for f in files.values())
+        came = sum(rows_of(f) for f in files.values())
+        self.delivered = came, fields_in(splits, (*accepted, *files.get(source.LATE, ())))
+        self.rows_in += came
         if good is None:
             return None
         if declared.is_messages:

@@ -5,6 +5,7 @@ Files say both of the rows that they hold. Of rows that are not stored nothing e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.intervals import datetime_of
@@ -24,11 +25,12 @@ _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 class Counted:
     """A count on the way: known once the frame that `over` returns has been written."""
 
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, declared: Declared, lacks: Sequence[str] = ()) -> None:
         from pyspark.sql import Observation
 
         types = {c.name: c.type for c in declared.columns}
         self._marks = {mark.column: types[mark.column] for mark in declared.watermarks}
+        self._lacks = lacks
         self._observed = Observation()
 
     def over(self, frame: DataFrame, dropped: str) -> DataFrame:
@@ -45,6 +47,7 @@ class Counted:
                 F.expr(f"max(CASE WHEN {ROUTE} <> {DEAD} THEN {_told(c, t)} END)").alias(_high(i))
                 for i, (c, t) in enumerate(self._marks.items())
             ),
+            *(F.expr(f"count({quoted(c)})").alias(_values(i)) for i, c in enumerate(self._lacks)),
         ]
         return frame.observe(self._observed, *counts)
 
@@ -59,6 +62,12 @@ class Counted:
         return int(self._observed.get.get(_DROPPED) or 0)
 
     @property
+    def lacking(self) -> tuple[str, ...]:
+        """Return which of the columns that files seemed to lack have no value."""
+        found = self._observed.get
+        return tuple(c for i, c in enumerate(self._lacks) if not found.get(_values(i)))
+
+    @property
     def highs(self) -> dict[str, Any]:
         """Return the highest value of each column with a watermark, where there is any."""
         found = self._observed.get
@@ -66,6 +75,10 @@ class Counted:
         return {
             column: _value(value, type_) for column, type_, value in values if value is not None
         }
+
+
+def _values(number: int) -> str:
+    return f"values_{number}"
 
 
 def _high(number: int) -> str:
