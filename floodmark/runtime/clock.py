@@ -2,10 +2,12 @@
 
 ADR 0020: a clock that is ahead of the last epoch by more than `max_clock_jump` opens no epoch
 unless the clock that counts since the machine was started has gone as far, or a user says so.
+After a restart nothing has counted: then the step has to be one that a pause may have.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import time
 from dataclasses import asdict, dataclass
@@ -17,8 +19,11 @@ from floodmark.storage.local_files import disk_errors, replace_file
 from floodmark.storage.warehouse import engine_folder
 
 MAX_CLOCK_JUMP = timedelta(days=1)
-_UNCONFIRMED = 366
+_PAUSE = 31
 """How many times as far a clock may be ahead where the machine was started anew since."""
+_KEPT_PAUSE = 366
+"""The same, where something sets the clock by others: time servers, or a host."""
+_TIME_ERROR = 5
 _FORM = "%Y-%m-%d %H:%M:%S UTC"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -31,6 +36,19 @@ class SystemClock:
     def now(self) -> datetime:
         """Return the time."""
         return datetime.now(UTC)
+
+
+def is_kept() -> bool | None:
+    """Tell whether the system counts its clock as set by others, as time services do.
+
+    A clock that was set by hand is not, until they have set it anew. None where nothing tells it.
+    """
+    libc = ctypes.CDLL(None)
+    ask = getattr(libc, "ntp_adjtime", None)
+    if ask is None:
+        return None
+    state = ask(ctypes.create_string_buffer(1024))  # of zeros: it only asks
+    return None if state < 0 else bool(state != _TIME_ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +94,8 @@ class ClockGuard:
         if before is None or self.accepts:
             return
         ahead, counted = before.excess(Witness.at(now))
-        if ahead <= self.max_jump * (1 if counted else _UNCONFIRMED):
+        pause = _PAUSE if is_kept() is False else _KEPT_PAUSE
+        if ahead <= self.max_jump * (1 if counted else pause):
             return
         last = f"the last epoch, opened at {datetime.fromisoformat(before.time):{_FORM}}"
         why = (

@@ -79,16 +79,26 @@ def test_a_pause_is_no_jump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert created(fm)
 
 
+@pytest.mark.parametrize(("kept", "days"), [(True, 366), (None, 366), (False, 31)])
 def test_a_machine_that_was_started_anew_may_have_been_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool | None, days: int
 ) -> None:
-    fm, machine = after(tmp_path, timedelta(days=300))
+    monkeypatch.setattr(clock, "is_kept", lambda: kept)
+    fm, machine = after(tmp_path, timedelta(days=days - 1))
     with fm:
         counted(monkeypatch, timedelta(), boot="another")
         assert created(fm)
-        machine.set(datetime(9999, 1, 1, tzinfo=UTC))
+        machine.set(machine.now() + timedelta(days=days + 2))
         counted(monkeypatch, timedelta(), boot="a third")
         assert not created(fm)
+        machine.set(datetime(9999, 1, 1, tzinfo=UTC))
+        assert not created(fm)
+
+
+def test_what_the_system_says_of_its_clock_is_asked_alone() -> None:
+    before = datetime.now(UTC)
+    assert clock.is_kept() in (True, False, None)
+    assert timedelta() <= datetime.now(UTC) - before < timedelta(minutes=1)
 
 
 def test_a_word_of_the_user_is_enough(tmp_path: Path) -> None:
