@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mounts import mounted_at
 from typer.testing import CliRunner, Result
 
 from floodmark.api import connect
@@ -19,16 +20,9 @@ QUERY = "CREATE SOURCE s (a INT) WITH (connector = 'files', path = '{}') FORMAT 
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Path]:
-    """Yield a small file system of its own; skipped where nobody may mount one."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True
-    )
-    if made.returncode:
-        pytest.skip("nothing can be mounted here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    """Yield a small file system of its own."""
+    with mounted_at(tmp_path / "disk", mebibytes=1) as place:
+        yield place
 
 
 def _run(root: Path, *command: str) -> Result:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from mounts import mounted_at
 from warehouses import NOW, READINGS, Site, put, readings
 
 from floodmark.runtime.outward.places import pause_after
@@ -29,15 +29,8 @@ FREE = 150_000
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
     """Yield a folder on a file system of 4 MiB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True
-    )
-    if made.returncode:
-        pytest.skip("nothing can be mounted here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    with mounted_at(tmp_path / "small", mebibytes=4) as place:
+        yield place
 
 
 def _leave_free(small: Path, bytes_: int) -> Path:
