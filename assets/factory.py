@@ -60,7 +60,7 @@ def pipeline_assets(
     )
     def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
         with errors_for_dagster(), warehouse.connect() as floodmark:
-            telling = _Telling(context, floodmark, Path(warehouse.checks), event_time)
+            telling = _Telling(context, floodmark, warehouse.checks_folder, event_time)
             if is_of_partitions(context):
                 yield from telling.of_partitions()
                 return

@@ -12,6 +12,7 @@ from floodmark.analysis.pipeline import Pipeline
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
+from floodmark.catalog.places import project_of
 from floodmark.runtime.definitions import deployment
 from floodmark.runtime.definitions.changes import Change
 from floodmark.runtime.definitions.deployed import Deployed
@@ -26,17 +27,34 @@ class Warehouse(ConfigurableResource):
 
     root: str = Field(description="The warehouse folder")
     pipelines: str = Field(description="The folder of SQL files")
-    checks: str = Field(default="checks", description="The folder of pandera schemas, if any")
+    checks: str = Field(
+        default="checks",
+        description="The folder of pandera schemas, if any; a relative one starts at the project",
+    )
     wait: float = Field(default=60.0, description="Seconds to wait for the lease")
     spark: ResourceDependency[FloodmarkSpark]
     clock: ResourceDependency[EngineClock]
+
+    @property
+    def project(self) -> Path:
+        """Return where relative paths start, whichever folder Dagster was started in."""
+        return project_of(Path(self.pipelines))
+
+    @property
+    def checks_folder(self) -> Path:
+        """Return the folder of pandera schemas, which need not be there."""
+        return self.project / self.checks
 
     @contextmanager
     def connect(self) -> Iterator[Floodmark]:
         """Connect to the warehouse as it is deployed; Spark is attached when first needed."""
         try:
             with connect(
-                self.root, clock=self.clock, wait=self.wait, sessions=lambda: self.spark.sessions
+                self.root,
+                clock=self.clock,
+                wait=self.wait,
+                sessions=lambda: self.spark.sessions,
+                project=self.project,
             ) as floodmark:
                 yield floodmark
         finally:
@@ -63,7 +81,7 @@ class Warehouse(ConfigurableResource):
         is no folder, and nothing is deployed without one. No Spark.
         """
         folder = Path(self.pipelines)
-        with connect(self.root, clock=self.clock) as floodmark:
+        with connect(self.root, clock=self.clock, project=self.project) as floodmark:
             objects = floodmark.deployed.catalog.objects.items()
             desired = Desired(()) if objects and not folder.is_dir() else floodmark.read(folder)
         created = {key: found for key, found in objects if found.origin is Origin.STATEMENT}

@@ -11,15 +11,19 @@ import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from assets.audits import AUDITS, EQUIVALENCE
 from assets.factory import EVERYTHING
 from assets.markdown import fenced
 from assets.partitions import Grain, event_time
+from floodmark.cli.app import app
 from floodmark.runtime.definitions.deployed import statements_of
 from floodmark.storage.object_record import ObjectRecord
 from jobs.epoch_job import EPOCH_JOB, make_epoch_job
 from jobs.plan_job import apply_job, plan_job
+from resources.clock import EngineClock
+from resources.warehouse import Warehouse
 from sensors.pipeline_files import pipeline_files
 from tests.dagster.pipeline_skin import (  # noqa: F401
     PIPELINE,
@@ -311,3 +315,31 @@ def test_fields_that_do_not_match_are_metadata_and_a_warning(skin: Skin) -> None
     assert not check(skin.run(instance)).passed
     failed = [e for e in first.get_asset_check_evaluations() if not e.passed]
     assert {(e.asset_key, e.check_name) for e in failed} == {(OTHER, "fields_match")}
+
+
+def test_relative_paths_start_at_the_project_in_dagster_too(
+    skin: Skin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, other = Path(skin.warehouse.pipelines).parent, tmp_path / "other"
+    skin.define(PIPELINE.format(landing="landing"))
+    skin.land(1, 1)
+    (other / "landing" / "readings").mkdir(parents=True)
+    monkeypatch.chdir(other)
+    with skin.connect() as floodmark:
+        skin.warehouse.deploy(floodmark)
+        floodmark.execute("CREATE SOURCE more (a INT) WITH (connector = 'files', path = 'more')")
+        places = {k: o.resolved for k, o in floodmark.deployed.catalog.objects.items()}
+    assert places["readings"] == str(here / "landing" / "readings")
+    assert places["more"] == str(here / "more")
+    assert skin.warehouse.checks_folder == Path(skin.warehouse.checks)
+    assert Warehouse(root="w", pipelines=str(here / "pipelines"), spark=skin.spark,
+                     clock=EngineClock()).checks_folder == here / "checks"  # fmt: skip
+    # The command line, from a third folder, means the same files.
+    monkeypatch.chdir(tmp_path.parent)
+    done = CliRunner().invoke(
+        app, ["plan", "-w", skin.warehouse.root, "-p", str(here / "pipelines")]
+    )
+    assert done.exit_code == 0 and "replace" not in done.output, done.output
+    (here / "more").mkdir()
+    assert skin.asks(dg.DagsterInstance.ephemeral())
+    assert "say" in str(_tick_of_files(skin).skip_message)
