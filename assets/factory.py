@@ -307,7 +307,7 @@ def errors_for_dagster(*, retries: bool = True) -> Iterator[None]:
     except UserError as error:
         raise dg.Failure(
             error.render(), metadata=_as_metadata(error), allow_retries=False
-        ) from error
+        ) from None  # Dagster would show the text once more, below a traceback
     except TransientError as error:
         if not retries:
             raise dg.Failure(error.render()) from error

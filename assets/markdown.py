@@ -24,12 +24,15 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def plan_text(found: Sequence[Effect]) -> str:
+    """Return what a plan does to each object, in Markdown."""
+    parts = [fenced(part, "diff") for part in plan_parts(found)]
+    return "\n\n".join(parts) or "Nothing would change."
+
+
+def plan_parts(found: Sequence[Effect]) -> list[str]:
     """Return what a plan does to each object, with the lines in which its SQL differs."""
-    changed = [effect for effect in found if effect.action != "keep"]
-    if not changed:
-        return "Nothing would change."
     parts = []
-    for effect in changed:
+    for effect in (effect for effect in found if effect.action != "keep"):
         lines = [f"{effect.action}  {effect.key}  {effect.kind}  {effect.does}".rstrip()]
         if effect.reason not in ("new", effect.does):
             lines.append(f"  why: {effect.reason}")
@@ -38,5 +41,5 @@ def plan_text(found: Sequence[Effect]) -> str:
         if effect.downstream and effect.action != "create":
             reached = ", ".join(f"{key} ({action})" for key, action in effect.downstream)
             lines.append(f"  downstream: {reached}")
-        parts.append(fenced("\n".join([*lines, *sql_diff(effect)]), "diff"))
-    return "\n\n".join(parts)
+        parts.append("\n".join([*lines, *sql_diff(effect)]))
+    return parts

@@ -10,6 +10,8 @@ from floodmark.api import Floodmark
 from floodmark.runtime.definitions.effects import effects
 from resources.warehouse import Warehouse
 
+RELOAD = "until the code location is reloaded, Dagster shows the former definitions, as unsynced"
+
 
 class Apply(dg.Config):
     """What may be lost by applying the pipeline files."""
@@ -33,7 +35,7 @@ def apply_files(context: dg.OpExecutionContext, config: Apply, warehouse: Wareho
         _show(context, floodmark, warehouse)
         floodmark.apply(warehouse.pipelines, discard_rows=config.discard_rows)
         epoch = floodmark.scheduler.log.head().sealed
-    context.log.info(f"applied in epoch {epoch}: reload the code location to see other assets")
+    context.log.info(f"applied in epoch {epoch}; {RELOAD}")
 
 
 def _show(context: dg.OpExecutionContext, floodmark: Floodmark, warehouse: Warehouse) -> None:

@@ -4,7 +4,7 @@
 import dagster as dg
 
 from assets.factory import errors_for_dagster
-from assets.markdown import plan_text
+from assets.markdown import plan_parts
 from floodmark.errors import UserError
 from floodmark.runtime.definitions.effects import effects
 from resources.warehouse import Warehouse
@@ -28,7 +28,7 @@ def pipeline_files(context: dg.SensorEvaluationContext, warehouse: Warehouse) ->
             raise UserError(
                 "E0361",
                 f"the pipeline files differ from what is deployed: {names}",
-                detail=plan_text(effects(plan, floodmark.scheduler)),
+                detail="\n".join(plan_parts(effects(plan, floodmark.scheduler))),
                 hint="run plan_job, then apply_job; or `floodmark plan`, then `plan --apply`",
             )
     return dg.SkipReason("the files say what is deployed, or something new")

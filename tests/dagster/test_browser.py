@@ -1,6 +1,7 @@
 """What a person sees: Dagster's pages in a browser, after all that can go wrong with the demo.
 
-Long, and skipped where there is no Chromium or no Playwright (a dependency of these tests alone).
+Long, and skipped where there is no Chromium, or no Playwright: those who run it install the
+dependency group `browser`. FLOODMARK_PICTURES names a folder for pictures of what was seen.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,12 @@ from tests.dagster.pipeline_skin import PIPELINE, Skin, make_skin  # noqa: F401
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
-RED = ("Failed to materialize", "Execution failed", "Degraded")
+NEEDS_CHROMIUM = pytest.mark.skipif(
+    CHROMIUM is None or find_spec("playwright") is None,
+    reason="Chromium (apt-get install chromium) or Playwright (the group `browser`) is not there",
+)
+RED = ("Failed", "Degraded")
+"""Words of pages on which something is shown as failed."""
 HEALTH = """
 query { assetNodes {
   assetKey { path }
@@ -45,6 +53,11 @@ mutation($params: LaunchBackfillParams!) { launchPartitionBackfill(backfillParam
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message }
 } }
 """
+LAUNCH = """
+mutation($params: ExecutionParams!) { launchRun(executionParams: $params) {
+  __typename ... on LaunchRunSuccess { run { id } } ... on PythonError { message }
+} }
+"""
 RELOAD = """
 mutation { reloadRepositoryLocation(repositoryLocationName: "floodmark") {
   ... on WorkspaceLocationEntry { name } ... on PythonError { message }
@@ -58,7 +71,9 @@ query($id: String!) { partitionBackfillOrError(backfillId: $id) {
 RUNS = "query { runsOrError(limit: 50) { ... on Runs { results { id status jobName } } } }"
 TICKS = """
 query($selector: SensorSelector!) { sensorOrError(sensorSelector: $selector) {
-  ... on Sensor { sensorState { ticks(limit: 5) { status error { message } } } }
+  ... on Sensor { sensorState { ticks(limit: 5) {
+    status error { message errorChain { error { message } } }
+  } } }
 } }
 """
 
@@ -122,6 +137,26 @@ class Ui:
                 out.add("/".join(info["assetKey"]["path"]))
         return out
 
+    def launch(self, job: str, ends: str = "SUCCESS") -> str:
+        """Start a job as a person does, wait until it ends so, and return the run's id."""
+        place = {"repositoryName": "__repository__", "repositoryLocationName": "floodmark"}
+        params = {"selector": {**place, "jobName": job}, "runConfigData": {}}
+        told = self.ask(LAUNCH, params=params)["launchRun"]
+        assert "run" in told, told
+        run = str(told["run"]["id"])
+        self.until(self.at_rest, job)
+        assert {r["id"]: r["status"] for r in self.runs()}[run] == ends
+        return run
+
+    def fails(self, sensor: str, text: str) -> None:
+        """Wait until a sensor's tick fails with a text."""
+
+        def failed() -> bool:
+            newest = self.ticks(sensor)[0]
+            return newest["status"] == "FAILURE" and text in str(newest["error"])
+
+        self.until(failed, f"a tick of {sensor} that fails with {text}")
+
     def materialize_all_partitions(self) -> None:
         """Do what *Materialize all* does in a location that knows the data: all partitions."""
         assert "name" in self.ask(RELOAD)["reloadRepositoryLocation"]
@@ -180,7 +215,7 @@ def _answers(ui: Ui) -> bool:
 @contextmanager
 def _page(url: str) -> Iterator[Any]:
     """Open a page of Dagster's in Chromium."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    playwright = import_module("playwright.sync_api")
     with ExitStack() as stack:
         driver = stack.enter_context(playwright.sync_playwright())
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -195,13 +230,19 @@ def _seen(page: Any, text: str, picture: str) -> None:
     folder = os.environ.get("FLOODMARK_PICTURES")
     try:
         page.get_by_text(text).first.wait_for(timeout=60_000)
+        page.wait_for_function("() => !document.body.innerText.includes('Loading')", timeout=60_000)
     finally:
         if folder:
-            page.screenshot(path=str(Path(folder) / f"{picture}.png"))
+            path = str(Path(folder) / f"{picture}.png")
+            page.screenshot(path=path, animations="disabled")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
-def test_nothing_right_is_red_and_a_failed_tick_shows_its_text(ui: Ui) -> None:
+def _red_words(page: Any) -> list[str]:
+    return [word for word in RED if page.get_by_text(word).count()]
+
+
+@NEEDS_CHROMIUM
+def test_nothing_right_is_red_after_all_partitions_and_a_replaced_view(ui: Ui) -> None:
     skin = ui.skin
     skin.land(1, 1)
     skin.land(2, 4, day=3)
@@ -209,11 +250,14 @@ def test_nothing_right_is_red_and_a_failed_tick_shows_its_text(ui: Ui) -> None:
     ui.until(lambda: ui.at_rest() and not skin.asks_now(), "all rows")
     ui.materialize_all_partitions()
     assert ui.red() == set()
+    with _page(f"{ui.url}/assets") as page:
+        _seen(page, "stations", "all_partitions")
+        assert not _red_words(page)
 
     # A changed view: the tick of the files fails with the text, the rest goes on.
     text = PIPELINE.format(landing=skin.landing)
     skin.define(text.replace("max(v) AS highest", "min(v) AS highest"))
-    ui.until(lambda: ui.ticks("pipeline_files")[0]["status"] == "FAILURE", "a failed tick")
+    ui.fails("pipeline_files", "E0361")
     with _page(f"{ui.url}/locations/__repository__@floodmark/sensors/pipeline_files") as page:
         _seen(page, "Failure", "ticks")
         page.get_by_text("View", exact=True).first.click()
@@ -223,19 +267,58 @@ def test_nothing_right_is_red_and_a_failed_tick_shows_its_text(ui: Ui) -> None:
     ui.until(lambda: len(ui.runs()) > before and ui.at_rest(), "a run beside the change")
     assert ui.runs()[0]["status"] == "SUCCESS"
 
-    done = subprocess.run(
-        [sys.executable, "-c", "from floodmark.cli import main; main()", "plan", "--apply", "--yes",
-         "-w", skin.warehouse.root, "-p", skin.warehouse.pipelines],
-        capture_output=True, text=True, check=False, cwd=ROOT,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    run = ui.launch("apply_job")
+    with _page(f"{ui.url}/runs/{run}") as page:
+        _seen(page, "STEP_OUTPUT", "apply_job")
+        page.get_by_text("Show Markdown").first.click()
+        _seen(page, "min(v) AS highest", "plan")
     skin.land(4, 7, day=3)
     before = len(ui.runs())
     ui.until(lambda: len(ui.runs()) > before and ui.at_rest(), "a run after the change")
     ui.until(lambda: ui.ticks("pipeline_files")[0]["status"] == "SKIPPED", "a tick in peace")
+    assert "name" in ui.ask(RELOAD)["reloadRepositoryLocation"]
     assert ui.red() == set()
     with _page(f"{ui.url}/assets") as page:
         _seen(page, "stations", "catalog")
+        assert not _red_words(page)
     with _page(f"{ui.url}/asset-groups/") as page:
         _seen(page, "stations", "lineage")
-        assert not [word for word in RED if page.get_by_text(word).count()]
+        assert not _red_words(page) and not page.get_by_text("Unsynced").count()
+
+
+@NEEDS_CHROMIUM
+def test_what_is_wrong_is_told_and_what_is_quiet_is_fresh(ui: Ui) -> None:
+    skin, files = ui.skin, Path(ui.skin.warehouse.pipelines)
+    skin.land(1, 1)
+    ui.until(lambda: ui.runs() and ui.at_rest() and not skin.asks_now(), "the first run")
+    ui.launch("epoch_job")
+    with _page(f"{ui.url}/assets/readings?view=events") as page:
+        _seen(page, "nothing new since epoch", "quiet")
+
+    text = PIPELINE.format(landing=skin.landing)
+    sensor = f"{ui.url}/locations/__repository__@floodmark/sensors/pipeline_files"
+    skin.define("CREATE SOURCE readings (")
+    ui.fails("pipeline_files", "E0101")
+    with _page(sensor) as page:
+        page.get_by_text("View", exact=True).first.click()
+        _seen(page, "E0101", "syntax_error")
+    away = files.rename(files.with_name("away"))
+    ui.fails("pipeline_files", "E0365")
+    with _page(sensor) as page:
+        page.get_by_text("View", exact=True).first.click()
+        _seen(page, "E0365", "missing_folder")
+    away.rename(files)
+    skin.define(text)
+
+    # What is red, and why: a source out of reach, beside others that are as they should be.
+    (skin.landing / "other").rename(skin.landing / "gone")
+    skin.land(2, 4)
+    before = len(ui.runs())
+    ui.until(lambda: len(ui.runs()) > before and ui.at_rest(), "a run beside the gone folder")
+    ui.fails("new_data", "E0475")
+    assert ui.red() <= {"other"}
+    ui.launch("epoch_job", "FAILURE")
+    assert ui.red() == {"other"}
+    with _page(f"{ui.url}/assets") as page:
+        _seen(page, "stations", "out_of_reach")
+        assert _red_words(page)
