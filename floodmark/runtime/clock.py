@@ -89,9 +89,14 @@ class ClockGuard:
         self.accepts = False
 
     def check(self, now: datetime) -> None:
-        """Refuse a time that is too far ahead of the last epoch: E0880."""
+        """Refuse a time that is too far ahead of the last epoch: E0880.
+
+        One that somebody `accepts` is kept at once: the next run, too, may find nothing new.
+        """
+        if self.accepts:
+            self.note(now)
         before = self._read()
-        if before is None or self.accepts:
+        if before is None:
             return
         ahead, counted = before.excess(Witness.at(now))
         pause = _PAUSE if is_kept() is False else _KEPT_PAUSE

@@ -292,9 +292,10 @@ class Scheduler:
         again = select is None and lift(self, out_of_reach)
         out_of_reach.clear()
         changing = due(self, until, select)
-        moment = portion(self, changing, until)
+        moment, by_clock = portion(self, changing, until), now is None
         if moment is not None:
-            return self._run(self._open(head.sealed + 1, deployed.version, moment), select)
+            record = self._open(head.sealed + 1, deployed.version, moment, by_clock=by_clock)
+            return self._run(record, select)
         offers = self._offered(select)
         if not offers:
             joins = select is None and backfills(self, head.sealed + 1, deployed.version, ())
@@ -304,7 +305,8 @@ class Scheduler:
             epoch, moment = head.sealed + 1, now or self.believed()
             return summary.unopened(epoch, moment, deployed.pipeline, offers.keys(), select)
         failpoints.reach("offsets_chosen")
-        record = self._open(head.sealed + 1, deployed.version, now or self.believed(), offers)
+        at = now or self.believed()
+        record = self._open(head.sealed + 1, deployed.version, at, offers, by_clock=by_clock)
         return self._run(record, select)
 
     def _offered(
@@ -329,7 +331,10 @@ class Scheduler:
         clock: datetime,
         offers: Mapping[str, Sequence[Split]] | None = None,
         dml: Sequence[Mapping[str, Any]] = (),
+        *,
+        by_clock: bool = True,
     ) -> OpenRecord:
+        """Log the next epoch; `by_clock`: its time is what the clock says, not a user's word."""
         notes, now, former = list[str](), clock, 0
         if epoch > 1:
             before = self.log.opened(epoch - 1)
@@ -356,7 +361,7 @@ class Scheduler:
             exhausted=() if offers is None else self._exhausted(version, offers),
             renamed=self.at_version(version).renamed if version != former else {},
         )
-        if _is_machines(self.clock):
+        if by_clock and _is_machines(self.clock):
             self.guard.note(self.clock.now())
         failpoints.reach("offsets_logged")
         return opened

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -102,21 +103,50 @@ def test_what_the_system_says_of_its_clock_is_asked_alone() -> None:
 
 
 def test_a_word_of_the_user_is_enough(tmp_path: Path) -> None:
-    for way in ("accept", "set", "now"):
+    for way in ("accept", "set"):
         fm, machine = after(tmp_path / way, timedelta(days=30))
         with fm:
-            match way:
-                case "accept":
-                    fm.scheduler.guard.accepts = True
-                case "set":
-                    fm.execute("SET max_clock_jump = '60 days'")
-                case _:
-                    assert fm.advance(now=machine.now()) == []
-                    continue
+            if way == "accept":
+                fm.scheduler.guard.accepts = True
+            else:
+                fm.execute("SET max_clock_jump = '60 days'")
             assert created(fm)
             # It was for that once: the next jump needs another word.
             machine.set(machine.now() + timedelta(days=100))
             assert not created(fm)
+
+
+def test_what_is_accepted_stays_so_where_there_was_nothing_new(tmp_path: Path) -> None:
+    fm, machine = after(tmp_path, timedelta(days=30))
+    with fm:
+        fm.scheduler.guard.accepts = True
+        assert fm.advance() == []
+    with connect(tmp_path / "warehouse", clock=machine) as fm:
+        assert created(fm)
+
+
+def no_spark() -> NoReturn:
+    """Suspend what an epoch takes rows into."""
+    raise UserError("E0000", "there is no Spark in this test")
+
+
+def test_a_time_that_a_user_says_makes_nobody_believe_the_clock(tmp_path: Path) -> None:
+    today, machine = datetime.now(UTC), Machine(datetime.now(UTC))
+    (tmp_path / "in").mkdir()
+    with connect(tmp_path / "warehouse", clock=machine) as fm:
+        fm.execute(
+            f"CREATE SOURCE s (a INT) WITH (connector = 'files', path = '{tmp_path / 'in'}') "
+            "FORMAT PLAIN ENCODE JSON"
+        )
+    with connect(tmp_path / "warehouse", clock=machine, sessions=no_spark) as fm:
+        (tmp_path / "in" / "1.json").write_text('{"a": 1}')
+        machine.set(datetime(9999, 1, 1, tzinfo=UTC))
+        with pytest.raises(UserError, match="E0880"):
+            fm.advance()
+        (epoch,) = fm.advance(now=today + timedelta(seconds=1))
+        assert epoch.now == today + timedelta(seconds=1) and epoch.suspended.keys() == {"s"}
+        with pytest.raises(UserError, match="E0880"):
+            fm.scheduler.believed()
 
 
 def test_what_is_known_of_the_clock_may_be_lost(tmp_path: Path) -> None:
