@@ -6,9 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import Pipeline
-from floodmark.errors import FloodmarkError
+from floodmark.errors import DataError, FloodmarkError
+from floodmark.runtime import layout
 from floodmark.runtime.cut import Cut, Progress
+from floodmark.runtime.objects.undone import undo
 from floodmark.runtime.run import Run, needs_of, suspend
+from floodmark.runtime.tables import Writer
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 
 if TYPE_CHECKING:
@@ -59,14 +62,15 @@ def caught_up(
     scheduler: Scheduler,
     records: Mapping[str, ObjectRecord],
     pipeline: Pipeline,
-    epoch: int,
+    record: OpenRecord,
     created: frozenset[str],
 ) -> dict[str, ObjectRecord]:
     """Advance what is behind by the missed epochs, oldest first; return all objects' records.
 
     Those that were behind have the counts of all the epochs that they have caught up.
     """
-    out = dict(records)
+    out, epoch = dict(records), record.epoch
+    _put_back(scheduler, records, pipeline, record)
     missing = behind(scheduler, records, pipeline, epoch)
     first = min((records[key].position for key in missing), default=epoch - 1) + 1
     for missed in range(first, epoch):
@@ -82,3 +86,24 @@ def caught_up(
         run.advance(late - created)
         out.update({k: r.after(out[k]) for k, r in progress.done.items() if k in late})
     return out
+
+
+def _put_back(
+    scheduler: Scheduler,
+    records: Mapping[str, ObjectRecord],
+    pipeline: Pipeline,
+    record: OpenRecord,
+) -> None:
+    """Put back the own files of tables that catch up and that other programs have written into.
+
+    The missed epochs go on from what the epoch before them has left; this one takes in the rest.
+    """
+    late = behind(scheduler, records, pipeline, record.epoch)
+    metadata = {"catalog_version": record.catalog_version, "record": record.id}
+    for item in (i for i in record.dml if "undoes" in i and i["table"] in late):
+        found, pinned = pipeline[item["table"]], records[item["table"]].versions
+        writer = Writer(scheduler.tables, found.object.stored_key, record.epoch, metadata, pinned)
+        try:
+            undo(writer, layout.current_table(found), item)
+        except DataError as error:
+            suspend(scheduler, found.key, error)

@@ -396,7 +396,7 @@ class Scheduler:
         kept = new_version.reshaped(self, kept, record)
         left: Collection[str] = ()
         if select is None:
-            kept = caught_up(self, kept, pipeline, record.epoch, created)
+            kept = caught_up(self, kept, pipeline, record, created)
         else:
             left = behind(self, kept, pipeline, record.epoch)
         progress = Progress(Cut(before.epoch, kept), record.epoch)
@@ -442,11 +442,13 @@ class Scheduler:
         )
 
     def resume(self, key: str) -> EpochSummary:
-        """Lift a suspension; the epoch that this opens first catches up what was missed."""
+        """Lift a suspension; the epoch that this opens first catches up what was missed.
+
+        Then it takes in what other programs have written into its table meanwhile. What cannot be
+        taken in suspends it again, now and not in a later run.
+        """
         self.log.record("resume", self.believed(), object=key)
-        summary = self.run_once()
-        # What its table has that cannot be taken in suspends it again, now and not in a later run.
-        return self._take_in_foreign([key]) or summary
+        return self.run_once(dml=foreign.entries(self, [key]))
 
     def change_at(self, epoch: int, version: int) -> VersionChange:
         """Return what an epoch with a catalog version changes of the definitions before it."""

@@ -239,7 +239,8 @@ def _refuse_vectors(folder: Path) -> NoReturn:
     raise DataError(
         "E0407",
         f"the Delta table {folder.name} has deletion vectors; {purge} in Spark takes them away",
-        hint="do that, then RESUME what is suspended; what was deleted is taken in as deletes",
+        hint="do that, and set its property delta.enableDeletionVectors to false, so that no new "
+        "ones come; then RESUME what is suspended: what was deleted is taken in as deletes",
     )
 
 

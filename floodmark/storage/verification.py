@@ -98,8 +98,11 @@ def verify_tables(
     """Yield what is wrong with the tables of a sealed epoch, of all objects or of those named."""
     heads = list(check_heads(log, store))
     yield from (f for f in heads if objects is None or f.object in {None, *objects})
+    told = {f.table for f in heads}
     try:
-        pinned = [p for p in _pinned(log) if objects is None or p[0] in objects]
+        pinned = [
+            p for p in _pinned(log) if p[1] not in told and (objects is None or p[0] in objects)
+        ]
     except FloodmarkError:
         return  # it is among the findings
     for number, (object_, table, version) in enumerate(pinned, 1):

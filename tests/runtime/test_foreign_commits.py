@@ -8,10 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from warehouses import Site
+from warehouses import NOW, Site
 
 from floodmark.api import Floodmark
 from floodmark.runtime.replay.audit import ReplayOutcome
+
+POINTS = ("offsets_logged", "first_table_committed")
 
 pytestmark = pytest.mark.spark
 
@@ -104,7 +106,7 @@ def test_what_does_not_fit_suspends_the_table(site: Site) -> None:
         assert _rows(fm, "SELECT * FROM t") == [(1, 1), (3, 3)]
 
 
-@pytest.mark.parametrize("point", ["offsets_logged", "first_table_committed", "sink_committed"])
+@pytest.mark.parametrize("point", [*POINTS, "sink_committed"])
 def test_a_crash_on_the_way_takes_the_rows_in_once(site: Site, point: str) -> None:
     site.define("CREATE TABLE t (k INT PRIMARY KEY, v INT);")
     with site.connect() as fm:
@@ -120,3 +122,27 @@ def test_a_crash_on_the_way_takes_the_rows_in_once(site: Site, point: str) -> No
         changes = fm.changes("t", after=2).toArrow()["__kind"].to_pylist()
         assert sorted(changes) == ["+I", "+U", "-U"]
     assert Path(folder).is_dir()
+
+
+@pytest.mark.parametrize(
+    "point",
+    ["sink_committed", *(pytest.param(p, marks=pytest.mark.long) for p in POINTS)],
+)
+def test_statements_that_waited_come_before_what_others_wrote(site: Site, point: str) -> None:
+    site.define("CREATE TABLE t (k INT PRIMARY KEY, v INT);")
+    with site.connect() as fm:
+        fm.execute("INSERT INTO t VALUES (1, 1), (2, 2)")
+        log = fm.scheduler.log
+        log.record("suspend", NOW, "as if", object="t", code="E0407")
+        fm.execute("INSERT INTO t VALUES (4, 4)")
+        fm.execute("UPDATE t SET v = 5 WHERE k = 1")
+        folder = _folder(site, "t")
+        DeltaTable(folder).update(updates={"v": "v + 1"}, predicate="k = 2")
+        _append(folder, {"k": [3], "v": [3]})
+        log.record("resume", NOW, object="t")
+    site.kill_at(point)
+    with site.connect() as fm:
+        fm.advance()
+        assert not fm.scheduler.log.suspended()
+        assert _rows(fm, "SELECT * FROM t") == [(1, 5), (2, 3), (3, 3), (4, 4)]
+        assert list(fm.verify()) == []
