@@ -155,14 +155,7 @@ class Floodmark:
 
     def read(self, pipelines: str | Path) -> Desired:
         """Parse a folder of pipeline files; their SET statements hold for this connection."""
-        folder = Path(pipelines)
-        if not folder.is_dir():
-            raise UserError(
-                "E0365",
-                f"the pipeline folder {folder} does not exist",
-                hint="give a folder of .sql files",
-            )
-        desired = read_files(folder)
+        desired = read_files(Path(pipelines))
         if self.project is not None:
             desired = replace(desired, project=self.project)
         for setting in desired.settings:

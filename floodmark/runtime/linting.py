@@ -24,7 +24,12 @@ from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
 from floodmark.plan.user_functions import functions_of
 from floodmark.runtime.definitions.deployment import check_outside
-from floodmark.runtime.definitions.desired import checked, definitions_of, out_of_place
+from floodmark.runtime.definitions.desired import (
+    checked,
+    definitions_of,
+    no_pipelines,
+    out_of_place,
+)
 from floodmark.runtime.settings import (
     ACCEPTED,
     DEFAULTS,
@@ -96,7 +101,7 @@ def lint_paths(paths: Sequence[Path]) -> list[Finding]:
     A folder stands for its `*.sql`, at any depth. A file is read together with the others of
     its pipeline folder, the highest one above it without a gap that has such files, and what is
     said is about the named one alone. What depends on a definition that does not hold is not
-    looked at. Raises OSError for a path that is not there.
+    looked at. E0365 for a path that is not there.
     """
     wanted = [file for path in paths for file in _files_of(path)]
     roots = {_root_of(file) for file in wanted}
@@ -124,7 +129,8 @@ def lint_paths(paths: Sequence[Path]) -> list[Finding]:
 def _files_of(path: Path) -> list[Path]:
     if path.is_dir():
         return sql_files(path)
-    path.stat()
+    if not path.exists():
+        raise no_pipelines(path)
     return [path]
 
 

@@ -166,3 +166,12 @@ def test_a_sink_without_a_query_has_no_star(tmp_path: Path) -> None:
     sql = "CREATE TABLE u (k INT PRIMARY KEY, a INT);\nCREATE SINK u INTO u FROM t;"
     (tmp_path / "a.sql").write_text(TABLE + sql)
     assert "FROM t takes over every column that t gets later" in lint(tmp_path).stdout
+
+
+@pytest.mark.parametrize("words", [[], ["nowhere"], ["a.sql"]], ids=str)
+def test_what_is_not_there_is_named_with_a_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["lint", *words])
+    assert done.exit_code == 1 and "error[E0365]" in done.output and "--pipelines" in done.output

@@ -15,7 +15,7 @@ from floodmark.catalog.definition_order import in_order
 from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
 from floodmark.catalog.places import project_of
 from floodmark.catalog.renames import called, filed_names, rewritten
-from floodmark.errors import NotSupported
+from floodmark.errors import NotSupported, UserError
 from floodmark.plan.user_functions import check, functions_of
 from floodmark.runtime.definitions.altering import keeping_columns
 from floodmark.runtime.definitions.deployed import Deployed
@@ -38,8 +38,11 @@ class Desired:
 def read_files(folder: Path) -> Desired:
     """Parse the files of a folder, by name; they may hold CREATE and SET only (E0360).
 
-    Definitions may stand in any order. `SET determinism` holds for those after it.
+    Definitions may stand in any order. `SET determinism` holds for those after it. E0365 where
+    there is no such folder.
     """
+    if not folder.is_dir():
+        raise no_pipelines(folder)
     definitions: list[s.Definition] = []
     settings: list[s.SetOption] = []
     mode = DeterminismMode.STRICT
@@ -54,6 +57,18 @@ def read_files(folder: Path) -> Desired:
             else:
                 raise out_of_place(statement)
     return Desired(tuple(definitions), tuple(settings), project_of(folder))
+
+
+def no_pipelines(path: Path) -> UserError:
+    """Return the error for pipeline files that are not there."""
+    return UserError(
+        "E0365",
+        f"the pipeline folder {path} does not exist"
+        if path.suffix != ".sql"
+        else f"the pipeline file {path} does not exist",
+        hint="go to the folder of the project, or name the pipelines with "
+        "--pipelines or $FLOODMARK_PIPELINES",
+    )
 
 
 def out_of_place(statement: s.Statement) -> NotSupported:
