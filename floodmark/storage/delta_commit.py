@@ -53,8 +53,8 @@ def commit_text(
 def actions_of(text: str, path: Path) -> list[Action]:
     """Return the actions of a commit's text.
 
-    Raises `DataError` E0435 for one that is empty, cut off or miscounted, `NotSupported` E0430 for
-    one of a newer format.
+    Raises `DataError` E0435 for one that is empty, cut off, miscounted or another version's,
+    `NotSupported` E0430 for one of a newer format.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
@@ -78,6 +78,10 @@ def actions_of(text: str, path: Path) -> list[Action]:
         counted = told.get("actions", len(actions))
         if counted != len(actions):
             _damaged(path, f"has {len(actions)} of its {counted} actions")
+        # Ours follow the version that they read, or are no commits.
+        version = int(info.get("readVersion", int(path.stem) - 1)) + 1
+        if version != int(path.stem):
+            _damaged(path, f"is the commit of version {version}")
     return actions
 
 

@@ -125,6 +125,20 @@ def test_epochs_of_another_log_are_found_in_the_past(store: Store, tmp_path: Pat
     assert epochs_of_other_logs(log, store, T) == [2]
 
 
+def test_a_commit_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
+    store = DeltaStore(tmp_path)
+    for epoch in (1, 2, 3):
+        written(store, epoch, f"id{epoch}")
+    for version in (2, 3):
+        earlier, place = (commit_path(tmp_path / T, v) for v in (version - 1, version))
+        there = place.read_bytes()
+        place.write_bytes(earlier.read_bytes())
+        with pytest.raises(DataError, match=f"E0435.*is the commit of version {version - 1}"):
+            DeltaStore(tmp_path).open(T)
+        place.write_bytes(there)
+    assert DeltaStore(tmp_path).open(T).version == 3
+
+
 def test_what_others_wrote_says_nothing_of_epochs(tmp_path: Path) -> None:
     import pyarrow as pa
 
