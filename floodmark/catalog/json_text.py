@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from decimal import Decimal
 from typing import Any
 
 _DIGITS = 38
+PAIRS = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+"""What a backslash begins that ends where it says: itself, or a pair of surrogates."""
+NO_CHARACTER = r"\\u([dD][89a-fA-F][0-9a-fA-F]{2}|0000)"
+"""Without those: half of a pair, or the character zero, which no text has."""
 
 
 def parse_json(text: str) -> Any:
     """Return a JSON value: `Decimal` for exact fractions, `float` for doubles.
 
-    Raises ValueError for what is no JSON, RecursionError for what is nested too deeply.
+    Raises ValueError for what is no JSON or has what is no character, RecursionError for what is
+    nested too deeply.
     """
+    if "\\u" in text and re.search(NO_CHARACTER, re.sub(PAIRS, " ", text)):
+        raise ValueError("no character")
     return json.loads(text, parse_float=_number, parse_int=_integer, parse_constant=_refuse)
 
 

@@ -6,12 +6,16 @@ NaN where they are not told otherwise.
 
 from __future__ import annotations
 
+from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.json_text import NO_CHARACTER, PAIRS
+
+_ESCAPE = "\\u"
 STRICT = "'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false'"
 """Options of `from_json`, as parts of a `map`."""
 
 
 def is_one_value(text: str) -> str:
-    """Return the Spark text of the test that nothing follows the first JSON value of a text.
+    """Return the Spark text of the test that a text is one JSON value and escapes are characters.
 
     Looks at the text alone where its first closing brace is its end, as in a flat object. Else what
     stands behind it in an array must be the second element: no text holds its own digest.
@@ -22,4 +26,6 @@ def is_one_value(text: str) -> str:
     )
     digest = f"CAST(xxhash64({text}) AS STRING)"
     second = f"get_json_object(concat('[', {text}, ',', {digest}, ']'), '$[1]')"
-    return f"(({flat}) OR coalesce({second} = {digest}, FALSE))"
+    rest = f"regexp_replace({text}, {quote(PAIRS)}, ' ')"
+    escaped = f"contains({text}, {quote(_ESCAPE)}) AND {rest} RLIKE {quote(NO_CHARACTER)}"
+    return f"((({flat}) OR coalesce({second} = {digest}, FALSE)) AND NOT ({escaped}))"
