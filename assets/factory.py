@@ -107,7 +107,8 @@ def _deploy(context: dg.AssetExecutionContext, floodmark: Floodmark, warehouse: 
     What is deployed stays in force: the sensor `pipeline_files` says what waits for a plan.
     """
     try:
-        warehouse.deploy(floodmark)
+        for line in warehouse.deploy(floodmark):
+            context.log.warning(line)
     except UserError as error:
         if not floodmark.deployed.pipeline.objects:
             raise

@@ -18,6 +18,7 @@ from floodmark.runtime.definitions.changes import Change
 from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.runtime.definitions.desired import Desired
 from floodmark.runtime.settings import DEFAULTS, grain_of_setting
+from floodmark.runtime.summary import assumed_formats
 from resources.clock import EngineClock
 from resources.spark import FloodmarkSpark
 
@@ -60,10 +61,14 @@ class Warehouse(ConfigurableResource):
         finally:
             self.spark.close()
 
-    def deploy(self, floodmark: Floodmark) -> None:
-        """Create what is new in the pipeline files; a changed object is E0361."""
-        if Path(self.pipelines).is_dir():
-            floodmark.deploy(Path(self.pipelines))
+    def deploy(self, floodmark: Floodmark) -> list[str]:
+        """Create what is new in the pipeline files, and say what is assumed of it.
+
+        A changed object is E0361.
+        """
+        folder = Path(self.pipelines)
+        plan = floodmark.deploy(folder) if folder.is_dir() else None
+        return [] if plan is None else assumed_formats(plan.created, plan.pipeline)
 
     def pending(self, floodmark: Floodmark) -> tuple[Change, ...]:
         """Return what differs between the pipeline files and what is deployed."""

@@ -321,12 +321,14 @@ def test_relative_paths_start_at_the_project_in_dagster_too(
     skin: Skin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, other = Path(skin.warehouse.pipelines).parent, tmp_path / "other"
-    skin.define(PIPELINE.format(landing="landing"))
     skin.land(1, 1)
     (other / "landing" / "readings").mkdir(parents=True)
     monkeypatch.chdir(other)
+    text, said = PIPELINE.format(landing="landing"), " FORMAT PLAIN ENCODE PARQUET;\nCREATE TABLE"
+    skin.define(text.replace(said, ";\nCREATE TABLE"))
     with skin.connect() as floodmark:
-        skin.warehouse.deploy(floodmark)
+        (assumed,) = skin.warehouse.deploy(floodmark)
+        assert "other says no FORMAT" in assumed and skin.warehouse.deploy(floodmark) == []
         floodmark.execute("CREATE SOURCE more (a INT) WITH (connector = 'files', path = 'more')")
         places = {k: o.resolved for k, o in floodmark.deployed.catalog.objects.items()}
     assert places["readings"] == str(here / "landing" / "readings")
