@@ -77,6 +77,7 @@ def back_up(root: str | Path, destination: str | Path, progress: Progress | None
     """
     source, target = local_root(root), local_root(destination)
     _check_apart(source, target)
+    _sealed(source)  # before anything is made
     with disk_errors("the backup"):
         target.mkdir(parents=True, exist_ok=True)
         with exclusive_if_free(target / ".lock") as mine:
@@ -138,17 +139,22 @@ def restore(
     return backup
 
 
+def _sealed(source: Path) -> int:
+    epoch = EpochLog(source).head().sealed
+    if not epoch:
+        raise DataError(
+            "E0440",
+            f"{source} has no sealed epoch to back up",
+            hint="name the warehouse with --warehouse; `floodmark run` seals its first epoch",
+        )
+    return epoch
+
+
 def _back_up(source: Path, target: Path, partial: Path, progress: Progress | None) -> Backup:
     earlier = backups(target)
     known = _linkable(earlier[-1].folder) if earlier else {}
     for _ in range(_TRIES):
-        epoch = EpochLog(source).head().sealed
-        if not epoch:
-            raise DataError(
-                "E0440",
-                f"{source} has no sealed epoch to back up",
-                hint="name the warehouse with --warehouse; `floodmark run` seals its first epoch",
-            )
+        epoch = _sealed(source)
         shutil.rmtree(partial, ignore_errors=True)
         try:
             entries, copied = _copy(source, partial, epoch, known, progress)

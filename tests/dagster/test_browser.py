@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.dagster.pipeline_skin import PIPELINE, Skin, make_skin  # noqa: F401
@@ -69,6 +70,11 @@ query($id: String!) { partitionBackfillOrError(backfillId: $id) {
 } }
 """
 RUNS = "query { runsOrError(limit: 50) { ... on Runs { results { id status jobName } } } }"
+EVENTS = """
+query($run: ID!) { logsForRun(runId: $run, limit: 1000) {
+  ... on EventConnection { events { __typename } }
+} }
+"""
 TICKS = """
 query($selector: SensorSelector!) { sensorOrError(sensorSelector: $selector) {
   ... on Sensor { sensorState { ticks(limit: 5) {
@@ -291,6 +297,11 @@ def test_what_is_wrong_is_told_and_what_is_quiet_is_fresh(ui: Ui) -> None:
     skin, files = ui.skin, Path(ui.skin.warehouse.pipelines)
     skin.land(1, 1)
     ui.until(lambda: ui.runs() and ui.at_rest() and not skin.asks_now(), "the first run")
+    before = len(ui.runs())
+    skin.land_other("1.parquet", pa.array([1], pa.int64()))
+    ui.until(lambda: len(ui.runs()) > before and ui.at_rest(), "a run of two objects")
+    # It was 276 events where all of the assets were named.
+    assert len(ui.ask(EVENTS, run=ui.runs()[0]["id"])["logsForRun"]["events"]) <= 40
     ui.launch("epoch_job")
     with _page(f"{ui.url}/assets/readings?view=events") as page:
         _seen(page, "nothing new since epoch", "quiet")

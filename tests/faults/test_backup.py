@@ -177,7 +177,7 @@ def test_places_that_cannot_be(site: Site, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "x").touch()
     for code, call in (
-        ("E0440", lambda: back_up(tmp_path / "none", tmp_path / "backups")),
+        ("E0440", lambda: back_up(tmp_path / "none", tmp_path / "fresh")),
         ("E0442", lambda: restore(tmp_path / "none", tmp_path / "again")),
         ("E0442", lambda: restore(tmp_path / "backups", tmp_path / "again", epoch=99)),
         ("E0443", lambda: restore(tmp_path / "backups", tmp_path / "taken")),
@@ -187,7 +187,7 @@ def test_places_that_cannot_be(site: Site, tmp_path: Path) -> None:
         with pytest.raises(FloodmarkError) as refused:
             call()
         assert refused.value.code == code
-    assert not (tmp_path / "again").exists()
+    assert not (tmp_path / "again").exists() and not (tmp_path / "fresh").exists()
 
 
 def _rows(root: Path) -> dict[str, list[tuple[object, ...]]]:
