@@ -13,10 +13,26 @@ from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
 
 
+class Circle(BindError):
+    """E0204: definitions of which each names the next, and the last one the first."""
+
+    def __init__(self, members: Sequence[s.Definition]) -> None:
+        places = {f"{m.name} ({m.span.file}:{m.span.line})" for m in members if m.span.file}
+        names = " -> ".join(str(m.name) for m in (*members, members[0]))
+        super().__init__(
+            "E0204",
+            f"these definitions need each other: {names}",
+            span=members[0].name.span,
+            detail="\n".join(f"  {place}" for place in sorted(places)),
+            hint="one of them has to read something else: nothing can be computed from itself",
+        )
+        self.members = tuple(members)
+
+
 def in_order(definitions: Sequence[s.Definition]) -> list[s.Definition]:
     """Return definitions so that each comes after those that it names; else as they are written.
 
-    E0204 for those that name each other in a circle.
+    `Circle` (E0204) for those that name each other in one.
     """
     places: dict[str, int] = {}
     uses: list[set[int]] = []
@@ -30,7 +46,8 @@ def in_order(definitions: Sequence[s.Definition]) -> list[s.Definition]:
     try:
         sorter.prepare()
     except CycleError as cycle:
-        raise _circle([definitions[i] for i in reversed(cycle.args[1])]) from None
+        first, *others = (definitions[i] for i in reversed(cycle.args[1]))
+        raise Circle([first, *others[:-1]]) from None
     out, ready = list[s.Definition](), list[int]()
     while sorter.is_active():
         for i in sorter.get_ready():
@@ -70,16 +87,3 @@ def _named(definition: s.Definition) -> Iterator[str]:
     if isinstance(into, s.ObjectName):
         yield qualified(into)
     yield from (key_of(name, Kind.FUNCTION) for name in calls_in(definition))
-
-
-def _circle(members: Sequence[s.Definition]) -> BindError:
-    """Return the error for definitions of which each names the next."""
-    *named, _ = members
-    places = {f"{m.name} ({m.span.file}:{m.span.line})" for m in named if m.span.file}
-    return BindError(
-        "E0204",
-        f"these definitions need each other: {' -> '.join(str(m.name) for m in members)}",
-        span=named[0].name.span,
-        detail="\n".join(f"  {place}" for place in sorted(places)),
-        hint="read what does not follow from it",
-    )

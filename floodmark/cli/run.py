@@ -135,7 +135,11 @@ def _say_drift(connection: Floodmark, settings: Settings) -> None:
 
 
 def _say_nothing(connection: Floodmark, settings: Settings) -> None:
+    from floodmark.runtime.definitions.desired import no_pipelines
+
     sealed = connection.scheduler.log.head().sealed
+    if not sealed and settings.pipelines_if_any is None:
+        raise no_pipelines(settings.pipelines)
     if settings.json:
         typer.echo(json.dumps({"epochs": 0, "sealed": sealed}))
     elif sealed:

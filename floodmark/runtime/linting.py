@@ -18,7 +18,7 @@ from floodmark.analysis.pipeline import (
     definition_order,
 )
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.definition_order import in_order
+from floodmark.catalog.definition_order import Circle, in_order
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, qualified
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
@@ -159,12 +159,19 @@ def _define_all(attempts: Sequence[Attempt], lint: _Lint) -> None:
                     raise out_of_place(statement)
         except FloodmarkError as error:
             lint.error(error, attempt.span, attempt.declares)
-    try:
-        definitions = in_order(definitions)
-    except FloodmarkError as error:
-        lint.error(error, error.span)
-    for definition in definitions:
+    for definition in _ordered(definitions, lint):
         _define(definition, lint)
+
+
+def _ordered(definitions: list[s.Definition], lint: _Lint) -> list[s.Definition]:
+    """Return definitions in the order of what they name, without those that go in circles."""
+    while True:
+        try:
+            return in_order(definitions)
+        except Circle as circle:
+            lint.error(circle, circle.span)
+            lint.failed |= {qualified(m.name) for m in circle.members}
+            definitions = [d for d in definitions if all(d is not m for m in circle.members)]
 
 
 def _define(statement: s.Definition, lint: _Lint) -> None:
@@ -246,10 +253,13 @@ def _judge(lint: _Lint) -> None:
             done[declared.key] = found
     ordered = {o.key: done[o.key] for o in lint.catalog.order() if o.key in done}
     pipeline = Pipeline(lint.catalog, ordered)
+    # What is not read may be read by what does not hold.
+    unsure = {"A120"} if any(f.severity == "error" for f in lint.findings) else set()
     for found in pipeline.objects.values():
         for advice in lint_object(found, pipeline):
-            lint.note(advice, found.name)
-    for advice in unused_functions(pipeline):
+            if advice.code not in unsure:
+                lint.note(advice, found.name)
+    for advice in () if unsure else unused_functions(pipeline):
         lint.note(advice, None)
 
 

@@ -198,6 +198,16 @@ def test_a_run_says_that_the_server_was_gone(monkeypatch: pytest.MonkeyPatch) ->
     assert json.loads(call("run", "--json").stdout.splitlines()[0]) == {"note": told}
 
 
+def test_a_run_in_another_folder_than_the_projects_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (["run"], ["run", "--json"]):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 1 and "E0365" in done.output
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.usefixtures("project")
 def test_nothing_new_is_found_without_the_heavy_imports() -> None:
     code = (

@@ -175,3 +175,16 @@ def test_what_is_not_there_is_named_with_a_code(
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["lint", *words])
     assert done.exit_code == 1 and "error[E0365]" in done.output and "--pipelines" in done.output
+
+
+def test_a_circle_and_a_mistake_hide_nothing_else(tmp_path: Path) -> None:
+    files = "WITH (connector = 'files', path = 'in') FORMAT PLAIN ENCODE JSON;"
+    (tmp_path / "a.sql").write_text(
+        "CREATE VIEW ok AS SELECT x FROM later;\n"
+        "CREATE VIEW a AS SELECT * FROM b;\nCREATE VIEW b AS SELECT * FROM a;\n"
+        "CREATE VIEW c AS SELECT nothing FROM later;\nCREATE VIEW d AS SELECT * FROM c;\n"
+        f"CREATE SOURCE later (x INT) {files}\nCREATE SOURCE unread (x INT) {files}\n"
+    )
+    done = CliRunner().invoke(app, ["lint", str(tmp_path)])
+    lines = [line.removeprefix(f"{tmp_path}/a.sql:") for line in done.stdout.splitlines()]
+    assert [line.split()[:2] for line in lines] == [["2:13", "E0204"], ["4:25", "E0206"]], lines

@@ -128,7 +128,7 @@ def test_a_killed_backup_is_none(site: Site, tmp_path: Path) -> None:
     root, target, dice = site.root / "warehouse", tmp_path / "backups", random.Random(7)
     code = (
         "import os, sys; from floodmark.storage.backup import back_up\n"
-        "def die(done, total):\n"
+        "def die(name, done, total):\n"
         "    if done == int(total * float(sys.argv[3])): os.kill(os.getpid(), 9)\n"
         "back_up(*sys.argv[1:3], die)"
     )
