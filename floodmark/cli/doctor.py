@@ -92,7 +92,7 @@ def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
         ("java", _java),
         ("delta jars", _jars),
         ("spark server", _server),
-        ("warehouse", lambda: _writable(connection)),
+        ("warehouse", lambda: _warehouse(connection, settings)),
         ("disk", lambda: _disk(connection)),
         ("pipelines", lambda: _pipelines(connection, settings)),
     )
@@ -147,16 +147,18 @@ def _server() -> Check:
     return Check("spark server", OK, "does not run; the next command that needs it starts it")
 
 
-def _writable(connection: Floodmark) -> Check:
+def _warehouse(connection: Floodmark, settings: Settings) -> Check:
     from floodmark.storage.verification import is_there
 
     parent = _nearest(connection.root)
     if parent != connection.root and not os.access(parent, os.W_OK):
         return Check("warehouse", FAIL, f"{parent} cannot be written", _ELSEWHERE)
     if not is_there(connection.root, connection.store):
-        makes = "the first `floodmark run` makes one"
+        if settings.pipelines_if_any is not None:
+            makes = "the first `floodmark run` makes it"
+            return Check("warehouse", OK, f"there is none yet in {connection.root}: {makes}")
         return Check("warehouse", WARN, f"there is none in {connection.root}",
-                     f"name another folder with --warehouse; {makes}")  # fmt: skip
+                     "go to the folder of the project, or name one with --warehouse")  # fmt: skip
     try:
         with tempfile.NamedTemporaryFile(dir=connection.root, prefix=".doctor-"):
             pass

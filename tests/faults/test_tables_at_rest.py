@@ -118,13 +118,18 @@ def test_counts_that_do_not_add_up_are_named(site: Site, tmp_path: Path) -> None
     assert "missing" in finding["message"]
 
 
-def test_where_there_is_no_warehouse_nothing_is_well(tmp_path: Path) -> None:
+def test_where_there_is_no_warehouse_nothing_is_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for words in (["verify"], ["verify", "x"]):
         told = CliRunner().invoke(app, [*words, "-w", str(tmp_path / "none")])
         assert told.exit_code == 1 and "E0464" in told.output
-    told = CliRunner().invoke(app, ["doctor", "-w", str(tmp_path / "none"), "--json"])
-    checks = {c["name"]: c for c in json.loads(told.stdout)}
-    assert "there is none" in checks["warehouse"]["message"]
-    assert checks["warehouse"]["state"] == "warn"
-    assert not checks.keys() & {"logs", "tables", "fields"}
+    monkeypatch.chdir(tmp_path)
+    for pipelines, state in (([], "warn"), (["-p", str(tmp_path)], "ok")):
+        told = CliRunner().invoke(app, ["doctor", "-w", "none", *pipelines, "--json"])
+        assert told.exit_code == 0, told.output
+        checks = {c["name"]: c for c in json.loads(told.stdout)}
+        assert checks["warehouse"]["state"] == state
+        assert "there is none" in checks["warehouse"]["message"]
+        assert not checks.keys() & {"logs", "tables", "fields"}
     assert not (tmp_path / "none").exists()
