@@ -233,7 +233,9 @@ def notices_after(
     failed = [key for key, event in events if event.epoch == epoch and key not in written]
     taken = set(written) - {key for key, _ in events}
     aside = () if epoch is None else _put_aside(taken, scheduler)
-    return (*notices([*written, *failed], scheduler), *aside)
+    waiting = () if epoch is None else sorted(set(written) - taken)
+    later = (f"what was written into {key} is kept, and seen once it is resumed" for key in waiting)
+    return (*notices([*written, *failed], scheduler), *later, *aside)
 
 
 def _put_aside(keys: Collection[str], scheduler: Scheduler) -> Iterator[str]:

@@ -134,7 +134,8 @@ def test_statements_that_waited_come_before_what_others_wrote(site: Site, point:
         fm.execute("INSERT INTO t VALUES (1, 1), (2, 2)")
         log = fm.scheduler.log
         log.record("suspend", NOW, "as if", object="t", code="E0407")
-        fm.execute("INSERT INTO t VALUES (4, 4)")
+        told = fm.execute("INSERT INTO t VALUES (4, 4)").notices
+        assert told[-1] == "what was written into t is kept, and seen once it is resumed"
         fm.execute("UPDATE t SET v = 5 WHERE k = 1")
         folder = _folder(site, "t")
         DeltaTable(folder).update(updates={"v": "v + 1"}, predicate="k = 2")
