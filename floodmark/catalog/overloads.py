@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from floodmark.catalog.functions.model import Param, Var
-from floodmark.catalog.promotion import coerced, common_type, implicit_cost
-from floodmark.catalog.types import DOUBLE, REAL, UNKNOWN, VARCHAR, Kind, SqlType, list_of
+from floodmark.catalog.promotion import coerced, common_type, compared_type, implicit_cost
+from floodmark.catalog.types import VARCHAR, Kind, SqlType, list_of
 
 
 class Signature(Protocol):
@@ -66,9 +66,7 @@ def _shared_type(params: Sequence[Param], types: Sequence[SqlType]) -> SqlType |
             shared.append(type_)
         elif param is Var.LIST_T and type_.kind is Kind.LIST and type_.element is not None:
             shared.append(type_.element)
-    found = common_type(shared)
-    mixed = Var.COMPARED in params and {*shared} - {REAL, UNKNOWN}
-    return DOUBLE if found == REAL and mixed else found
+    return compared_type(shared) if Var.COMPARED in params else common_type(shared)
 
 
 def _fit_one(

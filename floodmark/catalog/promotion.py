@@ -21,8 +21,10 @@ from floodmark.catalog.types import (
     Kind,
     SqlType,
     StructField,
+    leaf,
     list_of,
     numeric,
+    with_leaf,
 )
 
 _NUMBERS = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)
@@ -65,6 +67,19 @@ def common_type(types: Iterable[SqlType]) -> SqlType | None:
         if result is None:
             return None
     return result if result is not None else VARCHAR
+
+
+def compared_type(types: Iterable[SqlType]) -> SqlType | None:
+    """Return the type in which values are compared, or None: REAL beside another number is DOUBLE.
+
+    >>> str(common_type([REAL, INT])), str(compared_type([REAL, INT]))
+    ('real', 'double precision')
+    """
+    known = [t for t in types if t.kind is not Kind.UNKNOWN]
+    found = common_type(known)
+    if found is None or leaf(found) != REAL or all(leaf(t) == REAL for t in known):
+        return found
+    return with_leaf(found, DOUBLE)
 
 
 def _wider(a: SqlType, b: SqlType) -> SqlType | None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from floodmark.catalog.functions import REGISTRY, WINDOWS, Determinism
+from floodmark.catalog.promotion import compared_type
 from floodmark.catalog.types import (
     BOOLEAN,
     INT,
-    REAL,
     TIMESTAMPTZ,
     UNKNOWN,
     VARCHAR,
@@ -28,7 +28,7 @@ from floodmark.plan.coerce import (
     text_length,
     unify,
 )
-from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, Now
+from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, Now, columns_of
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_aggregate
 from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
 from floodmark.plan.special_forms import bind_array, bind_special, bind_zone, collated, picked
@@ -307,14 +307,18 @@ class Binder:
         if isinstance(node.this, exp.Tuple):
             rows = [self._rows("=", node, node.this, e) for e in node.expressions]
             return self._join("or", rows, span)
-        given = [self.bind(e) for e in (node.this, *node.expressions)]
-        if len(given) == 2 and REAL in (given[0].type, given[1].type):
-            return bind_call("=", given, span)
-        bound = unify(given, "IN", span)
-        if all(isinstance(e, Literal) for e in bound[1:]):
+        value, items = self.bind(node.this), [self.bind(e) for e in node.expressions]
+        # As in PostgreSQL, what reads no column has one type, that of a list; a column its own.
+        fixed = [i for i, e in enumerate(items) if not columns_of(e)]
+        if len(fixed) > 1:
+            _, *listed = unify([value, *(items[i] for i in fixed)], "IN", span)
+            for i, item in zip(fixed, listed, strict=True):
+                items[i] = item
+        if all(isinstance(e, Literal) for e in items):
+            bound = unify([value, *items], "IN", span, compared_type)
             return Call(BOOLEAN, "in", tuple(bound), span=span)
         # An item that fails must not hide one that is equal: OR has that rule.
-        tests: list[Expr] = [Call(BOOLEAN, "=", (bound[0], e), span=span) for e in bound[1:]]
+        tests = [bind_call("=", [value, e], span) for e in items]
         return self._join("or", tests, span)
 
     def _case(self, node: exp.Case) -> Expr:

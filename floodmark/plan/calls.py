@@ -29,7 +29,7 @@ from floodmark.catalog.types import (
     SqlType,
 )
 from floodmark.errors import BindError, NotSupported, Span, UserError
-from floodmark.plan.coerce import coerce_argument
+from floodmark.plan.coerce import coerce, coerce_argument
 from floodmark.plan.expressions import Call, Expr, Literal, Volatile
 
 CLOCKS: Mapping[str, SqlType] = {
@@ -176,11 +176,26 @@ def choose_overload(
     if found is None:
         raise BindError("E0270", _mismatch(name, types), span=span, hint=_overloads(overloads))
     chosen, targets = found
-    coerced = [coerce_argument(a, t) for a, t in zip(args, targets, strict=True)]
+    alike = [chosen.param(i) is Var.T for i in range(len(args))]
+    if any(map(_is_untyped_number, args, targets, alike)):
+        # Its digits count for the type in common.
+        typed = [
+            coerce_argument(a, t) if _is_untyped_number(a, t, same) else a
+            for a, t, same in zip(args, targets, alike, strict=True)
+        ]
+        return choose_overload(name, overloads, typed, span)
+    coerced = [
+        coerce(a, t) if same else coerce_argument(a, t)
+        for a, t, same in zip(args, targets, alike, strict=True)
+    ]
     return chosen, [
         as_output(a) if given.type == BOOLEAN and chosen.param(i) is Var.OUTPUT else a
         for i, (a, given) in enumerate(zip(coerced, args, strict=True))
     ]
+
+
+def _is_untyped_number(arg: Expr, target: SqlType, alike: bool) -> bool:
+    return alike and arg.type.kind is Kind.UNKNOWN and target.kind is Kind.NUMERIC
 
 
 def as_output(text: Expr) -> Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 from sqlglot import exp
@@ -230,10 +230,15 @@ def with_digits(exprs: Sequence[Expr]) -> list[Expr]:
     return [coerce_argument(e, found) if e.type.kind is Kind.UNKNOWN else e for e in exprs]
 
 
-def unify(exprs: Sequence[Expr], what: str, span: Span | None) -> list[Expr]:
+def unify(
+    exprs: Sequence[Expr],
+    what: str,
+    span: Span | None,
+    common: Callable[[Iterable[SqlType]], SqlType | None] = common_type,
+) -> list[Expr]:
     """Bring expressions to their common type; E0260 when they have none."""
     exprs = with_digits(exprs)
-    found = common_type([e.type for e in exprs])
+    found = common([e.type for e in exprs])
     if found is None:
         types = ", ".join(dict.fromkeys(str(e.type) for e in exprs))
         raise BindError(

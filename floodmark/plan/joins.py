@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from floodmark.catalog.promotion import common_type
-from floodmark.catalog.types import BOOLEAN
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import bind_scalar
+from floodmark.plan.calls import bind_call
 from floodmark.plan.coerce import coerce
 from floodmark.plan.conjunctions import all_of, conjuncts
 from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of
@@ -62,9 +62,8 @@ def paired(
         shared = {c.name for c in right.scope.star(None, None)}
         # A name that one side has twice is ambiguous there.
         names = list(dict.fromkeys(c.name for c in left.scope.star(None, None) if c.name in shared))
-    pairs = _using(builder, left, right, names, join)
+    pairs, conditions = _using(builder, left, right, names, join)
     on = join.args.get("on")
-    conditions = [Call(BOOLEAN, "=", pair) for pair in pairs.values()]
     condition = all_of(conditions) if on is None else bind_scalar(on, both, builder.context)
     # What is kept elsewhere is asked by few types only.
     by_value = looked_up and not any(scan.external for scan in n.scans(right.node))
@@ -130,9 +129,10 @@ def with_column(
 
 def _using(
     builder: Builder, left: Bound, right: Bound, names: Iterable[str], join: exp.Join
-) -> dict[str, tuple[Expr, Expr]]:
-    """Return the columns that USING makes one, brought to their common type."""
+) -> tuple[dict[str, tuple[Expr, Expr]], list[Expr]]:
+    """Return the columns that USING makes one, brought to their common type, and the equalities."""
     pairs: dict[str, tuple[Expr, Expr]] = {}
+    equal: list[Expr] = []
     span = builder.span(join)
     for name in names:
         if name in pairs:
@@ -152,7 +152,8 @@ def _using(
                 hint="write the condition with ON and a cast",
             )
         pairs[name] = coerce(a, found), coerce(b, found)
-    return pairs
+        equal.append(bind_call("=", (a, b), span))
+    return pairs, equal
 
 
 def _merged(bound: Bound, kind: n.JoinKind, pairs: Mapping[str, tuple[Expr, Expr]]) -> Bound:

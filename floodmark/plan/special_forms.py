@@ -11,13 +11,17 @@ from sqlglot import exp
 from floodmark.catalog.functions import REGISTRY
 from floodmark.catalog.functions.zones import is_utc
 from floodmark.catalog.interval_text import parse_interval
-from floodmark.catalog.promotion import common_type
+from floodmark.catalog.promotion import as_numeric, common_type
 from floodmark.catalog.types import (
+    BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
+    INT,
     INTERVAL,
     JSONB,
+    REAL,
+    SMALLINT,
     TIMESTAMP,
     TIMESTAMPTZ,
     VARCHAR,
@@ -129,6 +133,19 @@ def _array_to_string(binder: Binder, node: exp.Anonymous) -> Expr:
     return bind_call("array_to_string", [items, *marks], binder.span(node))
 
 
+def _nullif(binder: Binder, node: exp.Anonymous) -> Expr:
+    """Bind `NULLIF(a, b)`: `a` as `a = b` sees it, which is as it is where there is such an `=`."""
+    a, b = (binder.bind(e) for e in node.expressions)
+    found, own = bind_call("nullif", [a, b], binder.span(node)), a.type
+    if own == REAL or any({own, b.type} <= kin for kin in _COMPARABLE):
+        return coerce(found, own)
+    return coerce(found, as_numeric(own)) if found.type.kind is Kind.NUMERIC else found
+
+
+_COMPARABLE = ({SMALLINT, INT, BIGINT}, {DATE, TIMESTAMP, TIMESTAMPTZ})
+"""Types of which PostgreSQL compares any two without a cast; REAL it compares with all numbers."""
+
+
 def _uuid(binder: Binder, node: exp.Anonymous) -> Expr:
     return bind_volatile("gen_random_uuid", binder.context.positions.of(node), binder.span(node))
 
@@ -193,6 +210,7 @@ _FORMS: Mapping[str, tuple[tuple[int, ...], Callable[[Binder, exp.Anonymous], Ex
         "age": ((1,), _age),
         "timezone": ((2,), _timezone),
         "if": ((2, 3), _if),
+        "nullif": ((2,), _nullif),
         "uuid": ((0,), _uuid),
         "timestampadd": ((3,), _timestampadd),
         "to_jsonb": ((1,), _to_jsonb),

@@ -10,13 +10,18 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from floodmark.analysis.keep_keys import keep_keys
 from floodmark.catalog.functions import RowErrorCode
 from floodmark.catalog.rendering import value_text
-from floodmark.catalog.types import Kind, SqlType
+from floodmark.catalog.types import Kind, SqlType, leaf
 from floodmark.errors import FloodmarkError, Span
 from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
+from floodmark.plan.build import build_query
 from floodmark.reference.expressions import evaluate
-from floodmark.sql.parse import parse_expression
+from floodmark.reference.interpreter import evaluate as rows_of
+from floodmark.reference.moment import DeadLetter
+from floodmark.sql.parse import parse_expression, parse_statement
+from floodmark.sql.statements import Select
 from tests.postgres.cluster import Answer
 from tests.postgres.generation import Tree
 
@@ -59,19 +64,36 @@ class Difference:
 
 
 def meaning(text: str) -> Meaning:
-    """Return what an expression without columns means; a traceback is an error to report."""
+    """Return what an expression without columns means; a traceback is an error to report.
+
+    One in brackets that begins with SELECT is a query of one column and at most one row.
+    """
     try:
-        bound = bind_scalar(
-            parse_expression(text), SchemaScope(()), BindContext(Span.at(text, 0, 0))
-        )
-        value, error = evaluate(bound, {}, NOW)
+        return _of_query(text[1:-1]) if text.startswith("(SELECT ") else _of_expression(text)
     except FloodmarkError as problem:
         if problem.code in NO_VALUE:
             return Meaning(error=problem.code)
         return Meaning(refused=problem.code)
+
+
+def _of_expression(text: str) -> Meaning:
+    bound = bind_scalar(parse_expression(text), SchemaScope(()), BindContext(Span.at(text, 0, 0)))
+    value, error = evaluate(bound, {}, NOW)
     if error is not None:
         return Meaning(type=bound.type, error=RowErrorCode(error).text)
     return Meaning(value, bound.type)
+
+
+def _of_query(text: str) -> Meaning:
+    statement, dead = parse_statement(text), list[DeadLetter]()
+    assert isinstance(statement, Select)
+    plan = keep_keys(build_query(statement.query, {}, statement.span))
+    rows = rows_of(plan, {}, NOW, dead=dead)
+    column = plan.schema[0]
+    if dead:
+        return Meaning(type=column.type, error=RowErrorCode(dead[0].code).text)
+    assert len(rows) < 2, text
+    return Meaning(rows[0][column.name] if rows else None, column.type)
 
 
 def text_of(value: Any, type_: SqlType | None) -> str:
@@ -112,8 +134,15 @@ def agree(mine: Meaning, theirs: Answer) -> bool:
             return _close(float(mine.value), float(theirs.value), mine.type.kind)
         case Kind.JSONB:
             return _json(str(mine.value)) == _json(theirs.value)
+        case Kind.LIST if leaf(mine.type).kind is Kind.NUMERIC:
+            return _plain(text_of(mine.value, mine.type)) == _plain(theirs.value)
         case _:
             return text_of(mine.value, mine.type) == theirs.value
+
+
+def _plain(text: str) -> str:
+    """Return a text whose numbers have no zeros at their end: elements have one scale."""
+    return re.sub(r"\.(\d*?)0+(?=[,}])", lambda m: f".{m[1]}".rstrip("."), text)
 
 
 def _near(mine: Decimal | int, said: str) -> bool:

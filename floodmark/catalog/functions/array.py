@@ -236,7 +236,12 @@ def arrays() -> list[Function]:
             version=2,
         ),
         Function(
-            "any_equal", (_T, _LIST_T), BOOLEAN, "array_contains({1}, {0})", _any_equal, typed=True
+            "any_equal",
+            (Var.COMPARED, _LIST_T),
+            BOOLEAN,
+            "array_contains({1}, {0})",
+            _any_equal,
+            typed=True,
         ),
         *(
             Function(

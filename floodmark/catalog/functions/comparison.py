@@ -191,9 +191,9 @@ def comparison() -> list[Function]:
         ),
         *_truths(),
         Function("not", (Kind.BOOLEAN,), BOOLEAN, "(NOT {0})", lambda a: not a),
-        Function("in", (_T, _T), BOOLEAN, _in_form, _in, variadic=True, typed=True, strict=False),
+        Function("in", (_C, _C), BOOLEAN, _in_form, _in, variadic=True, typed=True, strict=False),
         Function(
-            "nullif", (_T, _T), _first_type, "nullif({0}, {1})", _nullif, typed=True, strict=False
+            "nullif", (_C, _C), _first_type, "nullif({0}, {1})", _nullif, typed=True, strict=False
         ),
         *_choices(),
     ]
