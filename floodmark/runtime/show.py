@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from floodmark.analysis.explain import Explanation, as_html, explain_object, explain_plan
 from floodmark.analysis.pipeline import Pipeline, plain_views
 from floodmark.analysis.planning import plan_of
-from floodmark.catalog.functions.pattern import like_regex
+from floodmark.catalog.functions.like import check_like, is_like
 from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.build import build_query
@@ -74,8 +73,8 @@ def _names(statement: s.Show, deployed: Deployed) -> list[str]:
     found = [o for o in deployed.catalog.objects.values() if o.kind in kinds]
     if statement.name is not None:
         found = [o for o in found if o.schema == str(statement.name)]
-    pattern = re.compile("(?s:.*)" if statement.like is None else like_regex(statement.like))
-    return [o.name for o in found if pattern.fullmatch(o.name)]
+    check_like(statement.like or "", span=statement.span)
+    return [o.name for o in found if statement.like is None or is_like(o.name, statement.like)]
 
 
 def explain_result(statement: s.Explain, deployed: Deployed, sizes: Sizes) -> Result:

@@ -22,6 +22,7 @@ from floodmark.catalog.functions.integers import integers
 from floodmark.catalog.functions.interval_scaling import interval_scaling
 from floodmark.catalog.functions.jsonb import jsonb
 from floodmark.catalog.functions.jsonb_edit import jsonb_edits
+from floodmark.catalog.functions.like import likes
 from floodmark.catalog.functions.lists import lists
 from floodmark.catalog.functions.maps import maps
 from floodmark.catalog.functions.model import (
@@ -102,6 +103,7 @@ REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
         *strings(),
         *texts(),
         *byte_strings(),
+        *likes(),
         *patterns(),
         *regexes(),
         *datetimes(),

@@ -1,4 +1,4 @@
-"""LIKE and regular expressions on text."""
+"""Regular expressions on text."""
 
 from __future__ import annotations
 
@@ -9,63 +9,12 @@ from floodmark.catalog.functions.model import (
     Function,
     Operand,
     Operands,
-    RowError,
-    RowErrorCode,
-    null_means,
 )
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import BOOLEAN, VARCHAR, Kind
 from floodmark.errors import BindError, NotSupported
 
 _S = Kind.VARCHAR
-_ARGUMENT = null_means(RowErrorCode.INVALID_ARGUMENT)
-
-
-def like_regex(pattern: str, escape: str = "\\") -> str:
-    """Return the regular expression, for the whole text, of a LIKE pattern.
-
-    Raises `RowError` when the escape character stands before anything but `%`, `_` or itself.
-    """
-    out, i = [], 0
-    while i < len(pattern):
-        c = pattern[i]
-        if escape and c == escape:
-            i += 1
-            if i == len(pattern) or pattern[i] not in ("%", "_", escape):
-                raise RowError(RowErrorCode.INVALID_ARGUMENT)
-            out.append(re.escape(pattern[i]))
-        else:
-            out.append({"%": ".*", "_": "."}.get(c, re.escape(c)))
-        i += 1
-    return "".join(out)
-
-
-def _like(ignore_case: bool) -> Callable[..., bool]:
-    flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
-    return lambda s, p, e="\\": re.fullmatch(like_regex(p, e), s, flags) is not None
-
-
-def _print_like(word: str) -> Callable[[Operands], str]:
-    def spark(o: Operands) -> str:
-        escape = str(o[2].constant) if len(o) == 3 else "\\"
-        if o[1].is_constant:
-            try:
-                like_regex(o[1].constant or "", escape)
-            except RowError:
-                raise BindError(
-                    "E0253",
-                    f"the LIKE pattern {o[1].constant!r} is malformed",
-                    hint=f"{escape} may stand only before %, _ or itself",
-                ) from None
-        tail = f" ESCAPE {o[2]}" if len(o) == 3 else ""
-        if o[1].is_constant:
-            return f"({o[0]} {word} {o[1]}{tail})"
-        # A malformed pattern raises in Spark.
-        mark = re.escape(escape).replace("\\", "\\\\")
-        valid = f"regexp_replace({o[1]}, '{mark}[%_{mark}]', '') NOT RLIKE '{mark}'"
-        return f"CASE WHEN {valid} THEN {o[0]} {word} {o[1]}{tail} END"
-
-    return spark
 
 
 ATOMS = r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
@@ -151,32 +100,9 @@ def _regex_replace(s: str, pattern: str, new: str, flags: str = "") -> str:
 
 
 def patterns() -> list[Function]:
-    """Return LIKE and the regular expressions; a regular expression is a literal."""
+    """Return the first regular expressions; a regular expression is a literal."""
     fixed = frozenset({1})
     return [
-        *(
-            Function(
-                n,
-                (_S, _S),
-                BOOLEAN,
-                _print_like(w),
-                _like(w == "ILIKE"),
-                error=lambda o, v: None if o[1].is_constant else _ARGUMENT(o, v),
-            )
-            for n, w in (("like", "LIKE"), ("ilike", "ILIKE"))
-        ),
-        *(
-            Function(
-                n,
-                (_S, _S, _S),
-                BOOLEAN,
-                _print_like(w),
-                _like(w == "ILIKE"),
-                constant=frozenset({2}),
-                error=lambda o, v: None if o[1].is_constant else _ARGUMENT(o, v),
-            )
-            for n, w in (("like", "LIKE"), ("ilike", "ILIKE"))
-        ),
         Function(
             "~",
             (_S, _S),

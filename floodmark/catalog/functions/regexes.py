@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from floodmark.catalog.functions.like import is_like, print_like
 from floodmark.catalog.functions.model import Function, Operand, Operands
 from floodmark.catalog.functions.pattern import check_regex
 from floodmark.catalog.functions.quoting import quote
@@ -140,6 +141,8 @@ def similar_regex(pattern: str, escape: str = "\\") -> str:
 
 def _print_similar(o: Operands) -> str:
     escape = str(o[2].constant) if len(o) == 3 else "\\"
+    if not {*str(o[1].constant or "")} & {*_SIMILAR, escape}:
+        return print_like(o[0], o[1], escape)
     regex = f"(?s)^(?:{similar_regex(str(o[1].constant), escape)})$"
     check_regex(Operand("", VARCHAR, regex))
     # `$` also stands before a last line break.
@@ -147,7 +150,13 @@ def _print_similar(o: Operands) -> str:
     return f"({o[0]} RLIKE {quote(end)})"
 
 
+_SIMILAR = "|*+?{}()[]"
+"""What SIMILAR TO knows beside `%` and `_`; without these a pattern is one of LIKE."""
+
+
 def _similar(s: str, pattern: str, escape: str = "\\") -> bool:
+    if not {*pattern} & {*_SIMILAR, escape}:
+        return is_like(s, pattern, escape)
     return re.fullmatch(similar_regex(pattern, escape), s, re.DOTALL) is not None
 
 
