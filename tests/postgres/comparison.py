@@ -17,6 +17,7 @@ from floodmark.catalog.types import Kind, SqlType, leaf
 from floodmark.errors import FloodmarkError, Span
 from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
 from floodmark.plan.build import build_query
+from floodmark.plan.rules import RULES
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.interpreter import evaluate as rows_of
 from floodmark.reference.moment import DeadLetter
@@ -59,8 +60,13 @@ class Difference:
     theirs: Answer
 
     def __str__(self) -> str:
-        said = self.theirs.state or f"{self.theirs.value} ({self.theirs.type})"
-        return f"{self.text}\n    reference  {self.mine.shown[:300]}\n    PostgreSQL {said[:300]}"
+        mine, theirs = self.mine.shown[:300], self.said[:300]
+        return f"{self.text}\n    reference  {mine}\n    PostgreSQL {theirs}"
+
+    @property
+    def said(self) -> str:
+        """Return what PostgreSQL says, for a message."""
+        return self.theirs.state or f"{self.theirs.value} ({self.theirs.type})"
 
 
 def meaning(text: str) -> Meaning:
@@ -87,7 +93,10 @@ def _of_expression(text: str) -> Meaning:
 def _of_query(text: str) -> Meaning:
     statement, dead = parse_statement(text), list[DeadLetter]()
     assert isinstance(statement, Select)
-    plan = keep_keys(build_query(statement.query, {}, statement.span))
+    plan = build_query(statement.query, {}, statement.span)
+    for rule in RULES:
+        plan = rule(plan)
+    plan = keep_keys(plan)
     rows = rows_of(plan, {}, NOW, dead=dead)
     column = plan.schema[0]
     if dead:
@@ -127,6 +136,8 @@ def agree(mine: Meaning, theirs: Answer) -> bool:
     if mine.value is None or theirs.value is None:
         return mine.value is None and theirs.value is None
     assert mine.type is not None
+    if text_of(mine.value, mine.type) == theirs.value:
+        return True
     match mine.type.kind:
         case Kind.NUMERIC:
             return _near(mine.value, theirs.value)
@@ -137,7 +148,7 @@ def agree(mine: Meaning, theirs: Answer) -> bool:
         case Kind.LIST if leaf(mine.type).kind is Kind.NUMERIC:
             return _plain(text_of(mine.value, mine.type)) == _plain(theirs.value)
         case _:
-            return text_of(mine.value, mine.type) == theirs.value
+            return False
 
 
 def _plain(text: str) -> str:

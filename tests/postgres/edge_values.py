@@ -7,26 +7,7 @@ from collections.abc import Mapping
 from random import Random
 
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import (
-    BIGINT,
-    BOOLEAN,
-    BYTEA,
-    DATE,
-    DOUBLE,
-    INT,
-    INTERVAL,
-    JSONB,
-    REAL,
-    SMALLINT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    UUID,
-    VARCHAR,
-    Kind,
-    SqlType,
-    numeric,
-)
+from floodmark.catalog.types import BIGINT, DOUBLE, INT, REAL, SMALLINT, Kind, SqlType, numeric
 
 TEXTS = (
     "",
@@ -65,7 +46,7 @@ TEXTS = (
 _VALUES: Mapping[Kind, tuple[str, ...]] = {
     Kind.BOOLEAN: ("true", "false"),
     Kind.SMALLINT: ("0", "1", "-1", "2", "7", "100", "32767", "-32768"),
-    Kind.INT: ("0", "1", "-1", "2", "3", "-3", "5", "10", "31", "64", "255", "1000", "2147483647", "-2147483648", "128512", "1114111", "55296"),
+    Kind.INT: ("0", "1", "-1", "2", "3", "-3", "5", "10", "31", "64", "255", "1000", "2147483647", "-2147483648", "128512", "1114109", "55296"),
     Kind.BIGINT: ("0", "1", "-1", "2", "3", "12", "20", "1000000", "4294967296", "9223372036854775807", "-9223372036854775808"),
     Kind.REAL: ("0", "-0", "1", "-1", "0.1", "1.5", "2.5", "-3.7", "16777216", "1e-7", "123456.7", "1234567", "3.4028235e38", "1.2e-38", "NaN", "Infinity", "-Infinity", "1e10"),
     Kind.DOUBLE: ("0", "-0", "1", "-1", "0.1", "0.5", "1.5", "2.5", "-3.7", "1e15", "1e-5", "100000000000000", "123456789.125", "1e300", "1.7976931348623157e308", "2.2250738585072014e-308", "NaN", "Infinity", "-Infinity", "710", "-745.5", "9007199254740993"),
@@ -80,10 +61,7 @@ _VALUES: Mapping[Kind, tuple[str, ...]] = {
     Kind.UUID: ("00000000-0000-0000-0000-000000000000", "FFFFFFFF-ffff-4fff-8fff-ffffffffffff", "{a0eebc999c0b4ef8bb6d6bb9bd380a11}"),
 }  # fmt: skip
 _DIGITS = ("0", "1", "-1", "0.5", "1.5", "2.5", "-2.5", "4.5", "12.34", "-0.01", "99.995", "100", "1e10", "1e-9", "0.00001", "123456.789", "12345678901234567890", "9999999999999999999999999999", "-0.0000000001", "3.1415926535")  # fmt: skip
-SIMPLE = (
-    BOOLEAN, SMALLINT, INT, BIGINT, numeric(), REAL, DOUBLE, VARCHAR, BYTEA, DATE, TIME, TIMESTAMP,
-    TIMESTAMPTZ, INTERVAL, JSONB, UUID,
-)  # fmt: skip
+SIMPLE = (*map(SqlType, _VALUES), numeric())
 NUMBERS = (SMALLINT, INT, BIGINT, numeric(), numeric(18, 2), numeric(9, 4), REAL, DOUBLE)
 ORDERED = tuple(t for t in SIMPLE if t.kind is not Kind.JSONB)
 DIGITS = (numeric(), numeric(18, 2), numeric(9, 4), numeric(38, 0), numeric(38, 20))
@@ -95,6 +73,16 @@ def type_name(type_: SqlType) -> str:
         assert type_.element is not None
         return f"{type_name(type_.element)}[]"
     return "text" if type_.kind is Kind.VARCHAR else str(type_)
+
+
+def constants(type_: SqlType) -> list[str]:
+    """Return all constants of a type that is no array."""
+    name = type_name(type_)
+    if type_.kind is not Kind.NUMERIC:
+        return [f"{_written(text)}::{name}" for text in _VALUES[type_.kind]]
+    assert type_.precision is not None and type_.scale is not None
+    most = 10 ** (type_.precision - type_.scale - 1)
+    return [f"'{text}'::{name}" for text in _DIGITS if abs(float(text)) < most]
 
 
 def value(random: Random, type_: SqlType, nulls: float = 0.12) -> str:
@@ -109,8 +97,11 @@ def value(random: Random, type_: SqlType, nulls: float = 0.12) -> str:
         case Kind.NUMERIC:
             return f"{quote(_number(random, type_))}::{name}"
         case kind:
-            text = random.choice(_VALUES[kind]).replace("'", "''")
-            return f"'{text}'::{name}"
+            return f"{_written(random.choice(_VALUES[kind]))}::{name}"
+
+
+def _written(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _number(random: Random, type_: SqlType) -> str:

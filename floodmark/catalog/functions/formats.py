@@ -17,11 +17,16 @@ Field = tuple[str, str, Callable[[datetime], str]]
 _WEEKS = "CAST((dayofyear({0}) - 1) DIV 7 + 1 AS INT)"
 _SECONDS = "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS STRING)"
 _NUMBERS: tuple[Field, ...] = (
+    (
+        "Y,YYY",
+        "concat(left(date_format({0}, 'yyyy'), 1), ',', right(date_format({0}, 'yyyy'), 3))",
+        lambda t: f"{t.year // 1000},{t.year % 1000:03}",
+    ),
     ("YYYY", "date_format({0}, 'yyyy')", lambda t: f"{t.year:04}"),
     ("YYY", "right(date_format({0}, 'yyyy'), 3)", lambda t: f"{t.year % 1000:03}"),
     ("YY", "date_format({0}, 'yy')", lambda t: f"{t.year % 100:02}"),
     ("Y", "right(date_format({0}, 'yyyy'), 1)", lambda t: str(t.year % 10)),
-    ("IYYY", "CAST(extract(YEAROFWEEK FROM {0}) AS STRING)", lambda t: str(t.isocalendar()[0])),
+    ("IYYY", "lpad(extract(YEAROFWEEK FROM {0}), 4, '0')", lambda t: f"{t.isocalendar()[0]:04}"),
     ("CC", "format_string('%02d', (year({0}) + 99) DIV 100)", lambda t: f"{(t.year + 99) // 100:02}"),  # noqa: E501
     ("HH24", "date_format({0}, 'HH')", lambda t: f"{t.hour:02}"),
     ("HH12", "date_format({0}, 'hh')", lambda t: f"{(t.hour - 1) % 12 + 1:02}"),
@@ -150,6 +155,14 @@ def _format(value: date, pattern: str) -> str:
 def formats() -> list[Function]:
     """Return `to_char`; the pattern is a literal."""
     return [
-        Function("to_char", (kind, Kind.VARCHAR), VARCHAR, _print, _format, constant=frozenset({1}))
+        Function(
+            "to_char",
+            (kind, Kind.VARCHAR),
+            VARCHAR,
+            _print,
+            _format,
+            constant=frozenset({1}),
+            version=2,
+        )
         for kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE)
     ]

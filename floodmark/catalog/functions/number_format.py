@@ -77,8 +77,7 @@ def _template(pattern: str) -> _Template:
             case "9" | "0":
                 before += piece
             case _:
-                word = {"SG": "MI"}.get(piece, piece)
-                sign = word if piece == "PR" or not before + after else ">" + word
+                sign = piece if piece == "PR" or not before + after else ">" + piece
     if len(before.replace(",", "")) + len(after) > 38:
         raise NotSupported("E0378", "a number has at most 38 digits", hint="a shorter pattern")
     return _Template(before, after, point, bare, sign)
@@ -116,13 +115,12 @@ def _signed(body: str, negative: bool, template: _Template) -> str:
         case "PR":
             text = f"<{number}>" if negative else f" {number} "
             return text.strip(" ") if template.bare else text.rjust(len(body) + 2)
-        case ">S" | ">MI":
-            plus = "+" if template.sign == ">S" else "" if template.bare else " "
+        case ">S" | ">MI" | ">SG":
+            plus = "+" if template.sign != ">MI" else "" if template.bare else " "
             return (number if template.bare else body) + ("-" if negative else plus)
-        case "MI":
-            return ("-" if negative else "" if template.bare else " ") + (
-                number if template.bare else body
-            )
+        case "MI" | "SG":
+            plus = "+" if template.sign == "SG" else "" if template.bare else " "
+            return ("-" if negative else plus) + (number if template.bare else body)
         case _:
             plus = "+" if template.sign == "S" else "" if template.bare else " "
             text = ("-" if negative else plus) + number
@@ -183,11 +181,11 @@ def _print_signed(template: _Template) -> str:
                 return "CASE WHEN s.n THEN concat('<', ltrim(s.b), '>') ELSE ltrim(s.b) END"
             text = "CASE WHEN s.n THEN concat('<', ltrim(s.b), '>') ELSE concat(' ', ltrim(s.b), ' ') END"  # noqa: E501
             return f"lpad({text}, length(s.b) + 2, ' ')"
-        case ">S" | ">MI":
-            plus = "+" if template.sign == ">S" else "" if template.bare else " "
+        case ">S" | ">MI" | ">SG":
+            plus = "+" if template.sign != ">MI" else "" if template.bare else " "
             return f"concat({body}, CASE WHEN s.n THEN '-' ELSE {quote(plus)} END)"
-        case "MI":
-            plus = "" if template.bare else " "
+        case "MI" | "SG":
+            plus = "+" if template.sign == "SG" else "" if template.bare else " "
             return f"concat(CASE WHEN s.n THEN '-' ELSE {quote(plus)} END, {body})"
         case _:
             plus = "+" if template.sign == "S" else "" if template.bare else " "
@@ -240,11 +238,11 @@ def number_formats() -> list[Function]:
     return [
         Function(
             "to_char", (Kind.NUMERIC, Kind.VARCHAR), VARCHAR, _print, of_decimal,
-            typed=True, constant=second, error=_RANGE,
+            typed=True, constant=second, error=_RANGE, version=2,
         ),
         Function(
             "to_char", (Kind.DOUBLE, Kind.VARCHAR), VARCHAR, _print, of_double,
-            constant=second, error=_RANGE,
+            constant=second, error=_RANGE, version=2,
         ),
         Function(
             "to_number", (Kind.VARCHAR, Kind.VARCHAR), _number_type, _print_number, _to_number,

@@ -33,6 +33,14 @@ def _with_flags(pattern: str, flags: str) -> str:
     return f"(?i){pattern}" if "i" in flags else pattern
 
 
+def _of_first(o: Operands, name: str) -> str:
+    """Return the checked pattern of what looks for one match; E0372 for the flag that wants all."""
+    if len(o) > 2 and "g" in str(o[2].constant or ""):
+        hint = "regexp_matches gives them all"
+        raise NotSupported("E0372", f"{name} does not know the flag 'g'", hint=hint)
+    return _regex(o)
+
+
 def _search(s: str, pattern: str, flags: str = "") -> re.Match[str] | None:
     return re.search(_with_flags(pattern, flags), s)
 
@@ -73,11 +81,11 @@ def _group(s: str, pattern: str, *flags_and_number: Any) -> str | None:
 def _print_group(o: Operands) -> str:
     number = o[-1].constant
     assert isinstance(number, int)
-    return group_of_first_match(o[0].sql, _regex(o[:-1]), number)
+    return group_of_first_match(o[0].sql, _of_first(o[:-1], "regexp_match"), number)
 
 
 def _print_groups(o: Operands) -> str:
-    return first_match(o[0].sql, _regex(o))
+    return first_match(o[0].sql, _of_first(o, "regexp_match"))
 
 
 def python_every_match(s: str, pattern: str, flags: str = "") -> tuple[Any, ...]:
@@ -124,8 +132,8 @@ def similar_regex(pattern: str, escape: str = "\\") -> str:
     while i < len(pattern):
         c = pattern[i]
         i += 1
-        if escape and c == escape and i < len(pattern):
-            out.append(re.escape(pattern[i]))
+        if escape and c == escape:
+            out.append(re.escape(pattern[i : i + 1]))
             i += 1
         elif in_set:
             in_set = c != "]"
@@ -171,7 +179,7 @@ def regexes() -> list[Function]:
     pattern, flags = frozenset({1}), frozenset({1, 2})
 
     def test(o: Operands) -> str:
-        return f"({o[0]} RLIKE {quote(_regex(o))})"
+        return f"({o[0]} RLIKE {quote(_of_first(o, 'regexp_like'))})"
 
     matches: Callable[..., bool] = lambda s, p, f="": _search(s, p, f) is not None  # noqa: E731
     return [
