@@ -141,6 +141,10 @@ def print_length(o: Operands) -> str:
 
 def arrays() -> list[Function]:
     """Return the array and struct family; indices count from 1, outside is NULL."""
+    return [*_elements(), *_lengths(), *_concatenations(), *_searches(), *_texts(), *_structs()]
+
+
+def _elements() -> list[Function]:
     return [
         Function(
             "array",
@@ -158,6 +162,11 @@ def arrays() -> list[Function]:
             "get({0}, CASE WHEN {1} >= 1 THEN {1} - 1 ELSE -1 END)",
             _get,
         ),
+    ]
+
+
+def _lengths() -> list[Function]:
+    return [
         Function(
             "cardinality",
             (_LIST,),
@@ -177,39 +186,20 @@ def arrays() -> list[Function]:
             typed=True,
             version=2,
         ),
-        Function(
-            "array_append",
-            (_LIST_T, _T),
-            _first,
-            "concat(coalesce({0}, array()), array({1}))",
-            _append,
-            strict=False,
+    ]
+
+
+def _concatenations() -> list[Function]:
+    after = "concat(coalesce({0}, array()), array({1}))"
+    before = "concat(array({0}), coalesce({1}, array()))"
+    return [
+        *(
+            Function(n, (_LIST_T, _T), _first, after, _append, strict=False, version=version)
+            for n, version in (("array_append", 1), ("||", 2))
         ),
-        Function(
-            "array_prepend",
-            (_T, _LIST_T),
-            _second,
-            "concat(array({0}), coalesce({1}, array()))",
-            lambda v, a: (v, *(a or ())),
-            strict=False,
-        ),
-        Function(
-            "||",
-            (_LIST_T, _T),
-            _first,
-            "concat(coalesce({0}, array()), array({1}))",
-            _append,
-            strict=False,
-            version=2,
-        ),
-        Function(
-            "||",
-            (_T, _LIST_T),
-            _second,
-            "concat(array({0}), coalesce({1}, array()))",
-            _prepend,
-            strict=False,
-            version=2,
+        *(
+            Function(n, (_T, _LIST_T), _second, before, _prepend, strict=False, version=version)
+            for n, version in (("array_prepend", 1), ("||", 2))
         ),
         *(
             Function(
@@ -223,6 +213,11 @@ def arrays() -> list[Function]:
             )
             for n in ("array_cat", "||")
         ),
+    ]
+
+
+def _searches() -> list[Function]:
+    return [
         Function(
             "array_position",
             (_LIST_T, _T),
@@ -243,19 +238,27 @@ def arrays() -> list[Function]:
             _any_equal,
             typed=True,
         ),
-        *(
-            Function(
-                "array_to_string",
-                (_LIST, *(Kind.VARCHAR,) * marks),
-                VARCHAR,
-                _print_join,
-                _join,
-                typed=True,
-                strict=False,
-                version=2,
-            )
-            for marks in (1, 2)
-        ),
+    ]
+
+
+def _texts() -> list[Function]:
+    return [
+        Function(
+            "array_to_string",
+            (_LIST, *(Kind.VARCHAR,) * marks),
+            VARCHAR,
+            _print_join,
+            _join,
+            typed=True,
+            strict=False,
+            version=2,
+        )
+        for marks in (1, 2)
+    ]
+
+
+def _structs() -> list[Function]:
+    return [
         Function("row", (Var.ANY,), _row_type, _row, lambda *a: a, variadic=True, strict=False),
         Function(
             "field",

@@ -161,94 +161,71 @@ _EXP = (
 )
 
 
-def _floats() -> list[Function]:
-    refused = null_means(RowErrorCode.INVALID_ARGUMENT)
-    over = null_means(RowErrorCode.NUMBER_OUT_OF_RANGE)
+def _of_double(
+    name: str, spark: str, python: Callable[..., Any], *, fails: bool = False, order: bool = False
+) -> Function:
+    """Return a function of one DOUBLE; with `order` a larger argument gives no smaller value."""
+    refused = null_means(RowErrorCode.INVALID_ARGUMENT) if fails else None
+    monotone = 0 if order else None
+    python = _domain(python)
+    return Function(name, (_D,), DOUBLE, spark, python, error=refused, monotone=monotone)
 
-    def one(
-        name: str,
-        spark: str,
-        python: Callable[..., Any],
-        *,
-        fails: bool = False,
-        order: bool = False,
-    ) -> Function:
-        return Function(
-            name,
-            (_D,),
-            DOUBLE,
-            spark,
-            _domain(python),
-            error=refused if fails else None,
-            monotone=0 if order else None,
-        )
 
-    # Spark's floor and ceil give BIGINT and saturate; beyond 2^52 a double is whole anyway.
-    whole = "CASE WHEN abs({{0}}) < 4503599627370496D THEN CAST({}({{0}}) AS DOUBLE) ELSE {{0}} END"
-    positive = "CASE WHEN {{0}} > 0 THEN {}({{0}}) END"
+# Spark's floor and ceil give BIGINT and saturate; beyond 2^52 a double is whole anyway.
+_WHOLE = "CASE WHEN abs({{0}}) < 4503599627370496D THEN CAST({}({{0}}) AS DOUBLE) ELSE {{0}} END"
+
+
+def _rounded() -> list[Function]:
+    ceil, floor = (_whole_float(f) for f in (math.ceil, math.floor))
+    trunc = (
+        "CASE WHEN abs({0}) < 4503599627370496D THEN CAST(CAST({0} AS BIGINT) AS DOUBLE) "
+        "ELSE {0} END"
+    )
     return [
-        one("round", "rint({0})", _rint, order=True),
-        *(
-            one(n, whole.format("ceil"), _whole_float(math.ceil), order=True)
-            for n in ("ceil", "ceiling")
-        ),
-        one("floor", whole.format("floor"), _whole_float(math.floor), order=True),
-        one(
-            "trunc",
-            "CASE WHEN abs({0}) < 4503599627370496D THEN CAST(CAST({0} AS BIGINT) AS DOUBLE) "
-            "ELSE {0} END",
-            _whole_float(math.trunc),
-            order=True,
-        ),
-        one("sign", "sign({0})", lambda x: x if math.isnan(x) else float((x > 0) - (x < 0))),
-        one("sqrt", "CASE WHEN {0} >= 0 THEN sqrt({0}) END", math.sqrt, fails=True),
-        one("cbrt", "cbrt({0})", math.cbrt, order=True),
+        _of_double("round", "rint({0})", _rint, order=True),
+        *(_of_double(n, _WHOLE.format("ceil"), ceil, order=True) for n in ("ceil", "ceiling")),
+        _of_double("floor", _WHOLE.format("floor"), floor, order=True),
+        _of_double("trunc", trunc, _whole_float(math.trunc), order=True),
+        _of_double("sign", "sign({0})", lambda x: x if math.isnan(x) else float((x > 0) - (x < 0))),
+    ]
+
+
+def _powers() -> list[Function]:
+    over = null_means(RowErrorCode.NUMBER_OUT_OF_RANGE)
+    either = null_means(f"CASE WHEN {_IN_DOMAIN} THEN 622 ELSE 625 END")
+    positive = "CASE WHEN {{0}} > 0 THEN {}({{0}}) END"
+
+    def log10(x: float) -> float:
+        return math.nan if math.isnan(x) else math.log10(x)
+
+    return [
+        _of_double("sqrt", "CASE WHEN {0} >= 0 THEN sqrt({0}) END", math.sqrt, fails=True),
+        _of_double("cbrt", "cbrt({0})", math.cbrt, order=True),
         Function("exp", (_D,), DOUBLE, _EXP, _domain(_exp), error=over, monotone=0, version=2),
-        one("ln", positive.format("ln"), _log, fails=True),
-        one(
-            "log",
-            positive.format("log10"),
-            lambda x: math.nan if math.isnan(x) else math.log10(x),
-            fails=True,
-        ),
-        one(
-            "log10",
-            positive.format("log10"),
-            lambda x: math.nan if math.isnan(x) else math.log10(x),
-            fails=True,
-        ),
-        one("degrees", "degrees({0})", math.degrees, order=True),
-        one("radians", "radians({0})", math.radians, order=True),
+        _of_double("ln", positive.format("ln"), _log, fails=True),
+        *(_of_double(n, positive.format("log10"), log10, fails=True) for n in ("log", "log10")),
         *(
-            one(n, f"{n}({{0}})", _or_infinite(getattr(math, n)))
-            for n in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")
-        ),
-        *(
-            one(
-                n,
-                f"CASE WHEN {{0}} BETWEEN -1 AND 1 THEN {n}({{0}}) END",
-                getattr(math, n),
-                fails=True,
-            )
-            for n in ("asin", "acos")
-        ),
-        Function("atan2", (_D, _D), DOUBLE, "atan2({0}, {1})", math.atan2),
-        *(
-            Function(
-                n,
-                (_D, _D),
-                DOUBLE,
-                _POWER,
-                _domain(_power),
-                error=null_means(f"CASE WHEN {_IN_DOMAIN} THEN 622 ELSE 625 END"),
-                version=2,
-            )
+            Function(n, (_D, _D), DOUBLE, _POWER, _domain(_power), error=either, version=2)
             for n in ("power", "pow", "^")
         ),
+    ]
+
+
+def _angles() -> list[Function]:
+    within = "CASE WHEN {{0}} BETWEEN -1 AND 1 THEN {}({{0}}) END"
+    return [
+        _of_double("degrees", "degrees({0})", math.degrees, order=True),
+        _of_double("radians", "radians({0})", math.radians, order=True),
+        *(
+            _of_double(n, f"{n}({{0}})", _or_infinite(getattr(math, n)))
+            for n in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")
+        ),
+        *(_of_double(n, within.format(n), getattr(math, n), fails=True) for n in ("asin", "acos")),
+        Function("atan2", (_D, _D), DOUBLE, "atan2({0}, {1})", math.atan2),
         Function("pi", (), DOUBLE, "pi()", lambda: math.pi),
     ]
 
 
 def numbers() -> list[Function]:
     """Return the number functions; NUMERIC first, so that whole numbers stay exact."""
-    return [*_decimals(), *_floats()]
+    return [*_decimals(), *_rounded(), *_powers(), *_angles()]

@@ -151,9 +151,6 @@ def _simple() -> list[Function]:
 
 
 def _pieces() -> list[Function]:
-    def repeat(s: str, n: int) -> str:
-        return s * n if _within(len(s) * n) > 0 else ""
-
     return [
         *(
             Function(n, (_S, _I), VARCHAR, _print_substring, _substring)
@@ -185,28 +182,31 @@ def _pieces() -> list[Function]:
             _split_part,
             error=lambda o, v: None if o[2].is_constant and o[2].constant != 0 else _ARGUMENT(o, v),
         ),
-        *(
-            Function(
-                n,
-                (_S, _I),
-                VARCHAR,
-                f"CASE WHEN {{1}} <= {LONGEST} THEN {n}({{0}}, {{1}}, ' ') END",
-                _pad(n == "lpad"),
-                error=_too_long,
-            )
-            for n in ("lpad", "rpad")
+        Function(
+            "string_to_array",
+            (_S, _S),
+            list_of(VARCHAR),
+            _print_split,
+            _split,
+            strict=False,
+            version=2,
         ),
-        *(
-            Function(
-                n,
-                (_S, _I, _S),
-                VARCHAR,
-                f"CASE WHEN {{1}} <= {LONGEST} THEN {n}({{0}}, {{1}}, {{2}}) END",
-                _pad(n == "lpad"),
-                error=_too_long,
-            )
-            for n in ("lpad", "rpad")
-        ),
+    ]
+
+
+def _lengthened() -> list[Function]:
+    """Return what makes longer texts."""
+
+    def repeat(s: str, n: int) -> str:
+        return s * n if _within(len(s) * n) > 0 else ""
+
+    def pad(name: str, given: tuple[Kind, ...], fill: str) -> Function:
+        spark = f"CASE WHEN {{1}} <= {LONGEST} THEN {name}({{0}}, {{1}}, {fill}) END"
+        return Function(name, given, VARCHAR, spark, _pad(name == "lpad"), error=_too_long)
+
+    return [
+        *(pad(n, (_S, _I), "' '") for n in ("lpad", "rpad")),
+        *(pad(n, (_S, _I, _S), "{2}") for n in ("lpad", "rpad")),
         Function(
             "repeat",
             (_S, _I),
@@ -218,20 +218,15 @@ def _pieces() -> list[Function]:
                 None if o[1].is_constant and (o[1].constant or 0) < 2 else _ARGUMENT(o, v)
             ),
         ),
-        Function(
-            "string_to_array",
-            (_S, _S),
-            list_of(VARCHAR),
-            lambda o: (
-                f"CASE WHEN {o[0]} IS NULL THEN NULL WHEN {o[0]} = '' THEN array() "
-                f"WHEN {o[1]} = '' THEN array({o[0]}) WHEN {o[1]} IS NULL THEN {_characters(o[0])} "
-                f"ELSE split({o[0]}, concat('\\\\Q', {o[1]}, '\\\\E'), -1) END"
-            ),
-            _split,
-            strict=False,
-            version=2,
-        ),
     ]
+
+
+def _print_split(o: Operands) -> str:
+    return (
+        f"CASE WHEN {o[0]} IS NULL THEN NULL WHEN {o[0]} = '' THEN array() "
+        f"WHEN {o[1]} = '' THEN array({o[0]}) WHEN {o[1]} IS NULL THEN {_characters(o[0])} "
+        f"ELSE split({o[0]}, concat('\\\\Q', {o[1]}, '\\\\E'), -1) END"
+    )
 
 
 def _characters(text: object) -> str:
@@ -277,4 +272,4 @@ def _concatenations() -> list[Function]:
 
 def strings() -> list[Function]:
     """Return the text family; text is compared, cut and padded by code point."""
-    return [*_simple(), *_pieces(), *_concatenations()]
+    return [*_simple(), *_pieces(), *_lengthened(), *_concatenations()]
