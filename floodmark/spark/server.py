@@ -113,10 +113,10 @@ def attach(config: SparkConfig) -> Attachment:
         raise
 
 
-def ends(config: SparkConfig) -> bool:
-    """Tell whether the server for `config` is gone, or goes within seconds."""
-    record = server_home(config).read()
-    process = record.process() if record else None
+def ends(hold: Attachment) -> bool:
+    """Tell whether the server of a hold is gone, or goes within seconds."""
+    record = hold.home.read()
+    process = record.process() if record is not None and record.nonce == hold.nonce else None
     try:
         if process is not None:
             process.wait(STOP_SECONDS)

@@ -168,22 +168,45 @@ def open_sessions(config: SparkConfig) -> Sessions:
     if config.remote is not None:
         config.remote.check()
         return _open(config.remote.url, None, config.asserted, lambda: None)
-    last = time.monotonic() + ANSWER_SECONDS
-    while time.monotonic() < last:
-        hold = server.attach(config)
-        try:
-            return _open_local(config, hold, last - time.monotonic())
-        except FloodmarkError as error:
-            # A server that is about to end still takes connections, and fails in many ways.
-            if error.code in _REFUSED:
-                raise
-            if server.ends(config):
-                break
-            if error.code != LOST:
-                raise
-            if time.monotonic() >= last:
-                server.replace(hold)
-    return _open_local(config, server.attach(config), ANSWER_SECONDS)
+    opened = _open_patiently(config)
+    if opened is not None:
+        return opened
+    with _held(config) as hold:
+        return _open_local(config, hold, ANSWER_SECONDS)
+
+
+def _open_patiently(config: SparkConfig) -> Sessions | None:
+    """Open sessions on a server; None where it ended, or was ended as it did not answer."""
+    with _held(config) as hold:
+        # Its start, be it by another client, may take longer than an answer.
+        last = time.monotonic() + ANSWER_SECONDS
+        while True:
+            try:
+                return _open_local(config, hold, last - time.monotonic())
+            except FloodmarkError as error:
+                # A server that is about to end still takes connections, and fails in many ways.
+                if error.code in _REFUSED:
+                    raise
+                if server.ends(hold):
+                    break
+                if error.code != LOST:
+                    raise
+                if time.monotonic() >= last:
+                    server.replace(hold)
+                    break
+    hold.release()
+    return None
+
+
+@contextmanager
+def _held(config: SparkConfig) -> Iterator[server.Attachment]:
+    """Attach for the block, and for longer if nothing is raised there."""
+    hold = server.attach(config)
+    try:
+        yield hold
+    except BaseException:
+        hold.release()
+        raise
 
 
 def _open_local(config: SparkConfig, hold: server.Attachment, seconds: float) -> Sessions:
@@ -194,11 +217,7 @@ def _open_local(config: SparkConfig, hold: server.Attachment, seconds: float) ->
         give_up = partial(server.replace, hold)
         return _open(hold.url, hold.token, expected, hold.release, hold.desk, give_up)
 
-    try:
-        return _within(seconds, opened)
-    except BaseException:
-        hold.release()
-        raise
+    return _within(seconds, opened)
 
 
 def _within(seconds: float, action: Callable[[], Sessions]) -> Sessions:

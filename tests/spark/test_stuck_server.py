@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from floodmark.spark.clients import clients, executions
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.spark.watchdog import Watch, answers
+from floodmark.storage.locks import exclusive
 
 pytestmark = pytest.mark.spark
 
@@ -103,6 +105,24 @@ def test_a_server_that_does_not_answer_is_replaced(
     with open_sessions(own_config) as opened:
         assert opened.main.range(3).count() == 3
         assert server.status(own_config).pid != before.pid
+
+
+@pytest.mark.long
+def test_a_start_may_take_longer_than_an_answer(
+    own_config: SparkConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_sessions(own_config):
+        before = server.status(own_config)
+    monkeypatch.setattr(session, "ANSWER_SECONDS", 8.0)
+    monkeypatch.setattr(server, "STOP_SECONDS", 1.0)
+    with ThreadPoolExecutor(1) as pool:
+        # As if another client started it.
+        with exclusive(server.server_home(own_config).start_lock):
+            opening = pool.submit(open_sessions, own_config)
+            assert wait({opening}, timeout=9.0).not_done
+        with opening.result() as opened:
+            assert opened.main.range(3).count() == 3
+    assert server.status(own_config).pid == before.pid
 
 
 @pytest.mark.long
