@@ -67,6 +67,8 @@ _VALUES = {
     "INVALID_ARRAY_INDEX": "there is no element of an array at such a place",
 }
 _CONDITION = re.compile(r"\[([A-Z_]+)[.\]]")
+_SAID = re.compile(r"(\[[A-Z_]{4,}(?:\.[A-Z_]+)?\]).*?(SQLSTATE: \w{5})", re.DOTALL)
+"""What Spark says with a condition; the words between may be values of a row."""
 
 _DATA_KINDS = (
     "ArithmeticException",
@@ -88,7 +90,9 @@ def translate(error: BaseException) -> FloodmarkError:
     if isinstance(error, FloodmarkError):
         return error
     text = f"{error}\n{_status(error)}"
-    known = _refused(text) or _world(text, error) or _files(text, error) or _values(text, error)
+    # Neither what a row holds nor the name of a file tells what the world is at fault for.
+    bare = _SAID.sub(r"\1 \2", text)
+    known = _refused(text) or _values(text, error) or _world(bare, error) or _files(text, error)
     return known or _rest(error)
 
 
@@ -121,6 +125,13 @@ def _world(text: str, error: BaseException) -> FloodmarkError | None:
             hint="for a remote server set SPARK_CONNECT_AUTHENTICATE_TOKEN; "
             "a local one is repaired by `floodmark server stop`",
         )
+    if _BROKEN_DISK.search(text):
+        return TransientError(
+            "E0546",
+            "the disk fails: Spark cannot read or write there",
+            detail=first,
+            hint="look at the disk and its mount; the next run goes on where this one stopped",
+        )
     if _DISK.search(text):
         return TransientError(
             "E0517",
@@ -138,26 +149,24 @@ def _world(text: str, error: BaseException) -> FloodmarkError | None:
     if _INTERRUPTED.search(text):
         return TransientError("E0516", "the query was interrupted", detail=first)
     if _LOST.search(text):
-        return TransientError(
-            LOST,
-            "the Spark server is gone",
-            detail=first,
-            hint="run again: a local server is started anew; "
-            "its last words are in the log that `floodmark server status` names",
-        )
+        return gone(error)
     return None
+
+
+def gone(error: BaseException) -> TransientError:
+    """Return the error of a server that is gone, or given up, for what a call to it raised."""
+    return TransientError(
+        LOST,
+        "the Spark server is gone",
+        detail=_first_line(error),
+        hint="run again: a local server is started anew; "
+        "its last words are in the log that `floodmark server status` names",
+    )
 
 
 def _files(text: str, error: BaseException) -> FloodmarkError | None:
     """Return what is wrong with a file that Spark reads or writes; None for anything else."""
     first = _first_line(error)
-    if _BROKEN_DISK.search(text):
-        return TransientError(
-            "E0546",
-            "the disk fails: Spark cannot read or write there",
-            detail=first,
-            hint="look at the disk and its mount; the next run goes on where this one stopped",
-        )
     if (found := _UNREADABLE.search(text)) is not None:
         return _unreadable(_path(found), gone=_GONE.search(text) is not None, first=first)
     if (found := _UNWRITABLE.search(text)) is not None:

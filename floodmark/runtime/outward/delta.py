@@ -134,6 +134,7 @@ class DeltaSender:
                 failpoints.reach("outside_in_place")
                 return rows
             except AlreadyRecorded:
+                self._has(store.open(self._name), epoch, record)
                 return rows or 0
             except Conflict:
                 tries, attempt = tries + 1, attempt + 1

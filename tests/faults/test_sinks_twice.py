@@ -1,0 +1,35 @@
+"""Two histories of one warehouse write into the same Delta table at the same moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from floodmark.analysis.outside import Outside, SinkType
+from floodmark.catalog.types import INT, Field
+from floodmark.errors import DataError
+from floodmark.runtime import failpoints
+from floodmark.runtime.outward.delta import DeltaSender
+from floodmark.runtime.outward.identity import Identity
+from floodmark.runtime.outward.outgoing import Outgoing
+
+
+@pytest.mark.parametrize("record", ["ours", "theirs"])
+def test_an_epoch_that_another_commits_meanwhile_is_done_only_by_the_same_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str
+) -> None:
+    outside = Outside("delta", SinkType.RETRACT, tmp_path / "out", "parquet", (Field("k", INT),))
+    sender, epoch = DeltaSender(outside, Identity("d", "seed")), Outgoing(7)
+
+    def send_too(name: str) -> None:
+        if name == "outside_written":
+            monkeypatch.undo()
+            assert sender.send(7, epoch, begins=True, record=record) == 0
+
+    monkeypatch.setattr(failpoints, "reach", send_too)
+    if record == "ours":
+        assert sender.send(7, epoch, begins=True, record="ours") == 0
+        return
+    with pytest.raises(DataError, match="E0521"):
+        sender.send(7, epoch, begins=True, record="ours")
