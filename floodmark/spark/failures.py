@@ -67,8 +67,10 @@ _VALUES = {
     "INVALID_ARRAY_INDEX": "there is no element of an array at such a place",
 }
 _CONDITION = re.compile(r"\[([A-Z_]+)[.\]]")
-_SAID = re.compile(r"(\[[A-Z_]{4,}(?:\.[A-Z_]+)?\]).*?(SQLSTATE: \w{5})", re.DOTALL)
-"""What Spark says with a condition; the words between may be values of a row."""
+_SAID = re.compile(
+    r"(\[(?!SPARK_JOB_CANCELLED)[A-Z_]{4,}(?:\.[A-Z_]+)?\]).*?(SQLSTATE: \w{5})", re.DOTALL
+)
+"""What Spark says with a condition; but for a reason to cancel, the words may be of a row."""
 
 _DATA_KINDS = (
     "ArithmeticException",
