@@ -94,8 +94,10 @@ class Run:
     def advance(self, keys: Collection[str]) -> None:
         """Advance objects, each after those that flow into it.
 
-        One that fails is suspended, unless the world is at fault: then the epoch stays open.
+        One that fails is suspended, unless the world is at fault: then the epoch stays open. No
+        other begins then, and what becomes of those that run is logged before that is raised.
         """
+        faults: list[Exception] = []
         waiting = {o.key: needs_of(o, self.pipeline) for o in self.pipeline.stored if o.key in keys}
         running: dict[Future[ObjectRecord | _Skipped], str] = {}
         with ThreadPoolExecutor(THREADS) as pool:
@@ -107,7 +109,13 @@ class Run:
                     running[pool.submit(self._one, key)] = key
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
-                    self._finished(running.pop(future), future)
+                    try:
+                        self._finished(running.pop(future), future)
+                    except Exception as fault:
+                        faults.append(fault)
+                        waiting.clear()
+        if faults:
+            raise faults[0]
 
     def _finished(self, key: str, future: Future[ObjectRecord | _Skipped]) -> None:
         try:
