@@ -222,11 +222,13 @@ class Floodmark:
     ) -> Iterator[EpochSummary]:
         """Yield each epoch as it is sealed; `on_progress` hears of each object before that.
 
-        A local server that dies is started again and its epoch resumed, once an epoch, of which
-        `on_restart` hears; E0511 where it dies twice, and where it is not this machine's.
+        Where the Spark server dies, or is given up, sessions are opened anew (a local server is
+        started again) and the epoch is resumed, once an epoch, of which `on_restart` hears. E0511
+        where that happens twice, and where somebody else opened the sessions.
         """
         self.scheduler.on_progress = on_progress
         chosen = self._keys(select)
+        self._let_lost_sessions_go()
         left, restarted_in = max_epochs, -1
         try:
             while True:
@@ -237,21 +239,25 @@ class Floodmark:
                     return
                 except TransientError as error:
                     sealed = self.scheduler.log.head().sealed
-                    if error.code != LOST or not self._is_local or restarted_in == sealed:
+                    shared = self._shared is not None
+                    if error.code != LOST or shared or restarted_in == sealed:
                         raise
                     restarted_in = sealed
                     self.close()
-                    text = f"{error.message}: it is started again and the epoch resumed"
+                    text = f"{error.message}: sessions are opened anew and the epoch resumed"
                     self.scheduler.log.record("note", self.clock.now(), text)
                     if on_restart is not None:
                         on_restart(sealed + 1)
         finally:
             self.scheduler.on_progress = None
 
-    @property
-    def _is_local(self) -> bool:
-        """Tell whether the sessions are of a server that this connection may start."""
-        return self._shared is None and (self._config or default_config()).remote is None
+    def _let_lost_sessions_go(self) -> None:
+        """End sessions that are of no use any more, between two statements; the next use attaches.
+
+        What a transaction has read is read in its sessions: it fails.
+        """
+        if self._sessions is not None and self._sessions.lost:
+            self.close()
 
     def execute(self, sql: str) -> Result:
         """Execute one statement; DML and DDL return when their epoch is sealed."""
@@ -270,6 +276,7 @@ class Floodmark:
 
     def run_statement(self, statement: s.Statement) -> Result:
         """Execute a parsed statement, in the transaction where one is open."""
+        self._let_lost_sessions_go()
         return self.transaction.run(self.settled(statement), self._run_alone)
 
     def _run_alone(self, statement: s.Statement) -> Result:

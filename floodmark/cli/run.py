@@ -224,7 +224,7 @@ class Display:
 
     def restarted(self, epoch: int) -> None:
         """Print that the server was lost within an epoch."""
-        note = f"the Spark server was gone: it is started again, epoch {epoch} resumed"
+        note = f"the Spark server was gone: epoch {epoch} is resumed in new sessions"
         if self._json:
             typer.echo(json.dumps({"note": note}))
         else:

@@ -9,31 +9,38 @@ import secrets
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from floodmark.spark.record import same_process, write_private
+from floodmark.spark.record import same_process
+from floodmark.spark.threads import thread_names
 
-_EXECUTES = re.compile(r"SparkConnectExe|SparkCo\.\.([0-9a-f]{6})")
-"""Threads that execute queries, `SparkConnectExecuteThread_opId=…`, as Linux shows them: the first
-15 characters of a name, or in newer Javas its beginning and end."""
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_EXECUTES = re.compile(r"SparkConnectExecuteThread_opId=\S*?([0-9a-f]{12})")
+"""The name of a thread that executes a query, which ends with the mark of its client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """A process that is attached: `running` has what it waits for, with the time it began at.
 
-    Times are epoch seconds, `started` is the process's.
+    Times are epoch seconds, `started` is the process's. The operations of its sessions have ids
+    that end with its `mark`.
     """
 
     pid: int
     started: float
     command: str
     running: Mapping[str, float] = field(default_factory=dict)
+    mark: str = ""
 
     @property
     def is_alive(self) -> bool:
@@ -42,15 +49,23 @@ class Client:
 
 
 class Desk:
-    """The file in which this process says what it has running; removed at the end."""
+    """The file in which this process says what it has running; removed at the end.
+
+    It only shows what runs: a full disk or a removed folder is no reason to end a query.
+    """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(exist_ok=True, mode=0o700)
         started = psutil.Process().create_time()
-        self._client = Client(os.getpid(), started, _command())
-        self._path = folder / f"{os.getpid()}-{secrets.token_hex(4)}.json"
+        mark = secrets.token_hex(6)
+        self._client = Client(os.getpid(), started, _command(), mark=mark)
+        self._path = folder / f"{os.getpid()}-{mark}.json"
         self._running: dict[str, float] = {}
         self._lock = threading.Lock()
+        self._width = 0
+        self._file: int | None = None
+        with suppress(OSError):
+            folder.mkdir(exist_ok=True, mode=0o700)
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
         self._write()
 
     @contextmanager
@@ -69,16 +84,31 @@ class Desk:
                 del self._running[name]
                 self._write()
 
+    def mark(self, session: SparkSession) -> None:
+        """Give the operations of a session ids by which the watchdog knows whose they are."""
+        client: Any = session.client
+        request = client._execute_plan_request_with_metadata
+
+        def marked(operation_id: str | None = None) -> Any:
+            return request(operation_id or f"{str(uuid.uuid4())[:24]}{self._client.mark}")
+
+        client._execute_plan_request_with_metadata = marked
+
     def leave(self) -> None:
         """Remove the file; a second call does nothing."""
-        self._path.unlink(missing_ok=True)
+        with self._lock, suppress(OSError):
+            if self._file is not None:
+                file, self._file = self._file, None
+                os.close(file)
+                self._path.unlink()
 
     def _write(self) -> None:
-        client = self._client
-        said = {"pid": client.pid, "started": client.started, "command": client.command}
-        # A server's folder that somebody removed is no reason to end a query.
-        if self._path.parent.is_dir():
-            write_private(self._path, json.dumps({**said, "running": self._running}))
+        """Write in place, which takes microseconds; whoever reads sees all of it or the former."""
+        text = json.dumps(asdict(replace(self._client, running=self._running)))
+        self._width = max(self._width, len(text))
+        if self._file is not None:
+            with suppress(OSError):
+                os.pwrite(self._file, text.ljust(self._width).encode(), 0)
 
 
 def clients(folder: Path) -> dict[Path, Client]:
@@ -92,23 +122,16 @@ def clients(folder: Path) -> dict[Path, Client]:
     return found
 
 
-def executions(pid: int) -> dict[str, float]:
-    """Return the queries that a server executes, with the seconds for which each has been.
+def executing(pid: int) -> frozenset[str] | None:
+    """Return the marks of the clients for which a server executes anything; None if it is silent.
 
-    By the names of its threads, as Linux shows them; elsewhere nothing is known.
+    What Spark could not interrupt goes on in its thread, whatever Spark says of it.
     """
-    found: dict[str, float] = {}
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            name = _EXECUTES.fullmatch((task / "comm").read_text().rstrip("\n"))
-            if name is not None:
-                # In newer Javas what sends the rows of a query has the same end.
-                key = name[1] or task.name
-                age = time.time() - psutil.Process(int(task.name)).create_time()
-                found[key] = max(found.get(key, 0.0), age)
-        except (OSError, psutil.Error):
-            continue
-    return found
+    names = thread_names(pid)
+    if names is None:
+        return None
+    found = (_EXECUTES.fullmatch(name) for name in names)
+    return frozenset(match[1] for match in found if match is not None)
 
 
 def _command() -> str:

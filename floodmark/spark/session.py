@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import secrets
 import threading
 import time
 import uuid
@@ -23,7 +24,7 @@ from floodmark.spark import server
 from floodmark.spark.clients import Desk
 from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
 from floodmark.spark.deadline import Deadline
-from floodmark.spark.failures import ENDED, LOST, translate
+from floodmark.spark.failures import ENDED, LOST, gone, translate
 from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class Sessions:
     """The sessions of one process on one server; close them, or use them in a `with` block.
 
     `main` is for everything; `ingest` reads text files in whole, its own session because its
-    split confs must not reach the others.
+    split confs must not reach the others. Those that are `lost` are of no use any more: their
+    server is gone, or was given up.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Sessions:
         give_up: Callable[[], object] | None = None,
     ) -> None:
         self.main = main
+        self.lost = False
         self._make_ingest = make_ingest
         self._release = release
         self._desk = desk
@@ -76,11 +79,17 @@ class Sessions:
 
     @property
     def ingest(self) -> SparkSession:
-        """Return the session for text files, made at first use."""
+        """Return the session for text files, made at first use.
+
+        What this thread starts there has the tags that its queries have in the main session.
+        """
         with self._lock:
             if self._ingest is None:
                 self._ingest = self._make_ingest()
-            return self._ingest
+        self._ingest.clearTags()
+        for tag in self.main.getTags():
+            self._ingest.addTag(tag)
+        return self._ingest
 
     def interrupt_all(self) -> None:
         """Interrupt every query of these sessions; Ctrl-C alone reaches only the main thread."""
@@ -92,19 +101,24 @@ class Sessions:
     def guarded(self, what: str = "a query", seconds: float | None = None) -> Iterator[None]:
         """Turn what pyspark and gRPC raise in the block into Floodmark's errors.
 
-        `what` runs there is shown by `floodmark server status`, and is the tag of its queries. They
-        end after `seconds`, with the server where they do not end otherwise: DataError E0538.
+        `what` runs there is shown by `floodmark server status`. Its queries end after `seconds`,
+        with the server where they do not end otherwise: DataError E0459. Others go on.
         """
         from grpc import RpcError
         from pyspark.errors import PySparkException
 
-        deadline = None if seconds is None else self._deadline(what, seconds)
+        tag = secrets.token_hex(8)
+        deadline = None if seconds is None else self._deadline(what, tag, seconds)
         shown = nullcontext() if self._desk is None else self._desk.running(what)
         try:
-            with shown, self._tagged(what):
+            with shown, self._tagged(tag):
                 yield
-        except (PySparkException, RpcError, TransientError) as error:
-            told = translate(error)
+        except Exception as error:
+            if not (self.lost or isinstance(error, PySparkException | RpcError | TransientError)):
+                raise
+            # Of sessions that were given up any call may fail, and in many ways.
+            told = gone(error) if self.lost else translate(error)
+            self.lost |= told.code == LOST
             if deadline is not None and deadline.passed and told.code in ENDED:
                 raise deadline.error() from error
             if told is error:
@@ -115,22 +129,25 @@ class Sessions:
                 deadline.end()
 
     @contextmanager
-    def _tagged(self, what: str) -> Iterator[None]:
+    def _tagged(self, tag: str) -> Iterator[None]:
         """Give the queries of this thread a tag."""
-        tag = _tag(what)
         self.main.addTag(tag)
         try:
             yield
         finally:
             self.main.removeTag(tag)
 
-    def _deadline(self, what: str, seconds: float) -> Deadline:
+    def _deadline(self, what: str, tag: str, seconds: float) -> Deadline:
         def interrupt() -> None:
-            self.main.interruptTag(_tag(what))
-            if self._ingest is not None:
-                self._ingest.interruptAll()
+            for session in (self.main, self._ingest):
+                if session is not None:
+                    session.interruptTag(tag)
 
-        return Deadline(what, seconds, interrupt, self._give_up)
+        def give_up() -> None:
+            self.lost = True
+            self._give_up()
+
+        return Deadline(what, seconds, interrupt, give_up)
 
     def _hang_up(self) -> None:
         """Let every call of these sessions fail; what a server of others does is theirs."""
@@ -162,7 +179,7 @@ def open_sessions(config: SparkConfig) -> Sessions:
     """Open the sessions for `config`, starting its local server if it does not run.
 
     Raises TransientError E0510 to E0515 if no session can be had, E0513 if the server's confs are
-    not those the engine relies on, UserError E0535 for a remote address that is none.
+    not those the engine relies on, UserError E0450 for a remote address that is none.
     """
     _silence()
     if config.remote is not None:
@@ -253,7 +270,7 @@ def _open(
     if token is None:
         create, confs = _create, {**SEMANTIC, **PLANNING}
     else:
-        create, confs = _create_sharing, {}
+        create, confs = partial(_create_sharing, desk), {}
     main = create(url, token, confs)
     try:
         _assert_confs(main, expected)
@@ -264,7 +281,9 @@ def _open(
     return Sessions(main, make_ingest, release, desk, give_up)
 
 
-def _create_sharing(url: str, token: str | None, confs: Mapping[str, str]) -> SparkSession:
+def _create_sharing(
+    desk: Desk | None, url: str, token: str | None, confs: Mapping[str, str]
+) -> SparkSession:
     """Make a session of a local server that shares generated code with those made like it.
 
     The server decides it when a session is made, and the confs of its command line do not reach
@@ -278,7 +297,10 @@ def _create_sharing(url: str, token: str | None, confs: Mapping[str, str]) -> Sp
         raise translate(error) from error
     finally:
         model.stop()
-    return _create(f"{url}/;session_id={session_id}", token, {})
+    session = _create(f"{url}/;session_id={session_id}", token, {})
+    if desk is not None:
+        desk.mark(session)
+    return session
 
 
 def _create(url: str, token: str | None, confs: Mapping[str, str]) -> SparkSession:
@@ -330,11 +352,6 @@ def _assert_confs(session: SparkSession, expected: Mapping[str, str]) -> None:
             detail="\n".join(f"  {line}" for line in different),
             hint="stop it with `floodmark server stop`; for a remote server, change its settings",
         )
-
-
-def _tag(what: str) -> str:
-    """Return what Spark takes as the tag of an operation."""
-    return what.replace(",", ";") or "a query"
 
 
 def _silence() -> None:

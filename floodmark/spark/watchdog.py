@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from floodmark.spark.clients import clients, executions
+from floodmark.spark.clients import clients, executing
 from floodmark.spark.record import ServerHome, ServerRecord
 from floodmark.spark.server import replace_server, stop_home
 from floodmark.storage.locks import exclusive_if_free
@@ -49,23 +49,18 @@ class Watch:
         return found
 
     def _works_for_nobody(self) -> bool:
-        known = clients(self.home.clients)
-        alive = {path for path, client in known.items() if client.is_alive}
-        self._dead = {p: self._dead.get(p, time.time()) for p in known if p not in alive}
-        if not self._dead:
+        known, now = clients(self.home.clients), time.time()
+        dead = [path for path, client in known.items() if not client.is_alive]
+        self._dead = {path: self._dead.get(path, now) for path in dead}
+        executed = executing(self.record.pid) if dead else None
+        if executed is None:
             return False
-        since = time.time()
-        queries = [since - age for age in executions(self.record.pid).values()]
-        for path, died in list(self._dead.items()):
-            before = sum(began < died for began in queries)
-            busy = (began for p in alive for began in known[p].running.values())
-            if not known[path].running or before <= sum(began < died for began in busy):
+        for path in dead:
+            if known[path].mark not in executed:
                 # Nothing is left of it.
                 path.unlink(missing_ok=True)
                 del self._dead[path]
-            elif since - died > self.orphaned:
-                return True
-        return False
+        return any(now - died > self.orphaned for died in self._dead.values())
 
 
 def answers(port: int, seconds: float) -> bool:

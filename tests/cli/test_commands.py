@@ -193,7 +193,7 @@ def test_a_run_says_that_the_server_was_gone(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Scheduler, "has_new", lambda *_: True)
     monkeypatch.setattr(Scheduler, "epochs", killed_once)
     (Path("pipelines") / "numbers.sql").unlink()
-    told = "the Spark server was gone: it is started again, epoch 1 resumed"
+    told = "the Spark server was gone: epoch 1 is resumed in new sessions"
     assert call("run").stdout.startswith(told)
     assert json.loads(call("run", "--json").stdout.splitlines()[0]) == {"note": told}
 

@@ -22,6 +22,12 @@ class _Session:
         self.error = error
         self.stopped = False
 
+    def getTags(self) -> set[str]:
+        return set()
+
+    def clearTags(self) -> None:
+        pass
+
     def stop(self) -> None:
         self.stopped = True
         if self.error is not None:

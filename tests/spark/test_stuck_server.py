@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import floodmark
-from floodmark.errors import DataError
+from floodmark.errors import DataError, FloodmarkError
 from floodmark.spark import deadline, server, session
-from floodmark.spark.clients import clients, executions
+from floodmark.spark.clients import Desk, clients, executing
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.spark.watchdog import Watch, answers
@@ -34,14 +34,14 @@ DEAF = (
 )
 """The optimizer is busy with 2 ** 15 joins, and does not hear of interrupts."""
 
-CLIENT = f"""
+CLIENT = """
 import sys
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.session import open_sessions
 with open_sessions(eval(sys.argv[1])) as opened:
     print("attached", flush=True)
     with opened.guarded("7-v"):
-        opened.main.sql({DEAF!r}).collect()
+        opened.main.sql(sys.argv[2]).collect()
 """
 
 
@@ -57,13 +57,58 @@ def own_config(spark_config: SparkConfig) -> Iterator[SparkConfig]:
 
 
 def test_a_query_ends_when_its_time_is_over(sessions: Sessions) -> None:
+    # What is interrupted while a cold server compiles it goes on there as a job of nobody.
+    sessions.main.range(10).selectExpr("sum(id % 7)").collect()
     began = time.monotonic()
     with pytest.raises(DataError) as over, sessions.guarded("3-v, w", 1.0):
-        sessions.main.range(10**13).selectExpr("sum(id % 7)").collect()
-    assert over.value.code == "E0538" and "3-v, w" in over.value.message
+        sessions.main.range(10**11).selectExpr("sum(id % 7)").collect()
+    assert over.value.code == "E0459" and "3-v, w" in over.value.message
     assert time.monotonic() - began < 15
     with sessions.guarded("4-v", 60.0):
         assert sessions.main.range(3).count() == 3
+
+
+def test_the_reads_of_others_go_on_when_the_time_of_one_is_over(sessions: Sessions) -> None:
+    def spin(what: str, seconds: float) -> str:
+        with pytest.raises(FloodmarkError) as over, sessions.guarded(what, seconds):
+            sessions.ingest.range(10**11).selectExpr("sum(id % 7)").collect()
+        return f"{over.value.code} {over.value.message}"
+
+    with ThreadPoolExecutor(2) as pool:
+        long, short = pool.submit(spin, "3-v", 5.0), pool.submit(spin, "3-v", 1.0)
+        assert "longer than query_timeout, 1 s" in short.result()
+        assert not long.done()
+        assert long.result().startswith("E0459 ")
+
+
+def test_what_runs_outside_of_the_guard_is_known_to_be_of_its_client(
+    sessions: Sessions, spark_config: SparkConfig
+) -> None:
+    home, record = server.server_home(spark_config), server.server_home(spark_config).read()
+    assert record is not None
+    (mark,) = (c.mark for c in clients(home.clients).values() if c.pid == os.getpid())
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(sessions.ingest.range(3 * 10**9).selectExpr("sum(id % 7)").collect)
+        while mark not in (executing(record.pid) or ()):
+            assert not long.done()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is full")
+def test_a_full_cache_disk_ends_no_query(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "clients")
+    (shown,) = clients(tmp_path / "clients").values()
+    assert shown.pid == os.getpid() and shown.running == {} and len(shown.mark) == 12
+    full = os.open("/dev/full", os.O_WRONLY)
+    assert desk._file is not None
+    os.dup2(full, desk._file)
+    with pytest.raises(ValueError, match="mine"), desk.running("3-v"):
+        raise ValueError("mine")
+    desk.leave()
+    desk.leave()
+    assert clients(tmp_path / "clients") == {}
+    (tmp_path / "file").touch()
+    with Desk(tmp_path / "file" / "clients").running("3-v"):
+        pass
 
 
 def test_what_runs_is_told(sessions: Sessions, spark_config: SparkConfig) -> None:
@@ -82,7 +127,7 @@ def test_where_spark_does_not_hear_the_server_goes(
         pid = server.status(own_config).pid
         with pytest.raises(DataError) as over, opened.guarded("3-v", 2.0):
             opened.main.sql(DEAF).collect()
-        assert over.value.code == "E0538"
+        assert over.value.code == "E0459"
         assert not server.status(own_config).running
     with open_sessions(own_config) as opened:
         assert opened.main.range(3).count() == 3
@@ -142,16 +187,11 @@ def test_a_server_deaf_to_the_signal_is_killed(
 @pytest.mark.long
 def test_the_query_of_a_killed_client_takes_its_server_with_it(own_config: SparkConfig) -> None:
     with open_sessions(own_config) as opened:
-        root = str(Path(floodmark.__file__).parent.parent)
-        command = [sys.executable, "-c", CLIENT, repr_of(own_config)]
-        client = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": root}
-        )
-        assert client.stdout is not None and client.stdout.readline() == "attached\n"
         home, record = server.server_home(own_config), server.server_home(own_config).read()
         assert record is not None
         watch = Watch(home, record, orphaned=25.0)
-        while not executions(record.pid):
+        client = client_of(own_config, DEAF)
+        while not executing(record.pid):
             assert client.poll() is None
             assert not watch.is_stuck()
         client.kill()
@@ -163,6 +203,44 @@ def test_the_query_of_a_killed_client_takes_its_server_with_it(own_config: Spark
             assert opened.main.range(3).count() == 3
         assert time.monotonic() - began > 20
         assert [c.running.keys() for c in clients(home.clients).values() if not c.is_alive]
+
+
+@pytest.mark.long
+def test_a_long_query_of_another_client_is_not_that_of_a_killed_one(
+    own_config: SparkConfig,
+) -> None:
+    server.stop(own_config)
+    with open_sessions(own_config) as opened, ThreadPoolExecutor(1) as pool:
+        home, record = server.server_home(own_config), server.server_home(own_config).read()
+        assert record is not None
+        # Outside of `guarded`, as what people do with a frame of `Floodmark.sql`.
+        rows = opened.main.range(0, 10**13, 1, 1)
+        long = pool.submit(rows.selectExpr("sum(id % 7)").collect)
+        while not executing(record.pid):
+            assert not long.done()
+        client = client_of(own_config, "SELECT sum(id % 5) FROM range(0, 5000000000, 1, 1)")
+        while len(executing(record.pid) or ()) < 2:
+            assert client.poll() is None
+        client.kill()
+        client.wait()
+        watch, began = Watch(home, record, orphaned=1.0, ask_every=600.0), time.monotonic()
+        while len(executing(record.pid) or ()) > 1:
+            assert time.monotonic() - began < 120
+        assert not watch.is_stuck() and not watch.is_stuck()
+        assert all(c.is_alive for c in clients(home.clients).values())
+        server.stop(own_config)
+        assert long.exception(60) is not None
+
+
+def client_of(config: SparkConfig, query: str) -> subprocess.Popen[str]:
+    """Start a process that runs a query, and wait until it is attached."""
+    root = str(Path(floodmark.__file__).parent.parent)
+    command = [sys.executable, "-c", CLIENT, repr_of(config), query]
+    client = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": root}
+    )
+    assert client.stdout is not None and client.stdout.readline() == "attached\n"
+    return client
 
 
 def repr_of(config: SparkConfig) -> str:
