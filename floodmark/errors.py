@@ -2,7 +2,8 @@
 
 What a user did wrong is a `UserError`, what the world did is a `TransientError`; our own bugs are
 plain `AssertionError`s. Each carries a code that `docs/errors.md` explains, and renders with a
-caret under the SQL it is about.
+caret under the SQL it is about. The number tells the kind: E05xx are the `TransientError`s and
+nothing else is; the others are `UserError`s, but for E0602 and E0609, which may be our defects.
 """
 
 from __future__ import annotations
@@ -133,19 +134,19 @@ class SqlSyntaxError(UserError):
 
 
 class BindError(UserError):
-    """A name or type does not fit the catalog (codes E02xx and E07xx)."""
+    """A name, type or definition does not fit the catalog (codes E01xx to E03xx, E07xx, E08xx)."""
 
 
 class NotSupported(UserError):
-    """The statement is understood and refused (codes E03xx)."""
+    """The statement is understood and refused (codes E03xx, E07xx and E08xx)."""
 
 
 class DataError(UserError):
-    """Data at rest or from outside breaks a rule (codes E04xx)."""
+    """Data at rest or from outside breaks a rule (codes E04xx, E06xx and E07xx)."""
 
 
 class OutOfReach(DataError):
-    """A source cannot be read now; it comes back, or its options are mended (codes E04xx)."""
+    """A source or sink cannot be reached now: it comes back, or its options are mended."""
 
 
 class TransientError(FloodmarkError):

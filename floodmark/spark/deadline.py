@@ -43,7 +43,7 @@ class Deadline:
     def error(self) -> FloodmarkError:
         """Return what is to be raised where the time was over."""
         return DataError(
-            "E0538",
+            "E0459",
             f"{self.tag} took longer than query_timeout, {self.seconds:g} s",
             hint="SET query_timeout = '1 hour' gives it longer, '0' as long as it takes; what "
             "catches up after ALTER … RESUME may take as long as it takes",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from floodmark.errors import FloodmarkError, TransientError
+from floodmark.errors import DataError, TransientError
 from floodmark.spark.java import Java
 from floodmark.spark.trust import PASSWORD, system_bundle, write_trust_store
 
@@ -72,7 +72,8 @@ def extra_jars(cache: Path, java: Java) -> tuple[Path, ...]:
     """Return the paths of the jars for Delta and local files, resolving them the first time.
 
     The repository is Maven Central, or that of the environment's `DEFAULT_ARTIFACT_REPOSITORY`.
-    Raises TransientError E0510 if they cannot be resolved, E0536 if one is not what was tested.
+    Raises TransientError E0510 if they cannot be resolved, DataError E0451 if one is another than
+    was tested.
     """
     folder = cache / "jars" / f"delta-{version('delta-spark')}-spark-{version('pyspark')}"
     wanted = tuple(folder / _file_name(coordinate) for coordinate in coordinates())
@@ -90,13 +91,13 @@ def extra_jars(cache: Path, java: Java) -> tuple[Path, ...]:
 
 
 def check_jars(jars: Iterable[Path]) -> None:
-    """Raise FloodmarkError E0536 for a jar whose content is not that of its name."""
+    """Raise DataError E0451 for a jar whose content is not that of its name."""
     for jar in jars:
         with jar.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != _SHA256.get(jar.name):
-            raise FloodmarkError(
-                "E0536",
+            raise DataError(
+                "E0451",
                 f"{jar.name} is not the jar that this version of Floodmark was tested with",
                 detail=f"SHA-256 {found}, expected {_SHA256.get(jar.name, 'none of that name')}",
                 hint=f"ask who runs the repository of jars; if {jar} was damaged, remove it and "

@@ -44,7 +44,7 @@ class Remote:
         return f"Remote({str(self)!r})"
 
     def check(self) -> None:
-        """Raise UserError E0535 unless pyspark reads the address."""
+        """Raise UserError E0450 unless pyspark reads the address."""
         core = import_module("pyspark.sql.connect.client.core")
         from pyspark.errors import PySparkException
 
@@ -53,7 +53,7 @@ class Remote:
         except (PySparkException, ValueError) as error:
             # Without the cause: it quotes the address whole.
             raise UserError(
-                "E0535",
+                "E0450",
                 f"{self} is no address of a Spark Connect server",
                 detail=masked(str(error)),
                 hint="set FLOODMARK_SPARK_REMOTE to sc://host:port/;token=…;use_ssl=true",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote
 
-from floodmark.errors import DataError, NotSupported
+from floodmark.errors import DataError
 from floodmark.storage import statistics
 from floodmark.storage.records import FORMAT
 from floodmark.storage.table import DataFile, Handle
@@ -53,8 +53,8 @@ def commit_text(
 def actions_of(text: str, path: Path) -> list[Action]:
     """Return the actions of a commit's text.
 
-    Raises `DataError` E0435 for one that is empty, cut off, miscounted or another version's,
-    `NotSupported` E0430 for one of a newer format.
+    Raises `DataError` E0435 for one that is empty, cut off, miscounted or another version's, E0430
+    for one of a newer format.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
@@ -69,7 +69,7 @@ def actions_of(text: str, path: Path) -> list[Action]:
     if str(info.get("engineInfo")).startswith(_OURS):
         told = metadata_of(info)
         if told.get("format", 0) > FORMAT:
-            raise NotSupported(
+            raise DataError(
                 "E0430",
                 f"the commit {path.name} of {path.parent.parent} has format {told['format']}; "
                 f"this version of Floodmark knows formats up to {FORMAT}",

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import google_crc32c
 
-from floodmark.errors import DataError, NotSupported
+from floodmark.errors import DataError
 
 FORMAT = 1
 """The newest form of records and commits that is known."""
@@ -74,7 +74,7 @@ def opened_text(text: str, path: Path) -> Record:
     """Read the text of a record's file, and check it.
 
     Raises `DataError` E0409 for one that is not whole, E0432 for one with the number of another
-    place, `NotSupported` E0430 for one of a newer format.
+    place, E0430 for one of a newer format.
     """
     number = number_in(path.name)
     try:
@@ -86,7 +86,7 @@ def opened_text(text: str, path: Path) -> Record:
     if not isinstance(data.get("format"), int):
         return Record(_typed(text, data), number or 0, None, 0)
     if data["format"] > FORMAT:
-        raise NotSupported(
+        raise DataError(
             "E0430",
             f"the log record {path.name} in {path.parent} has format {data['format']}; "
             f"this version of Floodmark knows formats up to {FORMAT}",

@@ -31,5 +31,5 @@ def test_an_epoch_that_another_commits_meanwhile_is_done_only_by_the_same_record
     if record == "ours":
         assert sender.send(7, epoch, begins=True, record="ours") == 0
         return
-    with pytest.raises(DataError, match="E0521"):
+    with pytest.raises(DataError, match="E0745"):
         sender.send(7, epoch, begins=True, record="ours")

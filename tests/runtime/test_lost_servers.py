@@ -54,7 +54,7 @@ def test_a_suspension_is_logged_though_another_object_met_the_world_first(
             raise TransientError("E0511", "the Spark server is gone")
         if found.key == "endless":
             assert lost.wait(60)
-            raise DataError("E0538", "endless took longer than query_timeout")
+            raise DataError("E0459", "endless took longer than query_timeout")
         return advance(found, *rest)
 
     advance = run.advance
@@ -65,7 +65,7 @@ def test_a_suspension_is_logged_though_another_object_met_the_world_first(
             warehouse.execute("INSERT INTO t VALUES (1)")
         assert met.value.code == "E0511"
         (suspended,) = warehouse.scheduler.log.suspended().items()
-        assert suspended[0] == "endless" and "E0538" in str(suspended[1])
+        assert suspended[0] == "endless" and "E0459" in str(suspended[1])
         warehouse.advance()
         assert warehouse.execute("SELECT x FROM quick").rowcount == 1
 
@@ -104,7 +104,7 @@ def test_a_remote_server_outlives_what_takes_too_long_there(
         assert first.lost
         warehouse.advance()
         assert list(warehouse.scheduler.log.suspended()) == ["endless"]
-        assert "E0538" in str(warehouse.scheduler.log.suspended()["endless"])
+        assert "E0459" in str(warehouse.scheduler.log.suspended()["endless"])
         assert warehouse.execute("SELECT x FROM quick").rowcount == 2
         warehouse.execute("DROP MATERIALIZED VIEW endless")
         assert warehouse.sessions() is not first

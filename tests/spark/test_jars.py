@@ -26,5 +26,5 @@ def test_a_changed_jar_is_refused(tmp_path: Path) -> None:
         (folder / name).write_bytes(b"something else")
     with pytest.raises(FloodmarkError) as refused:
         jars.extra_jars(tmp_path, JAVA)
-    assert refused.value.code == "E0536"
+    assert refused.value.code == "E0451"
     assert any(expected in refused.value.render() for expected in jars._SHA256.values())

@@ -43,7 +43,7 @@ def test_what_is_no_address_is_told_without_it(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv(REMOTE_VARIABLE, f"https://lake.example/;token={SECRET}")
     with pytest.raises(FloodmarkError) as refused:
         open_sessions(default_config())
-    assert refused.value.code == "E0535"
+    assert refused.value.code == "E0450"
     assert "0123" not in "".join(traceback.format_exception(refused.value))
 
 

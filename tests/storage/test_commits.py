@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from deltalake import write_deltalake
 
-from floodmark.errors import DataError, NotSupported, UserError
+from floodmark.errors import DataError, UserError
 from floodmark.runtime.tables import Writer
 from floodmark.storage import durability, local_files
 from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
@@ -198,7 +198,7 @@ def test_a_commit_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     store.create(T, SCHEMA)
     info = {"engineInfo": "floodmark/2.0.0", "userMetadata": '{"format": 2, "actions": 1}'}
     commit_path(tmp_path / T, 1).write_text(json.dumps({"commitInfo": info}))
-    with pytest.raises(NotSupported, match=r"E0430.*format 2.*up to 1"):
+    with pytest.raises(DataError, match=r"E0430.*format 2.*up to 1"):
         DeltaStore(tmp_path).open(T)
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floodmark.errors import DataError, NotSupported
+from floodmark.errors import DataError
 from floodmark.storage.backfill_log import BackfillLog, Step
 from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
 from floodmark.storage.epoch_log import BUCKET, EpochLog, Head, ObjectRecord
@@ -244,7 +244,7 @@ def test_a_newer_format_is_refused(tmp_path: Path, name: str) -> None:
     path = engine(tmp_path) / name
     path.write_text(json.dumps({"format": 2, "number": "x", "seal": []}))
     before = {p: p.read_bytes() for p in engine(tmp_path).rglob("*") if p.is_file()}
-    with pytest.raises(NotSupported, match=r"E0430.*format 2.*up to 1"):
+    with pytest.raises(DataError, match=r"E0430.*format 2.*up to 1"):
         everything(tmp_path)
     assert {p: p.read_bytes() for p in engine(tmp_path).rglob("*") if p.is_file()} == before
 

@@ -101,7 +101,7 @@ class DeltaSender:
     ) -> int:
         """Commit an epoch; one without rows has no commit unless it begins.
 
-        E0521 where the table has the epoch by another record, or later ones.
+        E0745 where the table has the epoch by another record, or later ones.
         """
         try:
             with reaching(self.identity.name, self.folder):
@@ -144,14 +144,14 @@ class DeltaSender:
                 self._check_table(handle)
 
     def _has(self, handle: Handle, epoch: int, record: str | None) -> bool:
-        """Tell whether the table has an epoch already, by the same record; else E0521."""
+        """Tell whether the table has an epoch already, by the same record; else E0745."""
         done = handle.transaction(self.identity.app) or 0
         if done < epoch:
             return False
         found = record_of(self._store, self._name, self.identity.app, epoch)
         if done > epoch or found not in (None, record):
             raise DataError(
-                "E0521",
+                "E0745",
                 f"the Delta table {self.folder} of the sink {self.identity.name} has an epoch "
                 f"{done} that is not of this log, which is at epoch {epoch}",
                 hint="restore the table as of the warehouse's backup and resume the sink; "
