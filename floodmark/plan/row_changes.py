@@ -118,9 +118,12 @@ def _values(
     builder: Builder, target: Changing, scope: QueryScope, statement: s.Update
 ) -> dict[str, Expr]:
     writable, out = target.writable, dict[str, Expr]()
+    generated = {c.name for c in target.columns} - set(writable)
     for assignment in statement.assignments:
         check_tables(assignment, statement.alias or statement.table.name, statement.table.name)
         for name, value in values_of(assignment, replace(builder, subquery=None)):
+            if name in generated and is_default(value):
+                continue
             if name not in writable:
                 raise not_writable(name, target.columns, assignment.span)
             column = writable[name]

@@ -34,6 +34,7 @@ from floodmark.plan.row_changes import (
     with_generated,
 )
 from floodmark.plan.writable import not_writable
+from floodmark.runtime.dml.generated import without_generated
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
 from floodmark.runtime.static_rows import check_static
@@ -80,6 +81,7 @@ def plan_dml(statement: Dml, target: AnalysedObject, reader: Reader) -> PlannedD
     builder = reader.builder(statement.span)
     if isinstance(statement, s.Insert):
         asked = _returning(statement, changing, None, reader)
+        statement = without_generated(statement, changing.columns)
         return PlannedDml(_insert(statement, changing, reader), Effect.INSERT, asked)
     beside = statement.from_ if isinstance(statement, s.Update) else statement.using
     found = found_rows(builder, changing, beside, statement.where)
