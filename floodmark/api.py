@@ -40,6 +40,7 @@ from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.failures import LOST
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
+from floodmark.sql.hints import hints_of
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import ObjectRecord
@@ -277,7 +278,8 @@ class Floodmark:
     def run_statement(self, statement: s.Statement) -> Result:
         """Execute a parsed statement, in the transaction where one is open."""
         self._let_lost_sessions_go()
-        return self.transaction.run(self.settled(statement), self._run_alone)
+        result = self.transaction.run(self.settled(statement), self._run_alone)
+        return replace(result, notices=(*result.notices, *hints_of(statement)))
 
     def _run_alone(self, statement: s.Statement) -> Result:
         match statement:

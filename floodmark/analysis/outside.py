@@ -122,7 +122,7 @@ def bind_outside(declared: CatalogObject, plan: AnalysedPlan) -> Outside:
     connector = _connector(options)
     type_ = _type(options, plan)
     columns = tuple(Field(f.name, f.type) for f in plan.root.schema if not is_hidden(f.name))
-    encode = _encode(options, statement) if connector == FILES else "parquet"
+    encode = _encode(options, statement) if connector == FILES else _parquet(statement)
     known = [*_COMMON, *(_OF_FILES if connector == FILES else ())]
     options.check_names([*known, *(_OF_CSV if encode == "csv" else ())], connector)
     forced, keeping = options.flag(FORCED, False), options.flag(KEEPING, False)
@@ -334,6 +334,19 @@ def _encode(options: _Options, statement: s.CreateSink) -> str:
             "E0723", what, span=span, hint="FORMAT PLAIN ENCODE {JSON | CSV | PARQUET}"
         )
     return text.lower()
+
+
+def _parquet(statement: s.CreateSink) -> str:
+    """Return what the files of a Delta table are, whatever is said: E0723 for anything else."""
+    written = statement.format
+    if written is not None and (written.format, written.encode) != ("PLAIN", "PARQUET"):
+        raise NotSupported(
+            "E0723",
+            "the files of a Delta table are Parquet: the sink takes no other format",
+            span=written.span,
+            hint="leave FORMAT … ENCODE out; connector = 'files' writes JSON and CSV",
+        )
+    return "parquet"
 
 
 def _delimiter(options: _Options) -> str:

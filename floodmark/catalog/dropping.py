@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import zip_longest
 
 from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
-from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_named, kind_of, qualified
+from floodmark.catalog.objects import (
+    CatalogObject,
+    Kind,
+    key_of,
+    kind_named,
+    qualified,
+    written_kind,
+)
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
 
@@ -16,11 +24,15 @@ def without(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[str, ..
     """Return the catalog without some objects, and the keys that went, dependents first.
 
     Raises E0201 for one that is not there, E0203 for one of another kind, E0205 for one in use,
-    E0342 where the rows that a sink has written stay.
+    E0342 where the rows that a sink has written stay, E0146 for a function with other parameters.
     """
     each = [
         (name, _named(catalog, statement, name)) for name in (statement.name, *statement.others)
     ]
+    for (name, found), written in zip_longest(each, statement.takes[: len(each)]):
+        if written is not None:
+            for key in found:
+                _check_parameters(catalog.objects[key], written, name)
     keys = {key for _, found in each for key in found}
     named = tuple(key for key in catalog.objects if key in keys)
     gone = catalog.dependents(*named)
@@ -79,12 +91,29 @@ def _named(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tuple[str
         names = [o.name for o in catalog.objects.values() if o.kind is kind]
         raise unknown_object(text, names, name.span, kind.value)
     found = catalog.objects[key]
-    meant = kind_of(found.shown)
-    if kind is not meant:
+    meant = written_kind(found.shown)
+    if statement.kind is not meant:
         raise BindError(
             "E0203",
-            f'"{found.name}" is a {meant.value}',
+            f'"{found.name}" is a {meant.value.lower()}',
             span=name.span,
-            hint=f"DROP {meant.value.upper()} {found.name}",
+            hint=f"DROP {meant.value} {found.name}",
         )
     return (found.key,)
+
+
+def _check_parameters(
+    found: CatalogObject, written: tuple[s.Parameter, ...], name: s.ObjectName
+) -> None:
+    """Raise E0146 where a DROP names a function by other parameters than it has."""
+    declared = found.statement
+    if not isinstance(declared, s.CreateFunction | s.CreateAggregate):
+        return
+    if [p.type for p in written] != [p.type for p in declared.parameters]:
+        types = ", ".join(p.type.text for p in declared.parameters)
+        raise BindError(
+            "E0146",
+            f'"{found.name}" takes ({types})',
+            span=name.span,
+            hint=f"DROP {written_kind(declared).value} {found.name}: a name is one function",
+        )

@@ -48,12 +48,33 @@ _ISO = re.compile(r"([+-]?[0-9]*\.?[0-9]+)([YMWDHS])")
 def parse_interval(text: str, unit: str | None = None) -> tuple[int, int, int]:
     """Return (months, days, microseconds); a bare number counts `unit`, seconds by default.
 
-    Raises `RowError` for a text that is not an interval.
+    What is smaller than the `unit` is left out, as in PostgreSQL. Raises `RowError` for a text that
+    is not an interval.
 
     >>> parse_interval("1 day 02:00:00"), parse_interval("5", "minute"), parse_interval("51")
     ((0, 1, 7200000000), (0, 0, 300000000), (0, 0, 51000000))
+    >>> parse_interval("1 day 02:03:04", "hour")
+    (0, 1, 7200000000)
     """
-    body = text.strip()
+    months, days, micros = _value(text.strip(), unit)
+    match unit:
+        case "year":
+            return months - _rest(months, 12), 0, 0
+        case "month":
+            return months, 0, 0
+        case "day":
+            return months, days, 0
+        case "hour" | "minute":
+            return months, days, micros - _rest(micros, _MICROS[unit])
+    return months, days, micros
+
+
+def _rest(number: int, unit: int) -> int:
+    """Return what is left of a number towards zero."""
+    return number % unit if number >= 0 else -(-number % unit)
+
+
+def _value(body: str, unit: str | None) -> tuple[int, int, int]:
     if re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+", body):
         return _fit(_parts(Decimal(body), unit or "second"))
     if re.fullmatch(r"[+-]?[0-9]+-[0-9]{1,2}", body):

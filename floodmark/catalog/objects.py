@@ -7,7 +7,7 @@ from enum import Enum
 
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
-from floodmark.errors import NotSupported, Span
+from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 
@@ -166,6 +166,26 @@ def kind_of(statement: s.Definition) -> Kind:
     if kind is None:
         raise not_available(statement)
     return kind
+
+
+def written_kind(statement: s.Definition) -> s.ObjectKind:
+    """Return the kind as CREATE, DROP and SHOW CREATE write it: aggregates are one of their own."""
+    if isinstance(statement, s.CreateAggregate):
+        return s.ObjectKind.AGGREGATE
+    kind = kind_of(statement)
+    return next(written for written, of in _KIND_NAMED.items() if of is kind)
+
+
+def check_kind(found: CatalogObject, kind: s.ObjectKind | None, name: s.ObjectName) -> None:
+    """Raise E0203 where a statement says another kind than an object has, or is a part of."""
+    kinds = (written_kind(found.statement), written_kind(found.shown))
+    if kind is not None and kind not in kinds:
+        raise BindError(
+            "E0203",
+            f'"{found.name}" is a {kinds[-1].value.lower()}',
+            span=name.span,
+            hint=f"say {kinds[-1].value} {found.name}",
+        )
 
 
 def kind_named(statement: s.Drop | s.Alter) -> Kind | None:

@@ -28,7 +28,8 @@ def objects_of(
     """Return the objects of a source: itself or its outputs, and of one that is split, a view.
 
     `sets` are functions of users that take or give several rows. Raises E0234 for two outputs of
-    one name, E0236 for one that reads another, E0239 for options of a TRANSFORM USING.
+    one name, E0236 for one that reads another, E0239 for options of a TRANSFORM USING,
+    E0142 for the key of an output that lists no columns.
     """
     outputs = tuple(_outputs(source)) if source.for_tables else (source,)
     found = [(o, parts_of(o, sets)) for o in outputs]
@@ -84,6 +85,14 @@ def _output(
 ) -> s.CreateSource:
     table = listed.table or ""
     name = s.ObjectName(listed.alias or table, source.name.schema, listed.name_span)
+    beside = listed.primary_key or next(iter(listed.watermarks), None)
+    if beside is not None and not listed.columns:
+        raise BindError(
+            "E0142",
+            f'"{table}" has a key or a watermark, and no columns of its own',
+            span=beside.span,
+            hint="list its columns, too; or declare it on the source, for all tables",
+        )
     own = listed if listed.columns else source
     transforms: tuple[s.Transform, ...] = ()
     if listed.query is not None:

@@ -30,6 +30,7 @@ from floodmark.plan.coerce import (
 )
 from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, Now, columns_of
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_aggregate
+from floodmark.plan.precisions import in_digits
 from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
 from floodmark.plan.special_forms import bind_array, bind_special, bind_zone, collated, picked
 from floodmark.plan.user_functions import bind_user_call
@@ -196,6 +197,7 @@ class Binder:
         cast = coerce(Literal(UNKNOWN, "{}") if empty else self.bind(node.this), target)
         if length is not None:
             cast = Call(VARCHAR, "left", (cast, Literal(INT, length)))
+        cast = in_digits(cast, node.args["to"], span)
         return replace(cast, span=span)
 
     def _operator(self, name: str, node: exp.Expression) -> Expr:

@@ -85,7 +85,7 @@ class Builder:
             case exp.SetOperation():
                 return ordered(inner, inner._set_operation(query), query)
             case exp.Values():
-                return inner._values(query)
+                return ordered(inner, inner._values(query), query)
             case ChangelogOf():
                 raise self.refuse(
                     "E0336",
@@ -311,5 +311,14 @@ def rename_columns(node: n.Node, names: tuple[str, ...], span: Span | None) -> n
             hint="give at most one name per column",
         )
     new = dict(zip((f.name for f in shown), names, strict=False))
+    after = [new.get(f.name, f.name) for f in shown]
+    twice = next((name for name in after if after.count(name) > 1), None)
+    if twice is not None:
+        raise BindError(
+            "E0145",
+            f'two columns would have the name "{twice}"',
+            span=span,
+            hint="name both, or another one in the list",
+        )
     columns = tuple((new.get(f.name, f.name), ColumnRef(f.type, f.name)) for f in node.schema)
     return n.Project(node, columns)

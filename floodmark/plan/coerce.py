@@ -117,7 +117,7 @@ def interval_literal(node: exp.Interval, span: Span | None) -> Literal:
     last = unit.expression if isinstance(unit, exp.IntervalSpan) else unit
     text = str(node.this.name)
     try:
-        value = parse_interval(text, None if last is None else str(last.name))
+        value = parse_interval(text, None if last is None else str(last.name).lower())
     except RowError:
         raise BindError(
             "E0258",

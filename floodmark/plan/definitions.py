@@ -20,6 +20,7 @@ from floodmark.plan.conflicts import REPLACE, Conflict, bind_conflict, check_app
 from floodmark.plan.determinism import asks_again, class_of
 from floodmark.plan.expiring import expiring
 from floodmark.plan.expressions import Expr, Now, walk
+from floodmark.plan.format_options import format_options
 from floodmark.plan.scope import Column, QueryScope, Source, unknown_column
 from floodmark.plan.table_options import TELLING, without_ttl
 from floodmark.plan.transform import Transform
@@ -162,7 +163,7 @@ def declare_columns(
     check_append_only(st, key)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
     columns += tuple(ColumnInfo(i.name, TIMESTAMPTZ, metadata=i.kind) for i in st.includes)
-    options = tuple((o.name.lower(), o.value) for o in st.options)
+    options = (*((o.name.lower(), o.value) for o in st.options), *format_options(st))
     format_ = _format_of(st, dict(options))
     watermarks = tuple(_watermark(w, scope, context) for w in st.watermarks)
     connector = dict(options).get("connector")
@@ -206,6 +207,13 @@ def _format_of(st: s.CreateSource | s.CreateTable, options: Mapping[str, str]) -
 def _check(declared: Declared, st: s.CreateSource | s.CreateTable) -> None:
     """Refuse what is declared but does not fit together."""
     if declared.is_messages:
+        if declared.append_only:
+            raise BindError(
+                "E0139",
+                f"rows of FORMAT {declared.format} change: they are not APPEND ONLY",
+                span=st.name.span,
+                hint="leave APPEND ONLY out, or read the messages as rows with FORMAT PLAIN",
+            )
         _check_key(declared, st.name.span if st.format is None else st.format.span)
     _check_key_types(declared, st.name.span)
     if declared.connector is not None:

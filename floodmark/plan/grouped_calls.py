@@ -153,8 +153,7 @@ def _user_aggregate(
 
 
 def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
-    if parts.star and parts.name != "count":
-        raise BindError("E0274", f"{parts.name}(*) does not exist", span=span, hint="count(*) does")
+    _check_star(parts, span)
     order = bind_order(inner, parts.order if parts.within is None else parts.within)
     args = _arguments(inner, parts, order, span)
     aggregate, args = choose_overload(parts.name, AGGREGATES[parts.name], args, span)
@@ -173,6 +172,14 @@ def _aggregate(inner: Binder, parts: _Parts, span: Span | None) -> AggCall:
         order_by=order if aggregate.order_sensitive else (),
         span=span,
     )
+
+
+def _check_star(parts: _Parts, span: Span | None) -> None:
+    """Refuse `*` as an argument of anything but count, and count of nothing: E0274."""
+    if parts.star and parts.name != "count":
+        raise BindError("E0274", f"{parts.name}(*) does not exist", span=span, hint="count(*) does")
+    if parts.name == "count" and not (parts.star or parts.arguments or parts.distinct):
+        raise BindError("E0274", "count() does not exist", span=span, hint="count(*) does")
 
 
 def _arguments(inner: Binder, parts: _Parts, order: Order, span: Span | None) -> list[Expr]:
@@ -209,6 +216,7 @@ def bind_window(binder: Binder, node: exp.Window) -> Expr:
         overloads = WINDOWS[parts.name]
     if parts.distinct:
         raise refuse("DISTINCT with OVER is not available", span, _JOIN_GROUPS)
+    _check_star(parts, span)
     args = _arguments(inner, parts, (), span)
     function, args = choose_overload(parts.name, overloads, args, span)
     check_constants(parts.name, function.constant, args)

@@ -34,7 +34,7 @@ from floodmark.plan.size import check_columns
 from floodmark.plan.stars import starred
 from floodmark.plan.subqueries import Subqueries
 from floodmark.plan.table_functions import ONE_ROW
-from floodmark.plan.windowed import collector_of, rewritten, windowed
+from floodmark.plan.windowed import check_named, collector_of, rewritten, windowed
 
 if TYPE_CHECKING:
     from floodmark.plan.build import Builder
@@ -75,6 +75,7 @@ class Selection:
         sets = SetCollector()
         windows = collector_of(self.query, self.builder.span)
         items = self._items(collector, sets, windows)
+        check_named(windows.named, self.bound.scope, self.builder.context)
         having = self.query.args.get("having")
         condition: Expr | None = None
         if having is not None:

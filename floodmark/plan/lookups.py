@@ -48,8 +48,15 @@ def looked_up_table(builder: Builder, item: exp.Expression, left: Bound) -> exp.
     if not isinstance(item, exp.Table) or item.args.get("version") is None:
         return None
     time = bind_scalar(item.args["version"].expression, left.scope, builder.context)
-    if not isinstance(_origin(time, left.node), Now):
+    if not isinstance(_origin(time, left.node), Now) or not isinstance(item.this, exp.Identifier):
         refuse_version(builder, item)
+    if item.args.get("joins"):
+        raise builder.refuse(
+            "E0333",
+            "a table that is looked up has no joins of its own",
+            item,
+            hint="write its ON condition behind it, and the other JOIN after that",
+        )
     plain = item.copy()
     plain.set("version", None)
     return plain

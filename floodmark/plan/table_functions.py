@@ -11,6 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.aliases import alias_of
 from floodmark.plan.binder import Binder
 from floodmark.plan.expressions import TRUE, Call, Case, ColumnRef, Expr, Literal, columns_of
+from floodmark.plan.lookups import refuse_version
 from floodmark.plan.scope import Bound, Column, QueryScope, Source, fresh_name
 from floodmark.plan.set_calls import SetCall, bind_set, is_set
 
@@ -74,6 +75,8 @@ def _is_true(on: exp.Expression) -> bool:
 def _bound(builder: Builder, below: Bound, item: exp.Expression) -> SetCall:
     call = function_of(item)
     assert call is not None
+    if isinstance(item, exp.Table):
+        refuse_version(builder, item)
     binder = Binder(below.scope, builder.context)
     name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
     if not is_set(binder, name):

@@ -90,6 +90,13 @@ def declare(statement: s.Definition) -> UserFunction:
             span=statement.span,
             hint="write LANGUAGE sql or LANGUAGE python",
         )
+    if statement.options:
+        raise NotSupported(
+            "E0861",
+            f"a function has no option {statement.options[0].name}",
+            span=statement.options[0].span,
+            hint="leave it out",
+        )
     kind = _kind_of(statement)
     if language == "sql" and kind is not FunctionKind.SCALAR:
         raise NotSupported(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
+from floodmark.plan.aliases import alias_of
 from floodmark.plan.bind import bind_interval, bind_scalar
 from floodmark.plan.expressions import ColumnRef
 from floodmark.plan.joins import with_column
@@ -34,15 +36,15 @@ def window_table(builder: Builder, item: WindowTable, inner: Bound) -> Bound:
     start, end = fresh_name("window_start", taken), fresh_name("window_end", taken)
     node = _window_node(builder, item, inner, time, start, end)
     old = inner.scope.sources[0]
-    alias = item.args.get("alias")
     shown = (
         *old.visible,
         Column("window_start", start, time.type),
         Column("window_end", end, time.type),
     )
     hidden = tuple(c for c in old.columns if c not in old.visible)
-    name = alias.name if alias is not None and alias.name else old.alias
-    return Bound(node, QueryScope.of(Source(name, (*shown, *hidden))))
+    name, given = alias_of(builder, item, old.alias, len(shown))
+    named = [replace(column, name=name) for column, name in zip(shown, given, strict=False)]
+    return Bound(node, QueryScope.of(Source(name, (*named, *shown[len(named) :], *hidden))))
 
 
 def _window_node(

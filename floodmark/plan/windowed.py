@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
 from floodmark.catalog.functions import AGGREGATES
 from floodmark.errors import Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind import WindowCollector, WindowSite
+from floodmark.plan.bind import (
+    AggregateCollector,
+    BindContext,
+    Scope,
+    WindowCollector,
+    WindowSite,
+    bind_scalar,
+)
 from floodmark.plan.expressions import Case, ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.grouped_calls import overridden, window_parts
 from floodmark.plan.scope import fresh_name
@@ -29,6 +36,18 @@ def collector_of(
         parts = window_parts(window, named, span(window))
         named[window.name] = exp.Window(this=window.this, **parts)
     return WindowCollector(named=named)
+
+
+def check_named(named: Mapping[str, exp.Window], scope: Scope, context: BindContext) -> None:
+    """Bind what a WINDOW clause says, so that a mistake is told although no call uses it."""
+    for window in named.values():
+        if window.find(exp.Query) is not None:
+            # Bound where it is used: once for each place.
+            continue
+        order = window.args.get("order")
+        ordered = [] if order is None else [item.this for item in order.expressions]
+        for key in (*(window.args.get("partition_by") or ()), *ordered):
+            bind_scalar(key, scope, context, aggregates=AggregateCollector())
 
 
 def rewritten(sites: Sites, change: Callable[[Expr], Expr]) -> list[tuple[str, WindowSite]]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from floodmark.analysis.explain import Explanation, as_html, explain_object, explain_plan
-from floodmark.analysis.pipeline import Pipeline, plain_views
+from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
 from floodmark.analysis.planning import plan_of
 from floodmark.catalog.functions.like import check_like, is_like
-from floodmark.catalog.objects import CatalogObject, Kind, key_of, kind_of, qualified
+from floodmark.catalog.objects import CatalogObject, Kind, check_kind, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.build import build_query
 from floodmark.runtime.definitions.deployed import Deployed
@@ -28,21 +28,12 @@ Sizes = Callable[[str], Sequence[TableSize]]
 def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[str, str]) -> Result:
     """Return what SHOW or DESCRIBE asks for."""
     if isinstance(statement, s.Describe):
-        columns = deployed.find(qualified(statement.name), statement.name.span).relation.visible
+        columns = named(statement.name, statement.kind, deployed).relation.visible
         rows = ((c.name, str(c.type), c.nullable) for c in columns)
         return text_result("DESCRIBE", ("Name", "Type", "Nullable"), rows)
     if statement.what == "CREATE":
         assert statement.name is not None
-        name, functions = qualified(statement.name), (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE)
-        if statement.kind in functions:
-            key = key_of(name, Kind.FUNCTION)
-            declared = deployed.catalog.get(key, statement.name.span)
-        elif statement.kind is s.ObjectKind.SINK:
-            declared = deployed.catalog.get(key_of(name, Kind.SINK), statement.name.span)
-        elif statement.kind is s.ObjectKind.INDEX:
-            declared = deployed.catalog.get(name, statement.name.span)
-        else:
-            declared = deployed.find(name, statement.name.span).object
+        declared = _declared(statement.name, statement.kind, deployed)
         row = (declared.name, to_sql(declared.shown))
         return text_result("SHOW", ("Name", "Create Sql"), (row,))
     if statement.is_setting:
@@ -51,6 +42,29 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
     if statement.what in ("PARAMETERS", "ALL"):
         return text_result("SHOW", ("Name", "Setting"), settings.items())
     return text_result("SHOW", ("Name",), ((name,) for name in _names(statement, deployed)))
+
+
+_UNREAD = (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE, s.ObjectKind.INDEX)
+
+
+def named(name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed) -> AnalysedObject:
+    """Return a relation or sink by name; E0201 for none, E0203 for one of another kind."""
+    text = qualified(name)
+    if kind is s.ObjectKind.SINK and key_of(text, Kind.SINK) in deployed.pipeline.objects:
+        return deployed.pipeline[key_of(text, Kind.SINK)]
+    found = deployed.find(text, name.span)
+    check_kind(found.object, kind, name)
+    return found
+
+
+def _declared(name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed) -> CatalogObject:
+    """Return the object that SHOW CREATE names."""
+    if kind not in _UNREAD:
+        return named(name, kind, deployed).object
+    of = Kind.INDEX if kind is s.ObjectKind.INDEX else Kind.FUNCTION
+    found = deployed.catalog.get(key_of(qualified(name), of), name.span)
+    check_kind(found, kind, name)
+    return found
 
 
 _KINDS = {
@@ -74,17 +88,24 @@ def _names(statement: s.Show, deployed: Deployed) -> list[str]:
     if statement.name is not None:
         found = [o for o in found if o.schema == str(statement.name)]
     check_like(statement.like or "", span=statement.span)
-    return [o.name for o in found if statement.like is None or is_like(o.name, statement.like)]
+    return [o.name for o in found if statement.like is None or is_like(o.base_name, statement.like)]
 
 
 def explain_result(statement: s.Explain, deployed: Deployed, sizes: Sizes) -> Result:
     """Return the lines of an EXPLAIN statement; `sizes` measures the tables of an object."""
     if statement.name is not None:
-        name = qualified(statement.name)
+        name = named(statement.name, statement.kind, deployed).key
         found = explain_name(name, deployed, statement.name.span)
     else:
         assert statement.statement is not None
         name = ""
+        if statement.state:
+            raise NotSupported(
+                "E0368",
+                "EXPLAIN (STATE) takes the name of an object: a statement has no tables yet",
+                span=statement.span,
+                hint="EXPLAIN (STATE) v; EXPLAIN without STATE shows what would be kept",
+            )
         found = explain_statement(statement.statement, deployed)
     measured = sizes(name) if statement.state and name else ()
     as_json = statement.format is s.ExplainFormat.JSON

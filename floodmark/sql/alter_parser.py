@@ -23,6 +23,7 @@ from floodmark.sql.statements import (
     Drop,
     ObjectKind,
     ObjectName,
+    Parameter,
     Statement,
 )
 
@@ -191,21 +192,22 @@ class AlterParser(FunctionParser):
                 "what kind of object to drop", hint="write DROP TABLE t, DROP SINK k, …"
             )
         if_exists = self.accept("if", "exists")
-        name, *others = self.comma_list(lambda: self._dropped(kind))
+        dropped = self.comma_list(lambda: self._dropped(kind))
+        name, *others = (name for name, _ in dropped)
         with_rows = kind is ObjectKind.SINK and self.accept("with", "rows")
         cascade = self.accept_any("cascade", "restrict") == "cascade"
         return Drop(
             kind=kind,
             name=name,
             others=tuple(others),
+            takes=tuple(taken for _, taken in dropped),
             if_exists=if_exists,
             cascade=cascade,
             with_rows=with_rows,
             span=self.span_from(start),
         )
 
-    def _dropped(self, kind: ObjectKind) -> ObjectName:
+    def _dropped(self, kind: ObjectKind) -> tuple[ObjectName, tuple[Parameter, ...] | None]:
         name = self.object_name()
-        if kind in (ObjectKind.FUNCTION, ObjectKind.AGGREGATE) and self.at("("):
-            self._parameters()
-        return name
+        called = kind in (ObjectKind.FUNCTION, ObjectKind.AGGREGATE) and self.at("(")
+        return name, self._parameters() if called else None

@@ -101,12 +101,15 @@ class DefinitionParser(QueryParser):
 
     def _element(self, elements: Elements) -> None:
         start = self.index
-        if self.accept("constraint"):
+        named = self.accept("constraint")
+        if named:
             self.name("a constraint name")
         if self.at("primary", "key"):
             self.accept("primary", "key")
             columns = tuple(self.parenthesised(self.name))
             elements.keys.append(PrimaryKey(columns=columns, span=self.span_from(start)))
+        elif named and self.current.value not in _REFUSED_CONSTRAINTS:
+            raise self.unexpected("PRIMARY KEY", hint="a column has no CONSTRAINT in front of it")
         elif self.at("watermark", "for"):
             elements.watermarks.append(self.watermark())
         elif self.current.value in _REFUSED_CONSTRAINTS and self.current.kind is TokenKind.WORD:

@@ -87,6 +87,10 @@ _UNITS = (
     "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter",
     "year", "decade", "century",
 )  # fmt: skip
+_SPANS = {
+    "YEAR": ("MONTH",), "DAY": ("HOUR", "MINUTE", "SECOND"), "HOUR": ("MINUTE", "SECOND"),
+    "MINUTE": ("SECOND",),
+}  # fmt: skip
 
 
 class ExpressionParser(CallParser):
@@ -357,6 +361,14 @@ class ExpressionParser(CallParser):
             last = self._unit()
             if last is None:
                 raise self.unexpected("a unit of time after TO")
+            if last.name not in _SPANS.get(unit.name, ()):
+                raise SqlSyntaxError(
+                    "E0137",
+                    f"no interval reaches from {unit.name} to {last.name}",
+                    span=self.span_from(start),
+                    hint="YEAR TO MONTH, DAY TO HOUR, MINUTE or SECOND, HOUR TO MINUTE or SECOND, "
+                    "MINUTE TO SECOND; or a unit alone",
+                )
             unit = exp.IntervalSpan(this=unit, expression=last)
         return self.node(start, exp.Interval(this=literal, unit=unit))
 

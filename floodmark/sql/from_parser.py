@@ -84,12 +84,14 @@ class FromParser(ExpressionParser):
             return False
         return not self.at("asof") or self.peek().value in ("join", "left", "inner")
 
-    def _join(self) -> exp.Join:
+    def _join(self, *, nested: bool = False) -> exp.Join:
         start = self.index
         parts: dict[str, object] = {}
         method = self.accept_any("natural", "asof")
         if method is not None:
             parts["method"] = method.upper()
+        if method is not None and self.at("cross"):
+            raise self.unexpected("JOIN", hint=f"a join is either CROSS or {method.upper()}")
         kind = self.accept_any("inner", "left", "right", "full", "cross")
         if kind in ("left", "right", "full"):
             parts["side"] = kind.upper()
@@ -100,13 +102,17 @@ class FromParser(ExpressionParser):
             self._refuse_join()
         self.expect("join")
         join = exp.Join(this=self.relation(), **parts)
-        if self.accept("on"):
+        if kind == "cross" or method == "natural":
+            # In `a JOIN b CROSS JOIN c ON …` the condition is that of a and b.
+            if not nested:
+                self._refuse_condition("CROSS JOIN" if kind == "cross" else "NATURAL JOIN")
+        elif self.accept("on"):
             join.set("on", self.expression())
         elif self.accept("using"):
             join.set("using", self.parenthesised(self.identifier))
-        elif self._at_join() and kind != "cross" and method != "natural":
+        elif self._at_join():
             self._nest(join)
-        elif kind != "cross" and method != "natural":
+        else:
             if self.at("for", "system_time"):
                 self._refuse_lookup(start)
             raise SqlSyntaxError(
@@ -117,9 +123,14 @@ class FromParser(ExpressionParser):
             )
         return self.node(start, join)
 
+    def _refuse_condition(self, what: str) -> None:
+        """Raise for ON and USING behind a join that has no condition of its own."""
+        if self.at("using") or (self.at("on") and not self.at("on", "conflict")):
+            raise self.unexpected("no condition", hint=f"a {what} has none: write JOIN … ON")
+
     def _nest(self, join: exp.Join) -> None:
         """Read `a JOIN b JOIN c ON … ON …`: the inner join belongs to b."""
-        join.this.set("joins", [self._join()])
+        join.this.set("joins", [self._join(nested=True)])
         if self.accept("on"):
             join.set("on", self.expression())
         elif self.accept("using"):

@@ -6,7 +6,8 @@ again gives the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 
 from sqlglot import exp
 
@@ -51,6 +52,7 @@ from floodmark.sql.statements import (
     ExplainFormat,
     Flush,
     Insert,
+    ObjectKind,
     Rollback,
     Select,
     SetOption,
@@ -93,7 +95,7 @@ def _command(statement: Statement) -> str:
             parts = [
                 f"DROP {statement.kind.value}",
                 "IF EXISTS" if statement.if_exists else "",
-                ", ".join(map(object_sql, (statement.name, *statement.others))),
+                ", ".join(_dropped(statement)),
                 "WITH ROWS" if statement.with_rows else "",
                 "CASCADE" if statement.cascade else "",
             ]
@@ -103,11 +105,18 @@ def _command(statement: Statement) -> str:
         case Show():
             return _show(statement)
         case Describe():
-            return f"DESCRIBE {object_sql(statement.name)}"
+            return f"DESCRIBE {_kind_sql(statement.kind)}{object_sql(statement.name)}"
         case SetOption():
             value = "DEFAULT" if statement.value is None else quote_string(statement.value)
             return f"SET {option_name_sql(statement.name)} = {value}"
     raise AssertionError(f"no printer for {type(statement).__name__}")
+
+
+def _dropped(statement: Drop) -> Iterator[str]:
+    names = (statement.name, *statement.others)
+    for name, taken in zip_longest(names, statement.takes[: len(names)]):
+        types = None if taken is None else [print_expression(p.type.type) for p in taken]
+        yield object_sql(name) if types is None else f"{object_sql(name)}({', '.join(types)})"
 
 
 def _explain(statement: Explain) -> str:
@@ -115,17 +124,20 @@ def _explain(statement: Explain) -> str:
     if statement.format is not ExplainFormat.TEXT:
         flags.append(f"FORMAT {statement.format.value}")
     flags += ["STATE"] if statement.state else []
-    flags += ["CHANGELOG"] if statement.changelog else []
     head = f"EXPLAIN ({', '.join(flags)})" if flags else "EXPLAIN"
     if statement.statement is not None:
         return f"{head} {to_sql(statement.statement)}"
     assert statement.name is not None
-    return f"{head} {object_sql(statement.name)}"
+    return f"{head} {_kind_sql(statement.kind)}{object_sql(statement.name)}"
+
+
+def _kind_sql(kind: ObjectKind | None) -> str:
+    return "" if kind is None else f"{kind.value} "
 
 
 def _show(statement: Show) -> str:
     if statement.is_setting:
-        return f"SHOW {quote_name(statement.what)}"
+        return f"SHOW {statement.what}"
     text = f"SHOW {statement.what}"
     if statement.kind is not None:
         text += f" {statement.kind.value}"
@@ -136,9 +148,9 @@ def _show(statement: Show) -> str:
 
 
 def _alter(statement: Alter) -> str:
-    kind = f"{statement.kind.value} " if statement.kind else ""
     exists = "IF EXISTS " if statement.missing_ok else ""
-    return f"ALTER {kind}{exists}{object_sql(statement.name)} {_alter_action(statement)}"
+    head = f"ALTER {_kind_sql(statement.kind)}{exists}{object_sql(statement.name)}"
+    return f"{head} {_alter_action(statement)}"
 
 
 def _alter_action(statement: Alter) -> str:

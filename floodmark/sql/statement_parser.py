@@ -153,9 +153,9 @@ class StatementParser(AlterParser):
                 return Rollback(span=self.span_from(start))
             case "flush":
                 return Flush(span=self.span_from(start))
-        self.object_kind()
+        kind = self.object_kind()
         name = self.object_name()
-        return Describe(name=name, span=self.span_from(start))
+        return Describe(name=name, kind=kind, span=self.span_from(start))
 
     def _begin(self, start: int, word: str) -> Begin:
         """Parse BEGIN or START TRANSACTION; every level up to REPEATABLE READ is given."""
@@ -326,28 +326,29 @@ class StatementParser(AlterParser):
         return self.options(bare=True)
 
     def _explain(self, start: int) -> Explain:
-        format_, flags = ExplainFormat.TEXT, {"state": False, "changelog": False}
+        format_, state = ExplainFormat.TEXT, False
         if self.at("(") and not self.at_query():
             self.expect("(")
             while not self.accept(")"):
-                word = self.accept_any("format", *flags)
+                word = self.accept_any("format", "state")
                 if word is None:
-                    raise self.unexpected("FORMAT, STATE or CHANGELOG")
+                    hint = "the plan shows the changelog mode of each operator"
+                    raise self.unexpected(
+                        "FORMAT or STATE", hint=hint if self.at("changelog") else None
+                    )
                 if word == "format":
                     format_ = self._explain_format()
                 else:
-                    flags[word] = True
+                    state = True
                 if not self.at(")"):
                     self.expect(",")
         token = self.current
         if token.kind is TokenKind.WORD and token.value in _FIRST_WORDS:
-            inner: Statement | None = self.statement()
-            name: ObjectName | None = None
-        else:
-            self.object_kind()
-            inner, name = None, self.object_name("a statement or a name")
+            inner = self.statement()
+            return Explain(statement=inner, format=format_, state=state, span=self.span_from(start))
+        kind, name = self.object_kind(), self.object_name("a statement or a name")
         return Explain(
-            statement=inner, name=name, format=format_, **flags, span=self.span_from(start)
+            name=name, kind=kind, format=format_, state=state, span=self.span_from(start)
         )
 
     def _explain_format(self) -> ExplainFormat:
@@ -361,6 +362,9 @@ class StatementParser(AlterParser):
             kind = self.object_kind()
             name = self.object_name()
             return Show(what="CREATE", kind=kind, name=name, span=self.span_from(start))
+        if self.current.kind is TokenKind.QUOTED:
+            hint = "SHOW TABLES, SHOW CREATE TABLE t, SHOW retention"
+            raise self.unexpected("what to show", hint=hint)
         what = self.name("what to show", any_word=True)
         if what == "materialized":
             self.expect("views")
@@ -372,7 +376,13 @@ class StatementParser(AlterParser):
         return Show(what=what.upper(), name=within, like=like, span=self.span_from(start))
 
     def _set(self, start: int) -> SetOption:
-        self.accept_any("session", "local")
+        if self.at("local") and self.peek().value not in ("=", "to"):
+            hint = "write SET, and SET … = DEFAULT when it is to end"
+            raise self.unexpected(
+                "the name of a setting: none ends with its transaction", hint=hint
+            )
+        if self.peek().value not in ("=", "to"):
+            self.accept("session")
         name = self._option_name()
         if self.accept_any("=", "to") is None:
             raise self.unexpected("= or TO", hint="write SET name = value")

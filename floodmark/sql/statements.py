@@ -319,11 +319,15 @@ class AlterRebase(Alter):
 
 @dataclass(frozen=True, kw_only=True)
 class Drop(Statement):
-    """`DROP …`, of one object or of `others`, too; `with_rows` takes sinks' rows out as well."""
+    """`DROP …`, of one object or of `others`, too; `with_rows` takes sinks' rows out as well.
+
+    `takes` are, by place, the parameters that are written behind functions.
+    """
 
     kind: ObjectKind
     name: ObjectName
     others: tuple[ObjectName, ...] = ()
+    takes: tuple[tuple[Parameter, ...] | None, ...] = ()
     if_exists: bool = False
     cascade: bool = False
     with_rows: bool = False
@@ -338,13 +342,13 @@ class Select(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Explain(Statement):
-    """`EXPLAIN [(…)] {statement | name}`: exactly one of the two is set."""
+    """`EXPLAIN [(…)] {statement | [kind] name}`: a statement or a name is set."""
 
     statement: Statement | None = None
     name: ObjectName | None = None
+    kind: ObjectKind | None = None
     format: ExplainFormat = ExplainFormat.TEXT
     state: bool = False
-    changelog: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,9 +368,10 @@ class Show(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Describe(Statement):
-    """`DESCRIBE x`."""
+    """`DESCRIBE [kind] x`."""
 
     name: ObjectName
+    kind: ObjectKind | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

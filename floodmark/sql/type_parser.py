@@ -27,7 +27,12 @@ TYPES = {
     "uuid": _D.UUID, "struct": _D.STRUCT, "map": _D.MAP,
 }  # fmt: skip
 _MAX_DIMENSIONS = 6
-_WITH_LENGTH = frozenset({_D.DECIMAL, _D.VARCHAR, _D.CHAR, _D.TIME, _D.TIMESTAMP, _D.TIMESTAMPTZ})
+_DIGITS, _LENGTH = (1, 0, 6), (1, 1, 10_485_760)
+_WITH_LENGTH = {
+    _D.DECIMAL: (2, 0, 10_000), _D.VARCHAR: _LENGTH, _D.CHAR: _LENGTH, _D.FLOAT: (1, 1, 53),
+    _D.TIME: _DIGITS, _D.TIMESTAMP: _DIGITS, _D.TIMESTAMPTZ: _DIGITS,
+}  # fmt: skip
+"""How many numbers stand behind a type at most, the smallest and the largest, as in PostgreSQL."""
 
 
 class TypeParser(TokenStream):
@@ -82,16 +87,33 @@ class TypeParser(TokenStream):
             case "char" | "character" if self.accept("varying"):
                 kind = _D.VARCHAR
             case "float" if self.at("("):
-                kind = _D.FLOAT if int(self._lengths()[0].name) <= 24 else _D.DOUBLE
-        lengths = self._lengths() if kind in _WITH_LENGTH and self.at("(") else []
+                bits = self._lengths(start, _D.FLOAT)[0]
+                kind = _D.FLOAT if int(bits.name) <= 24 else _D.DOUBLE
+                return self.node(start, exp.DataType(this=kind, expressions=[], nested=False))
+            case "real" | "float4":
+                return self.node(start, exp.DataType(this=kind, expressions=[], nested=False))
+        lengths = self._lengths(start, kind) if kind in _WITH_LENGTH and self.at("(") else []
         if kind is _D.TIMESTAMP and self.accept("with", "time", "zone"):
             kind = _D.TIMESTAMPTZ
         elif kind in (_D.TIMESTAMP, _D.TIME):
             self.accept("without", "time", "zone")
         return self.node(start, exp.DataType(this=kind, expressions=lengths, nested=False))
 
-    def _lengths(self) -> list[exp.DataTypeParam]:
-        return self.parenthesised(self._length)
+    def _lengths(self, start: int, kind: exp.DataType.Type) -> list[exp.DataTypeParam]:
+        """Parse the numbers behind a type; E0143 for what it cannot have."""
+        word = self.tokens[start].value
+        lengths = self.parenthesised(self._length)
+        count, least, most = _WITH_LENGTH[kind]
+        if len(lengths) > count or not all(least <= int(e.name) <= most for e in lengths):
+            raise SqlSyntaxError(
+                "E0143",
+                f"there is no such {word}",
+                span=self.span_from(start),
+                hint=f"{word}(n), n from {least} to {most:,}"
+                if count == 1
+                else f"{word}(digits, digits behind the point)",
+            )
+        return lengths
 
     def _length(self) -> exp.DataTypeParam:
         start, token = self.index, self.current

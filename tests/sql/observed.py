@@ -1,0 +1,130 @@
+"""What follows from a statement, in a form in which two statements can be compared.
+
+Texts and places are left out: two statements that differ in nothing else mean the same.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from floodmark.analysis.ndu import mode_of
+from floodmark.analysis.owners import ON_DELETE
+from floodmark.analysis.pipeline import AnalysedObject
+from floodmark.analysis.replacement import BACKFILL
+from floodmark.analysis.sinks import FORCED, KEEPING
+from floodmark.analysis.snapshot import SNAPSHOT
+from floodmark.catalog.alterations import found_by, is_nothing
+from floodmark.connectors.copied import copy_file
+from floodmark.errors import FloodmarkError
+from floodmark.plan.user_functions import functions_of
+from floodmark.runtime.cut import Cut
+from floodmark.runtime.definitions.deployed import Deployed
+from floodmark.runtime.definitions.deployment import Plan, plan_statement
+from floodmark.runtime.dml.copying import as_insert
+from floodmark.runtime.dml.planned import PlannedDml, plan_dml
+from floodmark.runtime.dml.writing import target_of
+from floodmark.runtime.query import Reader
+from floodmark.runtime.settings import Settings
+from floodmark.runtime.show import explain_result, show
+from floodmark.sql import statements as s
+from floodmark.sql.hints import hints_of
+from floodmark.sql.parse import parse_statement
+
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_AT_RUN_TIME = (FORCED, KEEPING, BACKFILL, SNAPSHOT, ON_DELETE, "type")
+"""Options of sinks and views that are read while they run."""
+_UNREAD_TABLES: Any = SimpleNamespace(spark=None)
+
+
+def observed(text: str, deployed: Deployed, folder: Path) -> Any:
+    """Return what a statement would do, or the code and the message of its error."""
+    try:
+        statement = parse_statement(text)
+        return _seen(statement, deployed, folder), hints_of(statement), None
+    except FloodmarkError as error:
+        return error.code, error.message, error.hint
+
+
+def is_error(seen: Any) -> bool:
+    """Tell whether what was observed is an error."""
+    return str(seen[0]).startswith("E0")
+
+
+def _seen(statement: s.Statement, deployed: Deployed, folder: Path) -> Any:
+    reader = Reader(_UNREAD_TABLES, deployed.pipeline, Cut(), _NOW, {})
+    match statement:
+        case s.Begin() | s.Commit() | s.Rollback() | s.Flush():
+            return type(statement).__name__
+        case s.AlterResume() | s.AlterRebase():
+            nothing = is_nothing(statement, deployed.catalog)
+            return "nothing to do" if nothing else found_by(statement, deployed.catalog).key
+        case s.Definition() | s.Drop() | s.Alter():
+            plan = plan_statement(statement, deployed)
+            if plan is None:
+                return "nothing to do"
+            rows = None
+            if isinstance(statement, s.CreateTableAs):
+                rows = repr(reader.plan(statement.query, statement.span))
+            return _changed(plan, deployed), rows, None
+        case s.Select():
+            return "rows", repr(reader.plan(statement.query, statement.span)), None
+        case s.CopyTo():
+            file = copy_file(statement.path, statement.options, statement.span)
+            return file_of(file), repr(reader.plan(statement.query, statement.span)), None
+        case s.CopyFrom():
+            target = target_of(statement, deployed)
+            file = copy_file(statement.path, statement.options, statement.span)
+            insert, with_file = as_insert(statement, target, reader, folder)
+            return file_of(file), _written(plan_dml(insert, target, with_file)), None
+        case s.Insert() | s.Update() | s.Delete():
+            return _written(plan_dml(statement, target_of(statement, deployed), reader))
+        case s.Explain():
+            measured: list[str] = []
+            lines = explain_result(statement, deployed, lambda key: measured.append(key) or ())
+            return lines, measured, None
+        case s.Show() | s.Describe():
+            return show(statement, deployed, Settings().values)
+        case s.SetOption():
+            settings = Settings()
+            return settings.set(statement), settings.values, None
+    raise AssertionError(statement)
+
+
+def file_of(file: Any) -> tuple[Any, ...]:
+    """Return what is known of the file of a COPY, its place in the text aside."""
+    return file.path, file.format, file.header, file.delimiter, file.null
+
+
+def _written(plan: PlannedDml) -> Any:
+    return repr(plan.node), plan.effect, repr(plan.returning)
+
+
+def _changed(plan: Plan, deployed: Deployed) -> Any:
+    before = deployed.pipeline.objects
+    kept = [(c.key, c.action, c.reason) for c in plan.changes]
+    objects = {k: _object(o) for k, o in plan.pipeline.objects.items() if o is not before.get(k)}
+    catalog = {k: (o.reads, o.target, o.past) for k, o in plan.catalog.objects.items()}
+    functions = functions_of(plan.catalog.objects.values())
+    return kept, objects, catalog, repr(functions), sorted(plan.renamed.items())
+
+
+def _object(found: AnalysedObject) -> Any:
+    declared, of = found.declared, found.object
+    return (
+        repr(found.relation),
+        None if found.plan is None else repr(found.plan.root),
+        repr(declared),
+        None if declared is None else (declared.telling, declared.resolved),
+        found.feeders,
+        found.notes,
+        repr(found.split),
+        repr(found.outside),
+        found.writes,
+        repr(found.owners),
+        (found.emits_on_close, found.refreshes, mode_of(of)),
+        [of.option(name) for name in _AT_RUN_TIME],
+        (of.name, of.target, of.part and of.part.group, of.sees, of.past, of.resolved),
+    )
