@@ -31,7 +31,7 @@ from floodmark.runtime.replay import Replayed, replay
 from floodmark.runtime.results import Result, table_result
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
 from floodmark.runtime.settings import ACCEPTED, Settings, check_setting, with_mode
-from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
+from floodmark.runtime.show import explain_name, explain_result, show
 from floodmark.runtime.sizes import TableSize, sizes_of
 from floodmark.runtime.summary import EpochSummary
 from floodmark.runtime.transaction import Transaction
@@ -294,9 +294,7 @@ class Floodmark:
             case s.Definition() | s.Drop() | s.Alter():
                 return statements.run_definition(statement, self.scheduler, self.reader)
             case s.Explain():
-                if isinstance(statement.statement, s.Definition):
-                    statements.check_definition(statement.statement, self.scheduler)
-                return explain_result(statement, self.deployed, self.sizes)
+                return explain_result(statement, self.deployed, self.sizes, self._explained)
             case s.Show() | s.Describe():
                 return show(statement, self.deployed, self._settings.values)
             case s.SetOption():
@@ -348,15 +346,18 @@ class Floodmark:
         """Return an object by name: a relation, else a sink of that name."""
         return self.deployed.find(name)
 
-    def explain(self, name: str) -> Explanation:
-        """Return the analysed plan of an object, or of a query."""
-        deployed = self.deployed
+    def explain(self, name: str, deployed: Deployed | None = None) -> Explanation:
+        """Return the analysed plan of an object, of a query, or of what a CREATE would make.
+
+        As if `deployed` were what is deployed. Raises what the CREATE would.
+        """
+        deployed = deployed or self.deployed
         if deployed.known(name) is not None:
             return explain_name(name, deployed)
-        statement = self.settled(parse_statement(name))
-        if isinstance(statement, s.Definition):
-            statements.check_definition(statement, self.scheduler)
-        return explain_statement(statement, deployed)
+        return self._explained(self.settled(parse_statement(name)), deployed)
+
+    def _explained(self, statement: s.Statement, deployed: Deployed) -> Explanation:
+        return statements.explain(statement, deployed, self.scheduler, self.reader)
 
     def _set(self, statement: s.SetOption) -> Result:
         result = self._settings.set(statement)

@@ -65,8 +65,7 @@ def explain(
 def explanation(connection: Floodmark, settings: Settings, what: str) -> Explanation:
     """Return the explanation of a name or of SQL, as if the pipeline files were applied."""
     from floodmark.runtime.definitions.deployed import Deployed
-    from floodmark.runtime.show import explain_name, explain_statement
-    from floodmark.sql.parse import parse_statement
+    from floodmark.runtime.show import explain_name
 
     deployed = planned = connection.deployed
     folder = settings.pipelines_if_any
@@ -76,4 +75,4 @@ def explanation(connection: Floodmark, settings: Settings, what: str) -> Explana
     known = deployed if gone else planned
     if known.known(what) is not None or what.replace("_", "").replace(".", "").isalnum():
         return explain_name(what, known)
-    return explain_statement(connection.settled(parse_statement(what)), known)
+    return connection.explain(what, known)

@@ -23,6 +23,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 
 Sizes = Callable[[str], Sequence[TableSize]]
+Explain = Callable[[s.Statement, Deployed], Explanation]
 
 
 def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[str, str]) -> Result:
@@ -91,8 +92,13 @@ def _names(statement: s.Show, deployed: Deployed) -> list[str]:
     return [o.name for o in found if statement.like is None or is_like(o.base_name, statement.like)]
 
 
-def explain_result(statement: s.Explain, deployed: Deployed, sizes: Sizes) -> Result:
-    """Return the lines of an EXPLAIN statement; `sizes` measures the tables of an object."""
+def explain_result(
+    statement: s.Explain, deployed: Deployed, sizes: Sizes, explain: Explain
+) -> Result:
+    """Return the lines of an EXPLAIN statement.
+
+    `sizes` measures the tables of an object, `explain` looks at a statement as if it were executed.
+    """
     if statement.name is not None:
         name = named(statement.name, statement.kind, deployed).key
         found = explain_name(name, deployed, statement.name.span)
@@ -106,7 +112,7 @@ def explain_result(statement: s.Explain, deployed: Deployed, sizes: Sizes) -> Re
                 span=statement.span,
                 hint="EXPLAIN (STATE) v; EXPLAIN without STATE shows what would be kept",
             )
-        found = explain_statement(statement.statement, deployed)
+        found = explain(statement.statement, deployed)
     measured = sizes(name) if statement.state and name else ()
     as_json = statement.format is s.ExplainFormat.JSON
     text = explained(found, measured, as_json=as_json)

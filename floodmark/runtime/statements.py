@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
+from floodmark.analysis.explain import Explanation
 from floodmark.analysis.table_of_query import is_continuous
 from floodmark.catalog.objects import kind_of
 from floodmark.errors import NotSupported, UserError
@@ -13,12 +14,13 @@ from floodmark.runtime.definitions import deployment, removal
 from floodmark.runtime.definitions.alter_places import placed_in
 from floodmark.runtime.definitions.altering import refuse_behind
 from floodmark.runtime.definitions.changes import Change
-from floodmark.runtime.definitions.deployed import statements_of
+from floodmark.runtime.definitions.deployed import Deployed, statements_of
 from floodmark.runtime.definitions.deployment import Plan
 from floodmark.runtime.definitions.loading import check_code
 from floodmark.runtime.definitions.rehearsal import rehearse
 from floodmark.runtime.definitions.renaming import check_at_rest
 from floodmark.runtime.definitions.rereading import refuse_rereading
+from floodmark.runtime.dml.planned import plan_dml
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
@@ -26,6 +28,7 @@ from floodmark.runtime.outward.places import check_places
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
+from floodmark.runtime.show import explain_statement
 from floodmark.runtime.summary import EpochSummary, assumed_formats
 from floodmark.runtime.suspension import notices
 from floodmark.sql import statements as s
@@ -73,14 +76,22 @@ def _first_rows(
     reader: Callable[[], Reader],
 ) -> Written | None:
     """Write the rows of a table that its CREATE fills once; None for anything else."""
+    insert = _first_insert(statement)
+    if insert is None:
+        return None
+    target = target_of(insert, replace(scheduler.deployed(), pipeline=plan.pipeline))
+    start = scheduler.log.positions().get(dml_of(target.key), {}).get(0, 0)
+    return write_rows(insert, target, scheduler, reader(), start)
+
+
+def _first_insert(statement: s.Statement) -> s.Insert | None:
+    """Return the INSERT of a table that its CREATE fills once; None for anything else."""
     if not isinstance(statement, s.CreateTableAs) or is_continuous(statement):
         return None
     name = object_sql(statement.name)
     insert = parse_statement(f"INSERT INTO {name} {print_expression(statement.query)}")
     assert isinstance(insert, s.Insert)
-    target = target_of(insert, replace(scheduler.deployed(), pipeline=plan.pipeline))
-    start = scheduler.log.positions().get(dml_of(target.key), {}).get(0, 0)
-    return write_rows(insert, target, scheduler, reader(), start)
+    return insert
 
 
 def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
@@ -133,12 +144,34 @@ def check_plan(plan: Plan, scheduler: Scheduler, discards: Collection[str] = ("d
         refuse_rereading(plan.changes, scheduler.deployed().pipeline, plan.pipeline)
 
 
-def check_definition(statement: s.Definition, scheduler: Scheduler) -> None:
-    """Refuse what CREATE would refuse, without logging anything: for EXPLAIN."""
-    plan = deployment.plan_statement(statement, scheduler.deployed(), project=scheduler.project)
-    if plan is not None:
-        check_at_rest(plan, scheduler, statement)
-        check_plan(plan, scheduler)
+def explain(
+    statement: s.Statement,
+    deployed: Deployed,
+    scheduler: Scheduler,
+    reader: Callable[[], Reader] | None = None,
+) -> Explanation:
+    """Return the plan of a query, or of what a CREATE would make beside what is `deployed`.
+
+    Raises what the CREATE would, before anything is logged. A `reader` plans the first rows of a
+    table that begins with some.
+    """
+    if isinstance(statement, s.Definition):
+        plan = deployment.plan_statement(statement, deployed, project=scheduler.project)
+        if plan is not None:
+            _check_first_rows(statement, plan, deployed, reader)
+            check_plan(plan, scheduler)
+            defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
+            rehearse(scheduler, defined, scheduler.believed(), plan.renamed)
+    return explain_statement(statement, deployed)
+
+
+def _check_first_rows(
+    statement: s.Definition, plan: Plan, deployed: Deployed, reader: Callable[[], Reader] | None
+) -> None:
+    insert = _first_insert(statement)
+    if insert is not None and reader is not None:
+        target = target_of(insert, replace(deployed, pipeline=plan.pipeline))
+        plan_dml(insert, target, reader())
 
 
 def _behind(scheduler: Scheduler) -> dict[str, str]:

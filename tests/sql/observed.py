@@ -28,7 +28,7 @@ from floodmark.runtime.dml.planned import PlannedDml, plan_dml
 from floodmark.runtime.dml.writing import target_of
 from floodmark.runtime.query import Reader
 from floodmark.runtime.settings import Settings
-from floodmark.runtime.show import explain_result, show
+from floodmark.runtime.show import explain_result, explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.hints import hints_of
 from floodmark.sql.parse import parse_statement
@@ -83,7 +83,9 @@ def _seen(statement: s.Statement, deployed: Deployed, folder: Path) -> Any:
             return _written(plan_dml(statement, target_of(statement, deployed), reader))
         case s.Explain():
             measured: list[str] = []
-            lines = explain_result(statement, deployed, lambda key: measured.append(key) or ())
+            lines = explain_result(
+                statement, deployed, lambda key: measured.append(key) or (), explain_statement
+            )
             return lines, measured, None
         case s.Show() | s.Describe():
             return show(statement, deployed, Settings().values)

@@ -13,7 +13,7 @@ from floodmark.runtime.dml.planned import plan_dml
 from floodmark.runtime.dml.writing import target_of
 from floodmark.runtime.query import Reader
 from floodmark.runtime.settings import Settings
-from floodmark.runtime.show import explain_name, explain_result, show
+from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogVersion
@@ -52,7 +52,7 @@ class Planner:
             case s.Insert() | s.Update() | s.Delete():
                 plan_dml(statement, target_of(statement, self.deployed), self._reader)
             case s.Explain():
-                explain_result(statement, self.deployed, lambda _: ())
+                explain_result(statement, self.deployed, lambda _: (), explain_statement)
             case s.Show() | s.Describe():
                 show(statement, self.deployed, Settings().values)
             case s.SetOption():

@@ -41,7 +41,8 @@ def check_places(plan: Plan, scheduler: Scheduler) -> None:
 
 
 def _writes_else(key: str, before: Mapping[str, AnalysedObject], plan: Plan) -> bool:
-    old, new = before[key].outside, plan.pipeline[key].outside
+    old = before[key].outside if key in before else None
+    new = plan.pipeline[key].outside
     return old is not None and new is not None and old.written != new.written
 
 
