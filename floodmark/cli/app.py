@@ -20,6 +20,7 @@ from floodmark.cli import (
     plan,
     replay,
     report,
+    rollback,
     run,
     server,
     sql,
@@ -46,7 +47,7 @@ app = typer.Typer(
 )
 for module in (
     demo, plan, run, sql, explain, status, watch, doctor, replay, report, backfill, lint, diff,
-    backup, verify,
+    backup, verify, rollback,
 ):  # fmt: skip
     module.register(app)
 app.add_typer(server.app, name="server")
@@ -82,7 +83,7 @@ def shared(
     }  # fmt: skip
     commands = (
         "demo", "plan", "run", "sql", "explain", "status", "watch", "doctor", "replay", "report",
-        "backfill", "lint", "diff", "backup", "restore", "verify",
+        "backfill", "lint", "diff", "backup", "restore", "verify", "rollback",
     )  # fmt: skip
     context.default_map = {
         **dict.fromkeys(commands, values),

@@ -223,7 +223,10 @@ def _open_epoch(connection: Floodmark) -> Check:
     if head.open is None:
         return Check("epochs", OK, f"epoch {head.sealed} is sealed" if head.sealed else "none yet")
     text = f"epoch {head.open.epoch} is open since {cell(head.open.opened_at)}"
-    return Check("epochs", WARN, text, "`floodmark run` finishes it, unless a run is at it now")
+    remedy = "`floodmark run` finishes it, unless a run is at it now"
+    if head.open.kind == "ddl":
+        remedy += "; where that fails, `floodmark rollback` takes its definitions back"
+    return Check("epochs", WARN, text, remedy)
 
 
 def _logs(connection: Floodmark) -> Check:

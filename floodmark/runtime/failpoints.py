@@ -32,6 +32,9 @@ NAMES: Final = (
 OF_CHANGES: Final = ("change_planned", "change_logged", "table_emptied", "table_dropped")
 """In the order in which a change of the definitions passes them, besides those of its epoch."""
 
+OF_ROLLBACKS: Final = ("change_taken_back", "epoch_undone", "columns_restored")
+"""In the order in which definitions that cannot be applied are taken back."""
+
 OF_BACKFILLS: Final = ("backfill_step_logged", "backfill_step_done", "backfill_ready")
 """In the order in which the backfill of a view passes them, besides those of its tables."""
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,7 +28,7 @@ from floodmark.runtime.carried import carried
 from floodmark.runtime.catch_up import behind, caught_up, put_aside
 from floodmark.runtime.clock import ClockGuard
 from floodmark.runtime.cut import Cut, Progress
-from floodmark.runtime.definitions import new_version, removal
+from floodmark.runtime.definitions import new_version, removal, taking_back
 from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load
 from floodmark.runtime.definitions.moving import at_home, refuse_moved
 from floodmark.runtime.definitions.version_change import VersionChange
@@ -139,8 +139,11 @@ class Scheduler:
         self._tables = None
 
     def deployed(self) -> Deployed:
-        """Return the definitions in force: those of the newest logged catalog version."""
-        return self.at_version(self.catalogs.last())
+        """Return the definitions in force: those of the newest logged catalog version.
+
+        Those before, where it cannot be read; its first epoch takes it back.
+        """
+        return taking_back.readable(self, self.catalogs.last())
 
     def remember(self, rehearsed: Deployed) -> None:
         """Take the definitions of a version that has just been logged as what reading it gives."""
@@ -194,12 +197,23 @@ class Scheduler:
         self._begin()
         head = self.log.head()
         if head.open is not None:
-            return head.open
+            undone = taking_back.finished(self, head.open, self.catalogs.latest())
+            return self.log.opened(head.open.epoch) if undone else head.open
         removal.finish(self)
         latest = self.catalogs.last()
         if latest > self._in_force(head.sealed):
-            return self._open(head.sealed + 1, latest, self.believed())
+            return self._opened(latest)
         return None
+
+    def roll_back(self) -> EpochSummary | None:
+        """Take back the definitions that wait to be applied, in an epoch; None where none do.
+
+        E0438 where the epoch that applies them has done a part already.
+        """
+        with disk_errors("the warehouse"), self.lease.held("rollback", self.wait):
+            self._begin()
+            found = None if taking_back.take_back(self) is None else self._begun()
+            return None if found is None else self._run(found)
 
     def _begin(self) -> None:
         """Once, before anything is written: record what the warehouse is, look for a lost log."""
@@ -224,10 +238,10 @@ class Scheduler:
         head = self.log.head()
         if head.open is not None:
             return True
-        deployed = self.deployed()
         chosen = None if select is None else self._stored(select)
-        in_force = self._in_force(head.sealed)
-        if deployed.version > in_force or (select is None and (can_go_on(self) or reachable(self))):
+        if self.catalogs.last() > self._in_force(head.sealed) or (
+            select is None and (can_go_on(self) or reachable(self))
+        ):
             return True
         if self.leaving.read() is not None:
             return True
@@ -319,10 +333,22 @@ class Scheduler:
     def run_once(
         self, catalog_version: int | None = None, dml: Sequence[Mapping[str, Any]] = ()
     ) -> EpochSummary:
-        """Run one epoch without offsets, for DDL or DML; the caller holds the lease."""
-        head = self.log.head()
+        """Run one epoch without offsets, for DDL or DML; the caller holds the lease.
+
+        Raises why the catalog version was taken back, once the epoch is sealed without it.
+        """
         version = self.deployed().version if catalog_version is None else catalog_version
-        return self._run(self._open(head.sealed + 1, version, self.believed(), dml=dml))
+        told = self._run(self._opened(version, dml))
+        if catalog_version is not None:
+            taking_back.raise_taken_back(self, catalog_version)
+        return told
+
+    def _opened(self, version: int, dml: Sequence[Mapping[str, Any]] = ()) -> OpenRecord:
+        """Open an epoch without offsets, by the version before where that is taken back."""
+        epoch, now = self.log.head().sealed + 1, self.believed()
+        opening = partial(self._open, epoch, version, now, dml=dml)
+        opened = taking_back.attempt(self, version, opening)
+        return opened or self._open(epoch, self.deployed().version, now, dml=dml)
 
     def _open(
         self,
@@ -344,6 +370,8 @@ class Scheduler:
                 if last - clock > _STANDS_STILL:
                     notes.append(f"the clock went back from {last} to {clock}; kept {now}")
         notes += notes_on(offers or {})
+        back = self.at_version(version).takes_back
+        notes += [back.text] if back is not None and version != former else []
         begins = self.catalogs.at(version).dml if version != former else ()
         splits = {k: [split.as_json() for split in v] for k, v in (offers or {}).items() if v}
         restarted = self.change_at(epoch, version).created
@@ -382,18 +410,17 @@ class Scheduler:
     def _run(self, record: OpenRecord, select: Collection[str] | None = None) -> EpochSummary:
         """Advance every object, or the selected ones, to an open epoch; seal it if all are."""
         started = time.monotonic()
+        preparing = partial(self._prepared, record)
+        ready = taking_back.attempt(self, record.catalog_version, preparing)
+        if ready is None:
+            return self._run(self.log.opened(record.epoch), select)
+        before, kept = ready
         deployed = at_home(self.at_version(record.catalog_version), self.home)
-        pipeline = deployed.pipeline
-        settled, damaged = self.cut(record.epoch - 1).settled(self.store)
-        before = settled.renamed(record.renamed)
-        change = self.change_at(record.epoch, record.catalog_version)
-        created, former = change.created, change.former
-        put_aside(self, damaged, record, change)
+        pipeline, change = deployed.pipeline, self.change_at(record.epoch, deployed.version)
+        created = change.created
         anew = {k for k, r in record.backfills.items() if not r.versions}
-        removal.empty(self, created | anew, deployed, record.epoch, former)
-        rest = {k: r.at_rest() for k, r in carried(before, pipeline, created, former).items()}
-        kept = {**rest, **record.backfills}
-        kept = new_version.reshaped(self, kept, record)
+        # From here on the epoch cannot be taken back.
+        removal.empty(self, created | anew, deployed, record.epoch, change.former)
         left: Collection[str] = ()
         if select is None:
             kept = caught_up(self, kept, pipeline, record, created)
@@ -420,6 +447,17 @@ class Scheduler:
         maintenance.after_seal(self, kept, records)
         notes = [*record.notes, *of_fields(progress.done, pipeline)]
         return EpochSummary(record.epoch, record.now, records, suspended, took, notes=notes)
+
+    def _prepared(self, record: OpenRecord) -> tuple[Cut, dict[str, ObjectRecord]]:
+        """Return the cut before an epoch, and the records with which its objects begin."""
+        settled, damaged = self.cut(record.epoch - 1).settled(self.store)
+        before = settled.renamed(record.renamed)
+        change = self.change_at(record.epoch, record.catalog_version)
+        put_aside(self, damaged, record, change)
+        begun = carried(before, change.after.pipeline, change.created, change.former)
+        rest = {k: r.at_rest() for k, r in begun.items()}
+        kept = new_version.reshaped(self, {**rest, **record.backfills}, record)
+        return before, taking_back.restored(self, kept, record)
 
     def _left_open(self, run: Run, earlier: Collection[str], started: float) -> EpochSummary:
         """Log what a selection has advanced, and say what the open epoch waits for."""

@@ -75,6 +75,21 @@ def epochs_of_other_logs(log: EpochLog, store: Store, table: str) -> list[int]:
     return sorted(found)
 
 
+def tables_of_epoch(store: Store, epoch: int) -> list[str]:
+    """Return the tables into which an epoch has written rows; that it is the newest is known.
+
+    Those of which the newest commits cannot be read are left out.
+    """
+    found = []
+    for table in store.tables():
+        with suppress(DataError):
+            infos = islice(store.commits(table), _BACK)
+            said = (i["metadata"] for i in infos if "attempt" in i["metadata"])
+            if any(m.get("epoch") == epoch and "step" not in m for m in said):
+                found.append(table)
+    return found
+
+
 def _claims(store: Store, pinned: Mapping[str, int]) -> Iterator[_Claim]:
     for table in store.tables():
         if table.startswith(f"{CORRECTIONS}/"):

@@ -51,11 +51,28 @@ class AppliedStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A catalog version that never came into force: why, and what it was to do, in words."""
+
+    version: int
+    code: str
+    message: str
+    changes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return both in a line."""
+        code = f"[{self.code}] " if self.code else ""
+        return f"taken back: {', '.join(self.changes)}: {code}{self.message}"
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogVersion:
     """A catalog version, counted from 1, and the epoch from which it is in force.
 
     One with `renamed`, new keys by the former ones, does nothing but that. `dml` are the rows, as
-    the epoch log has those of statements, with which tables begin that the version creates.
+    the epoch log has those of statements, with which tables begin that the version creates. One
+    that takes the version before it back has the definitions of the epoch before.
     """
 
     version: int
@@ -64,6 +81,7 @@ class CatalogVersion:
     applied_at: datetime
     renamed: Mapping[str, str] = field(default_factory=dict)
     dml: Sequence[Mapping[str, Any]] = ()
+    takes_back: TakenBack | None = None
 
 
 class CatalogLog:
@@ -96,11 +114,19 @@ class CatalogLog:
             )
         statements = tuple(AppliedStatement(**s) for s in data.pop("statements"))
         dml = tuple(from_log(self._root, data.pop("dml", ())))
-        return CatalogVersion(statements=statements, dml=dml, **data)
+        if (back := data.pop("takes_back", None)) is not None:
+            back = TakenBack(**{**back, "changes": tuple(back["changes"])})
+        return CatalogVersion(statements=statements, dml=dml, takes_back=back, **data)
+
+    def taken_back(self, version: int) -> TakenBack | None:
+        """Return why a version never came into force; None where it did, or is to."""
+        return None if version >= self.last() else self.at(version + 1).takes_back
 
     def versions(self) -> list[CatalogVersion]:
-        """Return all versions, oldest first."""
-        return [self.at(version) for version in range(1, self.last() + 1)]
+        """Return all versions that came into force, or are to, oldest first."""
+        found = [self.at(version) for version in range(1, self.last() + 1)]
+        gone = {v.takes_back.version for v in found if v.takes_back is not None}
+        return [version for version in found if version.version not in gone]
 
     def check_has(self, version: int, epoch: int) -> None:
         """Raise E0431 where the version is missing by which an epoch goes."""
@@ -115,12 +141,16 @@ class CatalogLog:
         applied_at: datetime,
         renamed: Mapping[str, str] | None = None,
         dml: Sequence[Mapping[str, Any]] = (),
+        takes_back: TakenBack | None = None,
     ) -> CatalogVersion:
         """Append the next version; E0507 when somebody else appended it first."""
+        number, defined = self.last() + 1, tuple(statements)
         record = CatalogVersion(
-            self.last() + 1, epoch, tuple(statements), applied_at, renamed or {}, tuple(dml)
+            number, epoch, defined, applied_at, renamed or {}, tuple(dml), takes_back
         )
         logged = {**asdict(record), "dml": to_log(self._root, record.dml)}
+        if takes_back is None:
+            del logged["takes_back"]
         if not self._files.put(_name(record.version), logged):
             raise TransientError(
                 "E0507",

@@ -32,4 +32,17 @@ class Asked:
     version: int
 
 
-Addition = Advanced | Amended | Asked
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The catalog version by which an epoch goes in place of that which it was opened for.
+
+    Nothing of what it was opened for is done. `positions` are those before the epoch, `note` says
+    what is taken back and why.
+    """
+
+    catalog_version: int
+    positions: Mapping[str, Mapping[int, int]]
+    note: str
+
+
+Addition = Advanced | Amended | Asked | Undone

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from floodmark.errors import DataError, TransientError
-from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked
+from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked, Undone
 from floodmark.storage.epoch_listing import BUCKET as BUCKET
 from floodmark.storage.epoch_listing import buckets, listed
 from floodmark.storage.local_files import flush
@@ -191,6 +191,15 @@ class EpochLog:
         """
         self._append(epoch, "amended", Amended(splits))
 
+    def undo(self, epoch: int, catalog_version: int, note: str) -> OpenRecord:
+        """Let the open epoch do nothing of what it was opened for, and go by another version.
+
+        What has been undone stays as it was undone. The record keeps its id.
+        """
+        before = self.opened(epoch - 1).positions if epoch > 1 else {}
+        self._try_put(epoch, f"undone-{0:06d}", Undone(catalog_version, before, note))
+        return self.opened(epoch)
+
     def pin(self, epoch: int, table: str, version: int | None) -> int | None:
         """Return at which version an epoch asks a table outside: the first that was given for it.
 
@@ -216,6 +225,10 @@ class EpochLog:
     def opened(self, epoch: int) -> OpenRecord:
         """Return how an epoch was opened; one that is not there is a `DataError` E0410."""
         data, id = self._read(epoch, "open")
+        for undone in self._numbered(epoch, "undone"):
+            said = {name: data[name] for name in ("epoch", "now", "opened_at")}
+            data = {**said, **undone, "notes": (*data["notes"], undone["note"]), "splits": {}}
+            del data["note"]
         data["positions"] = {
             source: {int(p): end for p, end in ends.items()}
             for source, ends in data["positions"].items()

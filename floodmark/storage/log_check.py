@@ -22,6 +22,7 @@ from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.seed import pipeline_seed
 from floodmark.storage.warehouse import BACKFILLS, engine_folder
 
+_UNDONE = ".undone-000000.json"
 _LOGS = ("epochs", "catalog", BACKFILLS)
 
 
@@ -43,8 +44,8 @@ def checked_logs(root: str | Path) -> Iterator[Checked]:
     for path in _records(engine):
         name, found = path.relative_to(engine).as_posix(), list[Any]()
         yield _told(name, partial(_read, path, found))
-        if name.endswith(".open.json") and found and found[0] is not None:
-            said = int(found[0].body.get("catalog_version", 0)), found[0].number
+        if name.endswith((".open.json", _UNDONE)) and found and found[0] is not None:
+            said = int(found[0].body["catalog_version"]), int(path.name.partition(".")[0])
             newest, epoch = max((newest, epoch), said)
     if (engine / SEED).exists():
         yield _told(SEED, partial(pipeline_seed, root))

@@ -12,7 +12,7 @@ from floodmark.catalog.objects import FUNCTION_PREFIX, CatalogObject, Kind, Orig
 from floodmark.errors import Span
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
-from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
+from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion, TakenBack
 
 Pins = Mapping[str, str]
 """By signature, what tells the meaning of a function from another one."""
@@ -32,6 +32,7 @@ class Deployed:
     pinned: Mapping[str, Pins] = field(default_factory=dict)
     corrected: Mapping[str, int] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
+    takes_back: TakenBack | None = None
 
     @property
     def catalog(self) -> Catalog:
@@ -105,7 +106,9 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
         if a.object is not None and a.functions is not None
     }
     corrected = {a.object: a.corrected for a in version.statements if a.object and a.corrected}
-    return Deployed(version.version, pipeline, pinned, corrected, version.renamed)
+    return Deployed(
+        version.version, pipeline, pinned, corrected, version.renamed, version.takes_back
+    )
 
 
 def statements_of(

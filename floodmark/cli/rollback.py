@@ -1,0 +1,41 @@
+"""`floodmark rollback`: take back definitions that are logged and cannot be applied."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+from floodmark.cli.options import WAIT, WAREHOUSE, JsonOption, Settings, WaitOption, WarehouseOption
+from floodmark.cli.run import summary_json
+from floodmark.cli.session import connected
+
+HELP = """Take back a change of the definitions that is logged and not in force yet.
+
+\b
+  floodmark rollback
+
+A change is logged first and applied by an epoch then. Where that epoch cannot be finished, such as
+by a table that is damaged, this seals it with the definitions of before. Rows stay as they are.
+What an epoch has written or emptied already is not taken back (E0438). Mend the pipeline files
+before the next run: it would make the same change again.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("rollback", help=HELP)(rollback)
+
+
+def rollback(
+    warehouse: WarehouseOption = WAREHOUSE, wait: WaitOption = WAIT, as_json: JsonOption = False
+) -> None:
+    settings = Settings(warehouse, wait=wait, json=as_json)
+    with connected(settings) as connection:
+        told = connection.scheduler.roll_back()
+    if as_json:
+        typer.echo(json.dumps({"epochs": 0} if told is None else summary_json(told)))
+    elif told is None:
+        typer.echo("nothing to take back: the newest definitions are in force")
+    else:
+        typer.echo("\n".join([f"epoch {told.epoch} sealed", *told.notices]))
