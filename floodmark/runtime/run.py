@@ -240,6 +240,7 @@ class Run:
             corrected=change.after.corrected,
             exhausted=frozenset(self.record.exhausted),
             time_of=self.scheduler.log.time_of,
+            record_of=self.scheduler.log.id_of,
             former=change.former,
             plan_nodes=self.scheduler.plan_nodes,
         )

@@ -243,6 +243,10 @@ class EpochLog:
         """Return the time of an epoch: what `now()` was in it."""
         return self.opened(epoch).now
 
+    def id_of(self, epoch: int) -> str | None:
+        """Return the id of an epoch's record; None where a former version wrote it."""
+        return self._read(epoch, "open")[1]
+
     def sealed(self, epoch: int) -> SealRecord:
         """Return how an epoch was sealed; one that is not there is a `DataError` E0410."""
         data, _ = self._read(epoch, "seal")

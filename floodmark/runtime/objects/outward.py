@@ -47,7 +47,7 @@ def advance(task: Task) -> ObjectRecord:
     if task.work.outside:
         begins = found.key in task.work.created
         rows = sender_of(found, task.work.seed).send(
-            task.work.epoch, outgoing, begins=begins, record=task.work.metadata.get("record")
+            task.work.epoch, outgoing, begins=begins, records=task.work.record_of
         )
     marks = inputs.watermarks(found.plan.root)
     record = ObjectRecord(

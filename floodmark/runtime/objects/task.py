@@ -32,6 +32,7 @@ from floodmark.runtime.operators import keyed, materialize, merge, source
 from floodmark.runtime.operators.defaults import delivered_seed
 from floodmark.runtime.operators.outcome import SILENT
 from floodmark.runtime.operators.rows import Rows, stamped
+from floodmark.runtime.outward.records import unknown
 from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.state.fetched import Pin
@@ -60,8 +61,8 @@ class Work:
     """What an epoch asks of one object.
 
     `pin` settles at which version it asks a table elsewhere, `time_of` tells the time of an earlier
-    epoch. With `first`, the epochs from that one
-    on are taken at once. Of `exhausted` sources the epoch takes all that they had. `corrected` has
+    epoch, `record_of` the id of its record. With `first`, the epochs from that one on are taken
+    at once. Of `exhausted` sources the epoch takes all that they had. `corrected` has
     the numbers up to which corrections of views that begin belong to their rows. `former` has the
     definitions of before of views and sinks that go on with another query, and of sinks that go
     with their rows, by key. Without `outside`, as in a replay, nothing leaves the warehouse.
@@ -83,6 +84,7 @@ class Work:
     corrected: Mapping[str, int] = field(default_factory=dict)
     exhausted: frozenset[str] = frozenset()
     time_of: Callable[[int], datetime] | None = None
+    record_of: Callable[[int], str | None] = unknown
     former: Mapping[str, AnalysedObject] = field(default_factory=dict)
     outside: bool = True
     plan_nodes: int = PLAN_NODES

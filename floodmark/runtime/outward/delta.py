@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from floodmark.runtime.outward.identity import (
     reaching,
 )
 from floodmark.runtime.outward.outgoing import PUT, Outgoing
+from floodmark.runtime.outward.records import Records, refuse_other_log, unknown
 from floodmark.storage.delta_elsewhere import DeltaElsewhere, traits_of
 from floodmark.storage.delta_types import delta_schema, delta_type
 from floodmark.storage.pruning import prune
@@ -35,6 +36,8 @@ CHECKPOINT_EVERY = 100
 ROWS_PER_FILE = 2_000_000
 _KEYS_LOOKED_UP = 100_000
 _OTHERS = ".others"
+_OWNER = "_owner"
+"""In the folder of an attempt until it is committed: the application of the sink whose it is."""
 
 
 @dataclass(frozen=True)
@@ -97,22 +100,23 @@ class DeltaSender:
             )
 
     def send(
-        self, epoch: int, outgoing: Outgoing, *, begins: bool, record: str | None = None
+        self, epoch: int, outgoing: Outgoing, *, begins: bool, records: Records = unknown
     ) -> int:
         """Commit an epoch; one without rows has no commit unless it begins.
 
-        E0745 where the table has the epoch by another record, or later ones.
+        E0745 where the table has the epoch, or its last one before, by another record than the log,
+        or later ones.
         """
         try:
             with reaching(self.identity.name, self.folder):
-                return self._sent(epoch, outgoing, begins, record)
+                return self._sent(epoch, outgoing, begins, records)
         except FloodmarkError as error:
             # Such as a full disk, or others that write all the time: nobody else has to wait.
             if isinstance(error, TransientError) or isinstance(error.__cause__, OSError):
                 raise out_of_reach(self.identity.name, self.folder, error.message) from error
             raise
 
-    def _sent(self, epoch: int, outgoing: Outgoing, begins: bool, record: str | None) -> int:
+    def _sent(self, epoch: int, outgoing: Outgoing, begins: bool, records: Records) -> int:
         store = self._store
         if not begins and not store.exists(self._name):
             raise out_of_reach(self.identity.name, self.folder, "the Delta table is gone")
@@ -122,7 +126,9 @@ class DeltaSender:
         rows: int | None = None
         while True:
             try:
-                if self._has(handle, epoch, record):
+                has = self._has(handle, epoch, records)
+                self._clear(epoch, committed=has)
+                if has:
                     return rows or sum(int(p.num_rows) for p in outgoing.rows(self.outside))
                 with self._staging(store, epoch, attempt):
                     adds, removes, rows = self._change(
@@ -130,11 +136,11 @@ class DeltaSender:
                     )
                     failpoints.reach("outside_written")
                     if adds or removes or begins:
-                        self._commit(store, handle, adds, removes, epoch, record)
+                        self._commit(store, handle, adds, removes, epoch, records(epoch))
                 failpoints.reach("outside_in_place")
                 return rows
             except AlreadyRecorded:
-                self._has(store.open(self._name), epoch, record)
+                self._has(store.open(self._name), epoch, records)
                 return rows or 0
             except Conflict:
                 tries, attempt = tries + 1, attempt + 1
@@ -143,28 +149,38 @@ class DeltaSender:
                 handle = store.open(self._name)
                 self._check_table(handle)
 
-    def _has(self, handle: Handle, epoch: int, record: str | None) -> bool:
-        """Tell whether the table has an epoch already, by the same record; else E0745."""
+    def _has(self, handle: Handle, epoch: int, records: Records) -> bool:
+        """Tell whether the table has an epoch already; E0745 where its last one is another's."""
         done = handle.transaction(self.identity.app) or 0
-        if done < epoch:
-            return False
-        found = record_of(self._store, self._name, self.identity.app, epoch)
-        if done > epoch or found not in (None, record):
-            raise DataError(
-                "E0745",
-                f"the Delta table {self.folder} of the sink {self.identity.name} has an epoch "
-                f"{done} that is not of this log, which is at epoch {epoch}",
-                hint="restore the table as of the warehouse's backup and resume the sink; "
-                "or drop the sink and create it with another path",
-            )
-        return True
+        known = done <= epoch
+        if done and known:
+            found = record_of(self._store, self._name, self.identity.app, done)
+            known = found in (None, records(done))
+        if not known:
+            remedy = "restore the table as of the warehouse's backup"
+            name = self.identity.name
+            refuse_other_log(name, self.folder, "Delta table", done, epoch, remedy)
+        return done == epoch
+
+    def _clear(self, epoch: int, *, committed: bool) -> None:
+        """Remove the files of attempts at an epoch that were killed; mark what is committed."""
+        for owner in self.folder.glob(f"{epoch}-*/{_OWNER}"):
+            with suppress(OSError):
+                if owner.read_text(encoding="utf-8") == self.identity.app:
+                    owner.unlink() if committed else shutil.rmtree(owner.parent)
 
     @contextmanager
     def _staging(self, store: DeltaElsewhere, epoch: int, attempt: int) -> Iterator[None]:
         """Remove the files of an attempt that fails, unless they are committed."""
         stage = Path(store.stage(self._name, epoch, attempt))
+        stage.mkdir(parents=True, exist_ok=True)
+        owner = stage / _OWNER
+        owner.write_text(self.identity.app, encoding="utf-8")
         try:
             yield
+            owner.unlink(missing_ok=True)
+            with suppress(OSError):
+                stage.rmdir()  # nothing was written
         except Exception:
             if stage.exists() and not self._holds(store, stage.name):
                 shutil.rmtree(stage, ignore_errors=True)

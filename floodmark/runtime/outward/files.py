@@ -1,12 +1,16 @@
 """A sink's folder of files: `<sink>-<epoch>-<part>.<format>`, each put in place whole.
 
 The parts of an epoch are put in place from the last to the first: once part 00000 is there, all of
-the epoch is. A second try writes the same names with the same rows.
+the epoch is. A second try writes the same names with the same rows. `_sink.json` names the last
+epoch and its record before the first part is in place: what a log has written that is ahead of
+this one is not written over.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,13 +25,16 @@ from floodmark.errors import DataError
 from floodmark.runtime import failpoints
 from floodmark.runtime.outward.identity import Identity, check_writable, reaching
 from floodmark.runtime.outward.outgoing import Outgoing
+from floodmark.runtime.outward.records import Records, refuse_other_log, unknown
 from floodmark.storage.local_files import flush, replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MARK = "_sink.json"
-"""Says whose folder it is, and from which epoch on files have the rows of the present query."""
+"""Says whose folder it is, from which epoch on files have the rows of the present query, and the
+last epoch with files and its record."""
+_EPOCH = re.compile(r"-(\d{10})-\d{5}\.\w+")
 
 
 @dataclass(frozen=True)
@@ -48,13 +55,21 @@ class FilesSender:
             check_writable(self.identity.name, self.folder)
             self._check_owner()
 
-    def _check_owner(self) -> None:
+    def _mark(self) -> dict[str, Any]:
+        """Return what the folder's mark says; nothing where there is none."""
         try:
             found = json.loads((self.folder / MARK).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
-            return
-        mine = {"sink": self.identity.name, "warehouse": self.identity.warehouse}
-        if any(found.get(name) != value for name, value in mine.items()):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def _mine(self) -> dict[str, Any]:
+        return {"sink": self.identity.name, "warehouse": self.identity.warehouse}
+
+    def _check_owner(self) -> None:
+        found, mine = self._mark(), self._mine
+        if found and any(found.get(name) != value for name, value in mine.items()):
             raise DataError(
                 "E0742",
                 f"the folder {self.folder} is that of the sink {found.get('sink')} of another "
@@ -63,18 +78,24 @@ class FilesSender:
             )
 
     def send(
-        self, epoch: int, outgoing: Outgoing, *, begins: bool, record: str | None = None
+        self, epoch: int, outgoing: Outgoing, *, begins: bool, records: Records = unknown
     ) -> int:
-        """Write the files of an epoch; one without rows has none."""
+        """Write the files of an epoch; one without rows has none.
+
+        E0745 where the folder has files of the epoch by another record, or of later epochs.
+        """
         with reaching(self.identity.name, self.folder):
+            self._check_log(epoch, records)
             if begins:
-                self._begin(epoch)
+                self._begin(epoch, records(epoch))
             try:
                 rows, parts = self._written(epoch, outgoing)
             except Exception:
                 self._clear(epoch)
                 raise
             failpoints.reach("outside_written")
+            if parts and not begins:
+                self._note({**self._mark(), **self._mine}, epoch, records(epoch))
             for part, temporary in reversed(parts):
                 temporary.replace(part)
                 failpoints.reach("outside_part_in_place")
@@ -83,18 +104,41 @@ class FilesSender:
             failpoints.reach("outside_in_place")
         return rows
 
-    def _begin(self, epoch: int) -> None:
+    def _check_log(self, epoch: int, records: Records) -> None:
+        """Refuse files of a log that is ahead of this one; those in the way are looked for.
+
+        Folders of former versions have no epoch in their mark: the names of files say the rest.
+        """
+        mark = self._mark()
+        last = mark.get("epoch")
+        if last is not None and last <= epoch and mark.get("record") in (None, records(last)):
+            return
+        first = epoch + 1 if last is None else min(epoch, last)
+        found = max(self._epochs(), default=0)
+        if found >= first:
+            remedy = f"remove its files of the epochs from {first} on, which are written again,"
+            refuse_other_log(self.identity.name, self.folder, "folder", found, epoch, remedy)
+
+    def _epochs(self) -> Iterator[int]:
+        """Yield the epochs of the files that are in place."""
+        if self.folder.is_dir():
+            length = len(self.identity.file_name)
+            for name in os.listdir(self.folder):
+                found = _EPOCH.fullmatch(name[length:])
+                if found is not None and name.startswith(self.identity.file_name):
+                    yield int(found[1])
+
+    def _begin(self, epoch: int, record: str | None) -> None:
         """Claim the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_owner()
-        mark = {
-            "sink": self.identity.name,
-            "warehouse": self.identity.warehouse,
-            "begins": epoch,
-            "type": str(self.outside.type),
-            "format": self.outside.encode,
-        }
-        replace_file(self.folder / MARK, json.dumps(mark) + "\n", durable=True)
+        said = {"begins": epoch, "type": str(self.outside.type), "format": self.outside.encode}
+        self._note({**self._mine, **said}, epoch, record)
+
+    def _note(self, mark: dict[str, Any], epoch: int, record: str | None) -> None:
+        """Write the mark, with the epoch that has files from now on."""
+        said = {**mark, "epoch": epoch, "record": record}
+        replace_file(self.folder / MARK, json.dumps(said) + "\n", durable=True)
 
     def _written(self, epoch: int, outgoing: Outgoing) -> tuple[int, list[tuple[Path, Path]]]:
         """Write the parts of an epoch under temporary names; return their names, too."""
@@ -111,6 +155,8 @@ class FilesSender:
     def _clear(self, epoch: int) -> None:
         """Remove what a try of an epoch has left."""
         for left in self.folder.glob(f".{self.identity.file_name}-{epoch:010}-*.tmp"):
+            left.unlink(missing_ok=True)
+        for left in self.folder.glob(f".{MARK}.*"):
             left.unlink(missing_ok=True)
 
     @property

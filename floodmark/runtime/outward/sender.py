@@ -10,6 +10,7 @@ from floodmark.runtime.outward.delta import DeltaSender
 from floodmark.runtime.outward.files import FilesSender
 from floodmark.runtime.outward.identity import Identity
 from floodmark.runtime.outward.outgoing import Outgoing
+from floodmark.runtime.outward.records import Records, unknown
 
 
 class Sender(Protocol):
@@ -19,11 +20,11 @@ class Sender(Protocol):
         """Raise where nothing could be written: E0741 out of reach, E0742 to E0744 refused."""
 
     def send(
-        self, epoch: int, outgoing: Outgoing, *, begins: bool, record: str | None = None
+        self, epoch: int, outgoing: Outgoing, *, begins: bool, records: Records = unknown
     ) -> int:
         """Write an epoch, whole; return how many rows. With `begins`, it has all rows.
 
-        `record` is the id of the epoch's record, which tells it from another epoch of the number.
+        `records` tell the epochs of the log from others of the same numbers: E0745.
         """
 
 

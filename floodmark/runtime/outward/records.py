@@ -1,0 +1,33 @@
+"""Whose epochs are outside: those of the warehouse's log, or of another one that was ahead of it.
+
+What was written outside names the record of its epoch. A warehouse that was restored from a backup
+opens other epochs under the numbers of those that it has lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from floodmark.errors import DataError
+
+Records = Callable[[int], str | None]
+"""Returns the id of the record of an epoch of the log; None where a former version wrote it."""
+
+
+def unknown(epoch: int) -> str | None:
+    """Stand for the records of a log that has no ids."""
+    return None
+
+
+def refuse_other_log(
+    sink: str, place: Path, what: str, found: int, epoch: int, remedy: str
+) -> NoReturn:
+    """Raise E0745 for a place outside that has an epoch by another record than the log's."""
+    raise DataError(
+        "E0745",
+        f"the {what} {place} of the sink {sink} has an epoch {found} that is not of this log, "
+        f"which is at epoch {epoch}",
+        hint=f"{remedy} and resume the sink; or drop the sink and create it with another path",
+    )
