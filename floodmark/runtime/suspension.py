@@ -12,6 +12,7 @@ from floodmark.catalog.splitting import STORED
 from floodmark.errors import UserError
 from floodmark.runtime.backfill.progress import under_way, words
 from floodmark.runtime.definitions.deployed import Deployed, statements_of
+from floodmark.runtime.definitions.rehearsal import rehearse
 from floodmark.runtime.outward.identity import UNREACHABLE
 from floodmark.runtime.results import Result
 from floodmark.runtime.run import CHANGED_FUNCTIONS, upstream_of
@@ -114,10 +115,14 @@ def _rebase(statement: s.AlterRebase, scheduler: Scheduler) -> Result:
             return Result(status="ALTER_REBASE", notices=(notice,))
         pinned = {**deployed.pinned, found.key: present}
         defined = statements_of(deployed.catalog, pinned, deployed.corrected)
+        now = scheduler.believed()
+        rehearsed = rehearse(scheduler, defined, now, {})
         if event is not None:
-            scheduler.log.record("resume", scheduler.believed(), "rebased", object=found.key)
+            scheduler.log.record("resume", now, "rebased", object=found.key)
         epoch = scheduler.log.head().sealed + 1
-        scheduler.run_once(scheduler.catalogs.append(epoch, defined, scheduler.believed()).version)
+        version = scheduler.catalogs.append(epoch, defined, now).version
+        scheduler.remember(rehearsed)
+        scheduler.run_once(version)
         _check(found.key, deployed.pipeline, scheduler, statement)
     return Result(status="ALTER_REBASE")
 
