@@ -428,6 +428,8 @@ class Scheduler:
             left = behind(self, kept, pipeline, record.epoch)
         progress = Progress(Cut(before.epoch, kept), record.epoch)
         earlier = self.log.advanced(record.epoch)
+        for lost in Cut(record.epoch, earlier).settled(self.store)[1]:
+            del earlier[lost]  # it is done again
         for done in earlier.values():
             progress.add(done)
         run = Run(self, record, pipeline, progress, created, select, left)

@@ -22,6 +22,7 @@ from floodmark.storage.table import (
     Handle,
     Store,
     raise_missing_version,
+    raise_older,
     record_of,
     refuse_other_record,
 )
@@ -142,13 +143,7 @@ class Writer:
         if pinned is None or handle.version == pinned:
             return handle
         if handle.version < pinned:
-            raise DataError(
-                "E0434",
-                f"{table} is at version {handle.version}, and the log knows its version {pinned}: "
-                "the table is older than the log",
-                hint="restore the table, or the whole warehouse, from a backup and resume the "
-                "object; or create the object anew",
-            )
+            raise_older(table, handle.version, pinned)
         history = self.tables.store.history(table, pinned)
         # What another program wrote into a table is taken in as DML, its own files put back.
         undone = [i for i, info in enumerate(history) if _maintenance(info) == UNDO]

@@ -97,6 +97,16 @@ class BackfillLog:
             yield mine
 
 
+def versions_of_backfills(root: str | Path) -> Iterator[tuple[str, str, int]]:
+    """Yield what the last finished steps of all backfills know: object, table, its version."""
+    for folder in sorted(_home(root).glob("*/")):
+        _, dones = _counts(os.listdir(folder), folder)
+        files = RecordFiles(root, f"{BACKFILLS}/{folder.name}", _TITLE)
+        data = (files.body(_name(dones - 1, "done")) if dones else None) or {}
+        for table, version in data.get("versions", {}).items():
+            yield data["object"], table, version
+
+
 def check_backfills(root: str | Path) -> None:
     """Raise E0431 where a backfill has lost the record of a step."""
     for folder in sorted(_home(root).glob("*/")):

@@ -42,6 +42,7 @@ from floodmark.storage.table import (
     check_change,
     raise_conflict,
     raise_missing_version,
+    raise_older,
     refuse_recorded,
     refuse_schema,
 )
@@ -208,6 +209,10 @@ class DeltaStore(LocalFiles):
     def settled(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one."""
         folder = self.folder(table)
+        if not delta_log.commit_path(folder, version).exists():
+            newest = self.open(table).version  # what is cleaned up begins with the oldest
+            if newest < version:
+                raise_older(table, newest, version)
         with suppress(DataError):  # a damaged commit ends it: who reads the table is told
             while (actions := delta_log.read_commit(folder, version + 1)) is not None:
                 told = any("txn" in a or "metaData" in a for a in actions)

@@ -107,7 +107,7 @@ class EpochLog:
     """The epoch log of one warehouse; epochs count from 1."""
 
     def __init__(self, root: str | Path) -> None:
-        self._root = local_root(root)
+        self.root = local_root(root)
         self._files = RecordFiles(root, "epochs", "the epoch log")
 
     def head(self) -> Head:
@@ -236,7 +236,7 @@ class EpochLog:
         for amended in self._numbered(epoch, "amended"):
             data["splits"] = {**data["splits"], **amended["splits"]}
         data["backfills"] = {k: ObjectRecord(**o) for k, o in data.get("backfills", {}).items()}
-        data["dml"] = from_log(self._root, data.get("dml", ()))
+        data["dml"] = from_log(self.root, data.get("dml", ()))
         return OpenRecord(**data, id=id)
 
     def time_of(self, epoch: int) -> datetime:
@@ -362,7 +362,7 @@ class EpochLog:
     ) -> bool:
         data = asdict(record)
         if "dml" in data:
-            data["dml"] = to_log(self._root, data["dml"])
+            data["dml"] = to_log(self.root, data["dml"])
         return self._files.put(_name(epoch, kind), data, id=data.pop("id", None))
 
 

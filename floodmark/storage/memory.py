@@ -25,6 +25,7 @@ from floodmark.storage.table import (
     check_change,
     raise_conflict,
     raise_missing_version,
+    raise_older,
     refuse_recorded,
     refuse_schema,
 )
@@ -161,6 +162,8 @@ class MemoryStore(LocalFiles):
         """Return the newest version with the rows and transactions of the given one."""
         self._count("settled")
         log = self._log(table)
+        if version >= len(log.handles):
+            raise_older(table, len(log.handles) - 1, version)
         while version + 1 < len(log.handles):
             known, following = log.handles[version], log.handles[version + 1]
             changed = log.infos[version + 1]["data_change"]

@@ -149,6 +149,8 @@ class Store(Protocol):
     def settled(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one.
 
+        Raises `DataError` E0434 where the table ends before that one.
+
         Merging files and ending what has expired make such versions, because neither tells anybody
         of a change; a commit of an epoch does not, even an empty one.
         """
@@ -240,6 +242,17 @@ def raise_missing_version(table: str, version: int | None) -> NoReturn:
         "of and create it again"
         if version is None
         else "choose an epoch within the retention",
+    )
+
+
+def raise_older(table: str, newest: int, version: int) -> NoReturn:
+    """Raise the error for a table that has lost commits, or is an older copy of itself."""
+    raise DataError(
+        "E0434",
+        f"{table} is at version {newest}, and the log knows its version {version}: "
+        "the table is older than the log",
+        hint="restore the table, or the whole warehouse, from a backup and resume the "
+        "object; or create the object anew",
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage import delta_log, statistics
 from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
+from floodmark.storage.backfill_log import versions_of_backfills
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.log_check import checked_logs
 from floodmark.storage.progress import Progress
@@ -54,17 +55,21 @@ def check_is_there(root: str | Path, store: Store) -> None:
 
 
 def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
-    """Yield what is wrong with the newest versions of the tables that the last seal pins."""
+    """Yield what is wrong with the newest versions of the tables that the log knows.
+
+    The last seal pins some; steps of backfills and selections have written others since.
+    """
     try:
-        head, pinned = log.head(), _pinned(log)
+        known = {table: (key, version) for key, table, version in _pinned(log)}
     except FloodmarkError as error:
         yield _of(error)
         return
     try:
+        known |= {table: (key, version) for key, table, version in _unsealed(log)}
         refuse_tables_ahead(log, store)
     except FloodmarkError as error:
         yield _of(error)
-    for object_, table, version in pinned:
+    for table, (object_, version) in known.items():
         try:
             handle = store.open(table)
         except FloodmarkError as error:
@@ -72,7 +77,7 @@ def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
             continue
         if handle.version < version:
             yield Finding(
-                f"{table} ends at version {handle.version}; epoch {head.sealed} needs {version}",
+                f"{table} ends at version {handle.version}; the log knows its version {version}",
                 RESTORE, object_, table,
             )  # fmt: skip
 
@@ -130,6 +135,15 @@ def _pinned(log: EpochLog) -> list[tuple[str, str, int]]:
     sealed = log.head().sealed
     records = log.sealed(sealed).objects if sealed else {}
     return [(key, t, v) for key, record in records.items() for t, v in record.versions.items()]
+
+
+def _unsealed(log: EpochLog) -> Iterator[tuple[str, str, int]]:
+    """Yield what tables have got that no seal pins yet: each with its object and version."""
+    head = log.head()
+    advanced = {} if head.open is None else log.advanced(head.open.epoch)
+    for key, record in advanced.items():
+        yield from ((key, table, version) for table, version in record.versions.items())
+    yield from versions_of_backfills(log.root)
 
 
 def _gaps(folder: Path, version: int) -> Iterator[str]:

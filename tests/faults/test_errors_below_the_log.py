@@ -62,7 +62,7 @@ LOGGING = {
     "runtime.suspension": "_rebase",
     "runtime.definitions.taking_back": "take_back",
 }
-"""Who logs a version of the definitions, in which function: it is rehearsed, or known to be good."""
+"""Who logs a version of the definitions, in which function: it is rehearsed, or was in force."""
 
 
 @cache

@@ -303,3 +303,11 @@ def test_folders_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for _ in range(2):
         local_files.make_folder(tmp_path / "a" / "b", durable=True)
     assert flushed.paths == [tmp_path / "a", tmp_path]
+
+
+def test_a_version_that_a_table_does_not_have_is_not_settled(store: Store) -> None:
+    for epoch in (1, 2):
+        written(store, epoch, "id")
+    assert store.settled(T, 2) == 2
+    with pytest.raises(DataError, match=r"E0434.*version 2.*version 3"):
+        store.settled(T, 3)

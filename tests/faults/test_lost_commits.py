@@ -1,0 +1,63 @@
+"""A newest commit that is gone is seen before anything follows it, whoever names its version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+from warehouses import dying_at
+
+from floodmark.api import connect
+from floodmark.cli.app import app
+from floodmark.storage.backfill_log import BackfillLog, Step
+from floodmark.storage.epoch_log import ObjectRecord
+
+
+def lose(root: Path, table: str) -> None:
+    """Remove the newest commit of a table."""
+    max((root / table / "_delta_log").glob("*.json")).unlink()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    with connect(tmp_path / "warehouse") as fm:
+        fm.execute("CREATE TABLE t (k INT)")
+        fm.execute("CREATE TABLE u (k INT)")
+    return tmp_path / "warehouse"
+
+
+@pytest.mark.parametrize("table", ["public/t", "_changes/public/t"])
+def test_a_table_that_no_epoch_touches_is_suspended(root: Path, table: str) -> None:
+    lose(root, table)
+    with connect(root) as fm:
+        fm.execute("CREATE TABLE w (k INT)")
+        assert {k: e.code for k, e in fm.scheduler.log.suspended().items()} == {"t": "E0434"}
+        assert {f.object for f in fm.verify()} == {"t"}
+    told = CliRunner().invoke(app, ["doctor", "-w", str(root)])
+    assert f"{table} ends at version" in told.output
+
+
+def test_what_a_selection_has_advanced_is_done_again(root: Path) -> None:
+    with connect(root) as fm:
+        log = fm.scheduler.log
+        with dying_at("before_seal"):
+            fm.execute("CREATE TABLE w (k INT)")
+        version = fm.store.open("public/w").version
+        log.record_advanced(3, [ObjectRecord("w", {"public/w": version}, position=3)])
+    lose(root, "public/w")
+    with connect(root) as fm:
+        assert {f.table for f in fm.verify()} == {"public/w"}
+        fm.scheduler.complete()
+        assert list(fm.verify()) == []
+        assert fm.store.open("public/w").version == version
+        assert not log.suspended()
+
+
+def test_what_a_backfill_has_written_is_known(root: Path) -> None:
+    backfill = BackfillLog(root, "v", 2)
+    backfill.begin(0, Step(2))
+    backfill.done(0, ObjectRecord("v", {"public/u": 9}))
+    with connect(root) as fm:
+        found = [(f.object, f.table) for f in fm.verify()]
+        assert found == [("v", "public/u")]
