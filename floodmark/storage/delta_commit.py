@@ -21,6 +21,16 @@ from floodmark.storage.table import DataFile, Handle
 
 ENGINE = "floodmark/0.1.0"
 _OURS = "floodmark/"
+_SHAPES: Mapping[str, Mapping[str, type]] = {
+    "add": {"path": str},
+    "remove": {"path": str},
+    "cdc": {"path": str},
+    "txn": {"appId": str, "version": int},
+    "metaData": {"schemaString": str},
+    "protocol": {},
+    "commitInfo": {},
+}
+"""What each kind of action has at least; what is of no kind that is known is passed over."""
 
 Action = Mapping[str, Any]
 
@@ -53,8 +63,8 @@ def commit_text(
 def actions_of(text: str, path: Path) -> list[Action]:
     """Return the actions of a commit's text.
 
-    Raises `DataError` E0435 for one that is empty, cut off, miscounted or another version's, E0430
-    for one of a newer format.
+    Raises `DataError` E0435 for one that is empty, cut off, miscounted, another version's or has
+    what is no action, E0430 for one of a newer format.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
@@ -65,6 +75,10 @@ def actions_of(text: str, path: Path) -> list[Action]:
         _damaged(path, f"is not whole: {error}")
     if not all(isinstance(action, dict) for action in actions):
         _damaged(path, "is not whole: a line is no object")
+    for action in actions:
+        for kind in _SHAPES.keys() & action.keys():
+            if action[kind] is not None and not _is_shaped(action[kind], _SHAPES[kind]):
+                _damaged(path, f"has an action `{kind}` that is none")
     info = _info_of(actions)
     if str(info.get("engineInfo")).startswith(_OURS):
         told = metadata_of(info)
@@ -83,6 +97,10 @@ def actions_of(text: str, path: Path) -> list[Action]:
         if version != int(path.stem):
             _damaged(path, f"is the commit of version {version}")
     return actions
+
+
+def _is_shaped(found: Any, shape: Mapping[str, type]) -> bool:
+    return isinstance(found, dict) and all(isinstance(found.get(k), t) for k, t in shape.items())
 
 
 def described(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:

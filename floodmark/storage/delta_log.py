@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -106,7 +107,29 @@ def advance(folder: Path, snapshot: Snapshot, version: int | None = None) -> Sna
 
 
 def apply(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Snapshot:
-    """Replay actions over a snapshot; the version stays as it is."""
+    """Replay actions over a snapshot; the version stays as it is.
+
+    Raises `DataError` E0456 for what cannot be in a log.
+    """
+    with _content_of(folder):
+        return _applied(snapshot, actions, folder)
+
+
+@contextmanager
+def _content_of(folder: Path) -> Iterator[None]:
+    """Turn what values of a log cannot be into E0456: whole JSON may say anything."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DataError(
+            "E0456",
+            f"the Delta log of {folder.name} cannot be read: {type(error).__name__}: {error}",
+            hint="restore the log from a backup, or remove what does not belong there; then "
+            "RESUME what is suspended",
+        ) from error
+
+
+def _applied(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Snapshot:
     schema = snapshot.schema
     files = dict(snapshot.files)
     transactions, vectors = dict(snapshot.transactions), set(snapshot.vectors)

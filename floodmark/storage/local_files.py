@@ -212,23 +212,12 @@ def disk_error(error: OSError, what: str) -> FloodmarkError:
 def reading_log(
     method: Callable[Concatenate[_Store, str, _P], _T],
 ) -> Callable[Concatenate[_Store, str, _P], _T]:
-    """Let a method of a store, called with a table, raise what it finds in the table's Delta log.
-
-    What cannot be there is a `DataError` E0456, what the system refuses as in `disk_errors`.
-    """
+    """Let a method of a store, called with a table, raise what the system refuses of its log."""
 
     @wraps(method)
     def reading(store: _Store, table: str, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        try:
-            with disk_errors(table):
-                return method(store, table, *args, **kwargs)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise DataError(
-                "E0456",
-                f"the Delta log of {table} cannot be read: {type(error).__name__}: {error}",
-                hint="restore the log from a backup, or remove what does not belong there; then "
-                "RESUME what is suspended",
-            ) from error
+        with disk_errors(table):
+            return method(store, table, *args, **kwargs)
 
     return reading
 

@@ -33,14 +33,19 @@ class RecordFiles:
 
     def names(self, folder: str = "") -> list[str]:
         """Return the names in the folder, or in one below it, in no order."""
-        try:
-            return os.listdir(self.folder / folder)
-        except FileNotFoundError:
-            return []
+        with disk_errors(self._title):
+            try:
+                return os.listdir(self.folder / folder)
+            except FileNotFoundError:
+                return []
 
     def read(self, name: str) -> Record | None:
-        """Return a record, or None where there is none; raises E0409, E0430 and E0432."""
-        return read_record(self.folder / name)
+        """Return a record, or None where there is none; raises E0409, E0430 and E0432.
+
+        E0455 and its like where the system refuses to read it, here as anywhere in the log.
+        """
+        with disk_errors(self._title):
+            return read_record(self.folder / name)
 
     def body(self, name: str) -> Any:
         """Return what a record says, or None where there is none."""
@@ -67,7 +72,8 @@ class RecordFiles:
 
     def remove(self, name: str) -> None:
         """Remove a record, if it is there."""
-        (self.folder / name).unlink(missing_ok=True)
+        with disk_errors(self._title):
+            (self.folder / name).unlink(missing_ok=True)
 
     def _text(self, name: str, body: Any, number: int, id: str | None) -> str:
         plain = name.rsplit("/", 1)[-1]
