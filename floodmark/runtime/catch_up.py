@@ -46,6 +46,15 @@ def put_aside(
             suspend(scheduler, key, error)
 
 
+def lift_gone(scheduler: Scheduler, restarted: Collection[str], version: int) -> None:
+    """End the suspensions of objects that are gone or begin anew: they have another meaning."""
+    defined = scheduler.at_version(version).pipeline.objects
+    for key in scheduler.log.suspended():
+        if key in restarted or key not in defined:
+            now = scheduler.clock.now()
+            scheduler.log.record("resume", now, "defined anew", object=key)
+
+
 def behind(
     scheduler: Scheduler, records: Mapping[str, ObjectRecord], pipeline: Pipeline, epoch: int
 ) -> set[str]:

@@ -24,8 +24,7 @@ from floodmark.runtime import (
 from floodmark.runtime.backfill.choice import backfills
 from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
-from floodmark.runtime.carried import carried
-from floodmark.runtime.catch_up import behind, caught_up, put_aside
+from floodmark.runtime.catch_up import behind, caught_up, lift_gone
 from floodmark.runtime.clock import ClockGuard
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.definitions import new_version, removal, taking_back
@@ -375,7 +374,7 @@ class Scheduler:
         begins = self.catalogs.at(version).dml if version != former else ()
         splits = {k: [split.as_json() for split in v] for k, v in (offers or {}).items() if v}
         restarted = self.change_at(epoch, version).created
-        self._lift(restarted, version)
+        lift_gone(self, restarted, version)
         opened = self.log.open(
             epoch,
             now,
@@ -400,17 +399,10 @@ class Scheduler:
         declared = ((key, found[key].declared) for key in self.offers.exhausted(offers))
         return sorted(key for key, says in declared if says is not None and says.clock.acts)
 
-    def _lift(self, restarted: Collection[str], version: int) -> None:
-        """End the suspensions of objects that are gone or begin anew: they have another meaning."""
-        defined = self.at_version(version).pipeline.objects
-        for key in self.log.suspended():
-            if key in restarted or key not in defined:
-                self.log.record("resume", self.clock.now(), "defined anew", object=key)
-
     def _run(self, record: OpenRecord, select: Collection[str] | None = None) -> EpochSummary:
         """Advance every object, or the selected ones, to an open epoch; seal it if all are."""
         started = time.monotonic()
-        preparing = partial(self._prepared, record)
+        preparing = partial(new_version.prepared, self, record)
         ready = taking_back.attempt(self, record.catalog_version, preparing)
         if ready is None:
             return self._run(self.log.opened(record.epoch), select)
@@ -449,17 +441,6 @@ class Scheduler:
         maintenance.after_seal(self, kept, records)
         notes = [*record.notes, *of_fields(progress.done, pipeline)]
         return EpochSummary(record.epoch, record.now, records, suspended, took, notes=notes)
-
-    def _prepared(self, record: OpenRecord) -> tuple[Cut, dict[str, ObjectRecord]]:
-        """Return the cut before an epoch, and the records with which its objects begin."""
-        settled, damaged = self.cut(record.epoch - 1).settled(self.store)
-        before = settled.renamed(record.renamed)
-        change = self.change_at(record.epoch, record.catalog_version)
-        put_aside(self, damaged, record, change)
-        begun = carried(before, change.after.pipeline, change.created, change.former)
-        rest = {k: r.at_rest() for k, r in begun.items()}
-        kept = new_version.reshaped(self, {**rest, **record.backfills}, record)
-        return before, taking_back.restored(self, kept, record)
 
     def _left_open(self, run: Run, earlier: Collection[str], started: float) -> EpochSummary:
         """Log what a selection has advanced, and say what the open epoch waits for."""

@@ -7,11 +7,27 @@ from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.plan.ttl import Ttl
+from floodmark.runtime.carried import carried
+from floodmark.runtime.catch_up import put_aside
+from floodmark.runtime.cut import Cut
 from floodmark.runtime.definitions.reshape import reshape
+from floodmark.runtime.definitions.taking_back import restored
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 
 if TYPE_CHECKING:
     from floodmark.runtime.scheduler import Scheduler
+
+
+def prepared(scheduler: Scheduler, record: OpenRecord) -> tuple[Cut, dict[str, ObjectRecord]]:
+    """Return the cut before an epoch, and the records with which its objects begin."""
+    settled, damaged = scheduler.cut(record.epoch - 1).settled(scheduler.store)
+    before = settled.renamed(record.renamed)
+    change = scheduler.change_at(record.epoch, record.catalog_version)
+    put_aside(scheduler, damaged, record, change)
+    begun = carried(before, change.after.pipeline, change.created, change.former)
+    rest = {k: r.at_rest() for k, r in begun.items()}
+    kept = reshaped(scheduler, {**rest, **record.backfills}, record)
+    return before, restored(scheduler, kept, record)
 
 
 def reshaped(
