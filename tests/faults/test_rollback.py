@@ -80,7 +80,10 @@ def test_what_another_version_refuses_is_taken_back(root: Path, opened: bool) ->
         assert told.epoch == 3
         assert len(told.notes) == 1
         assert "taken back: create v, drop d: [E0" in told.notes[0]
-        assert list(fm.scheduler.log.opened(3).notes) == told.notes
+        before, opened = (fm.scheduler.log.opened(epoch) for epoch in (2, 3))
+        assert list(opened.notes) == told.notes
+        assert not any((opened.restarted, opened.dml, opened.renamed, opened.backfills))
+        assert (opened.positions, opened.catalog_version) == (before.positions, 4)
         fm.execute("CREATE TABLE w (k INT)")
     as_before(root, "w")
     made = back_up(root, root.with_name("backups"))

@@ -7,6 +7,8 @@ from planted import Planted
 _COMMITS = "tests/storage/test_commits.py::"
 _RECORDS = "tests/storage/test_records.py::"
 _OLD = "tests/faults/test_old_logs.py::"
+_LOST = "tests/faults/test_lost_commits.py::"
+_ROLLBACK = "tests/faults/test_rollback.py::"
 LOGS = (
     Planted(
         "an epoch of another record counts as done",
@@ -49,5 +51,36 @@ LOGS = (
         "flush_files(folder, [file.path for file in adds])",
         "pass",
         (f"{_COMMITS}test_data_is_on_the_disk_before_the_commit_that_names_it",),
+    ),
+    Planted(
+        "a table that has lost its newest commit is settled",
+        "storage/delta.py",
+        "            if newest < version:",
+        "            if newest < 0:",
+        (f"{_LOST}test_a_table_that_no_epoch_touches_is_suspended[public/t]",),
+    ),
+    Planted(
+        "an epoch that has written is taken back",
+        "runtime/definitions/taking_back.py",
+        "        if done is not None:",
+        "        if done == '':",
+        (f"{_ROLLBACK}test_what_is_done_already_is_not_taken_back[written]",),
+    ),
+    Planted(
+        "an epoch that is taken back begins its objects anew",
+        "storage/epoch_log.py",
+        'data = {**said, **undone, "notes"',
+        'data = {**data, **undone, "notes"',
+        (f"{_ROLLBACK}test_what_another_version_refuses_is_taken_back[True]",),
+    ),
+    Planted(
+        "a sink writes over the files of another log",
+        "runtime/outward/files.py",
+        "        if found >= first:",
+        "        if found < 0:",
+        (
+            "tests/runtime/test_senders_of_other_logs.py::"
+            "test_a_folder_goes_on_once_the_files_of_lost_epochs_are_gone",
+        ),
     ),
 )
