@@ -14,7 +14,7 @@ from floodmark.cli.rendering import cell, size
 from floodmark.cli.session import reported
 
 if TYPE_CHECKING:
-    from floodmark.storage.backup import Backup
+    from floodmark.storage.backup_manifest import Backup, Damaged
 
 BACKUP_HELP = """Copy the warehouse as of its last sealed epoch, while epochs go on.
 
@@ -31,9 +31,9 @@ RESTORE_HELP = """Copy a backup to where no warehouse is.
   floodmark restore /mnt/backups --warehouse restored
   floodmark restore /mnt/backups --epoch 1200 --warehouse restored
 
-The newest backup is taken, or the one of --epoch. Every file is compared with what was written.
-The restored warehouse goes on after the epoch of the backup: the next run takes in again what
-sources have had since.
+The newest backup that can be read is taken, or the one of --epoch. Every file is compared with
+what was written. The restored warehouse goes on after the epoch of the backup: the next run takes
+in again what sources have had since.
 """
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the backups.")]
 
@@ -50,11 +50,12 @@ def backup(
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,
 ) -> None:
-    from floodmark.storage.backup import back_up, backups
+    from floodmark.storage.backup import back_up
+    from floodmark.storage.backup_manifest import found_in
 
     with reported(Settings(warehouse, json=as_json)):
         if listed:
-            _say_all(backups(folder), as_json)
+            _say_all(*found_in(folder), as_json)
             return
         with progress("backing up", as_json) as told:
             made = back_up(warehouse, folder, told)
@@ -68,11 +69,14 @@ def restore(
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,
 ) -> None:
-    from floodmark.storage.backup import restore as restored
+    from floodmark.storage.backup_manifest import found_in
+    from floodmark.storage.restoring import restore as restored
 
     settings = Settings(warehouse, json=as_json)
     with reported(settings), progress("restoring", as_json) as told:
         made = restored(folder, warehouse, epoch, told)
+        for left_out in found_in(folder)[1] if epoch is None else ():
+            typer.echo(f"left out: {left_out.error.message}", err=True)
     _say(made, f"{warehouse} is at epoch {made.epoch}, from {made.folder}", as_json)
 
 
@@ -80,13 +84,16 @@ def _say(made: Backup, text: str, as_json: bool) -> None:
     typer.echo(json.dumps(_as_dict(made)) if as_json else text)
 
 
-def _say_all(found: list[Backup], as_json: bool) -> None:
+def _say_all(found: list[Backup], damaged: list[Damaged], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps([_as_dict(b) for b in found]))
+        broken = [{"folder": str(d.folder), "damaged": d.error.message} for d in damaged]
+        typer.echo(json.dumps([*map(_as_dict, found), *broken]))
         return
     for b in found:
         typer.echo(f"{b.folder.name}  epoch {b.epoch}, {cell(b.made_at)}, {size(b.bytes)}")
-    if not found:
+    for d in damaged:
+        typer.echo(f"{d.folder.name}  damaged: {d.error.message}")
+    if not found and not damaged:
         typer.echo("no backups")
 
 

@@ -34,6 +34,7 @@ from floodmark.storage.warehouse import (
     LAYERS,
     REPLAYS,
     STATE,
+    STATEMENTS,
     engine_folder,
 )
 
@@ -278,7 +279,7 @@ def _standing(letters: DataFrame, oldest: int) -> DataFrame:
 
 def _expire_statements(scheduler: Scheduler, horizon: _Horizon) -> int:
     """Remove the rows of statements before the oldest epoch, and of those that never got one."""
-    folder = engine_folder(scheduler.root) / "dml"
+    folder = engine_folder(scheduler.root) / STATEMENTS
     limit = horizon.limit.timestamp()
     old = [p for p in folder.glob("*") if p.stat().st_mtime < limit]
     if not old:

@@ -33,6 +33,8 @@ GONE = "gone"
 """Below the engine's folder: what is being removed."""
 REPLAYS = "replay"
 """Below the engine's folder: what replays write, while they run."""
+STATEMENTS = "dml"
+"""Below the engine's folder: the rows of statements, those that run now included."""
 
 _PART = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9_.~-]*")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ from warehouses import (
 from floodmark.errors import FloodmarkError
 from floodmark.runtime.replay import ReplayOutcome
 from floodmark.spark.session import Sessions
-from floodmark.storage.backup import MANIFEST, back_up, backups, restore
+from floodmark.storage.backup import MANIFEST, back_up, backups
+from floodmark.storage.restoring import restore
 
 pytestmark = pytest.mark.spark
 VIEWS = ("j", "st", "h", "t", "f")
@@ -96,32 +98,39 @@ def test_a_second_backup_copies_what_is_new(site: Site, tmp_path: Path) -> None:
     assert digests(tmp_path / "again") == digests(root)
 
 
-def test_a_backup_beside_epochs_is_one_cut(site: Site, tmp_path: Path) -> None:
+def test_a_backup_beside_epochs_and_statements_is_one_cut(site: Site, tmp_path: Path) -> None:
     name = "beside"
     site.copy("warehouse", name)
     done = threading.Event()
 
-    def copy_on() -> None:
+    def copy_on() -> int:
+        copies = 0
         while not done.is_set():
             back_up(site.root / name, tmp_path / "backups")
+            copies += 1
+        return copies
 
-    copier = threading.Thread(target=copy_on)
-    with site.connect(name) as fm:
+    with site.connect(name) as fm, ThreadPoolExecutor() as pool:
         rows = {fm.scheduler.log.head().sealed: _rows(site.root / name)}
-        copier.start()
-        for number in range(4):
-            put(site.landing, f"beside{number}", readings(100 + 10 * number, 10))
-            (epoch,) = fm.advance()
-            rows[epoch.epoch] = _rows(site.root / name)
-    done.set()
-    copier.join()
-    for number in range(4):
+        copies = pool.submit(copy_on)
+        try:
+            for number in range(3):
+                put(site.landing, f"beside{number}", readings(100 + 10 * number, 10))
+                (epoch,) = fm.advance()
+                rows[epoch.epoch] = _rows(site.root / name)
+                fm.execute(f"INSERT INTO d SELECT id::varchar, k FROM s WHERE id % 9 = {number}")
+                rows[epoch.epoch + 1] = _rows(site.root / name)
+        finally:
+            done.set()
+    for number in range(3):
         (site.landing / f"beside{number}.parquet").unlink()
     found = backups(tmp_path / "backups")
+    assert copies.result() == len(found)
     assert len({b.epoch for b in found}) > 1
     for number, backup in enumerate(found):
         restore(backup.folder, tmp_path / str(number))
         assert _rows(tmp_path / str(number)) == rows[backup.epoch]
+        shutil.rmtree(tmp_path / str(number))
 
 
 def test_a_killed_backup_is_none(site: Site, tmp_path: Path) -> None:

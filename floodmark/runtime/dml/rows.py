@@ -19,7 +19,7 @@ from floodmark.runtime.dml.planned import Effect, PlannedDml, columns_of_table
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
 from floodmark.spark.types import quoted
-from floodmark.storage.warehouse import engine_folder, escape
+from floodmark.storage.warehouse import STATEMENTS, engine_folder, escape
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,7 +32,7 @@ _WEIGHTS = {Effect.INSERT: 1, Effect.UPDATE: 1, Effect.DELETE: -1}
 
 def new_folder(root: Path, target: AnalysedObject) -> Path:
     """Return where the rows of one statement go, in a warehouse."""
-    return engine_folder(root) / "dml" / f"{escape(target.key)}-{secrets.token_hex(8)}"
+    return engine_folder(root) / STATEMENTS / f"{escape(target.key)}-{secrets.token_hex(8)}"
 
 
 def dml_frame(

@@ -1,0 +1,127 @@
+"""Which backups there are, and what is in each: a manifest lies beside the copied warehouse.
+
+A backup that cannot be read is damaged. It is named, and stands in the way of no other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NoReturn
+
+from floodmark.errors import DataError
+from floodmark.storage.warehouse import local_root
+
+MANIFEST = "manifest.jsonl"
+FORMAT = 1
+_NAME = re.compile(r"(\d{8,})-\d{8}T\d{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of a backup: `modified` is the original's time in ns, `crc32` is of its bytes."""
+
+    path: str
+    size: int
+    modified: int
+    crc32: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A finished backup; `copied_bytes` are those that the one before did not hold."""
+
+    folder: Path
+    epoch: int
+    made_at: datetime
+    files: int
+    bytes: int
+    copied_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A backup of which not even the manifest can be read: E0444."""
+
+    folder: Path
+    error: DataError
+
+    @property
+    def epoch(self) -> int:
+        """Return the epoch that its folder is named after."""
+        return int(self.folder.name.partition("-")[0])
+
+
+def found_in(folder: str | Path) -> tuple[list[Backup], list[Damaged]]:
+    """Return the finished backups below a folder, and the damaged ones, each oldest first."""
+    home = local_root(folder)
+    whole, damaged = list[Backup](), list[Damaged]()
+    for path in sorted(home.iterdir()) if home.is_dir() else ():
+        if _NAME.fullmatch(path.name):
+            try:
+                whole.append(header(path))
+            except DataError as error:
+                damaged.append(Damaged(path, error))
+    return sorted(whole, key=lambda b: (b.made_at, b.folder.name)), damaged
+
+
+def backups(folder: str | Path) -> list[Backup]:
+    """Return the finished backups below a folder that can be read, oldest first."""
+    return found_in(folder)[0]
+
+
+def is_one(folder: Path) -> bool:
+    """Tell whether a folder is itself a backup."""
+    return bool(_NAME.fullmatch(folder.name)) and (folder / MANIFEST).exists()
+
+
+def refuse_damaged(folder: Path, what: str, why: str) -> NoReturn:
+    """Raise E0444 for something in a backup."""
+    raise DataError(
+        "E0444",
+        f"the backup {folder.name} is damaged: {what} {why}",
+        hint="restore another backup; `floodmark backup FOLDER --list` names them",
+    )
+
+
+def write_manifest(folder: Path, backup: Backup, entries: list[Entry]) -> None:
+    """Write what is in a backup."""
+    header = {
+        "format": FORMAT,
+        "epoch": backup.epoch,
+        "made_at": backup.made_at.isoformat(),
+        "files": backup.files,
+        "bytes": backup.bytes,
+        "copied_bytes": backup.copied_bytes,
+    }
+    lines = [json.dumps(header), *(json.dumps(asdict(entry)) for entry in entries)]
+    (folder / MANIFEST).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def header(folder: Path) -> Backup:
+    """Return what a manifest begins with; E0444 where it cannot be read."""
+    try:
+        with (folder / MANIFEST).open(encoding="utf-8") as file:
+            data = json.loads(file.readline())
+        if data.pop("format") != FORMAT:
+            refuse_damaged(folder, MANIFEST, "is of another version of the engine")
+        made_at = datetime.fromisoformat(data.pop("made_at"))
+        return Backup(folder, made_at=made_at, **data)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        refuse_damaged(folder, MANIFEST, "cannot be read")
+
+
+def entries_of(folder: Path) -> list[Entry]:
+    """Return what is in a backup; E0444 where the manifest is not whole."""
+    expected = header(folder).files
+    try:
+        lines = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()[1:]
+        entries = [Entry(**json.loads(line)) for line in lines]
+    except (OSError, ValueError, TypeError):
+        entries = []
+    if len(entries) != expected:
+        refuse_damaged(folder, MANIFEST, "is not whole")
+    return entries

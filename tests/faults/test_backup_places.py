@@ -1,0 +1,149 @@
+"""Backups beside running statements and damaged ones, and where a restore goes. No Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from floodmark.api import connect
+from floodmark.cli.app import app
+from floodmark.errors import FloodmarkError
+from floodmark.storage.backup import MANIFEST, back_up, backups
+from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.restoring import restore
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a warehouse of one table, without rows."""
+    with connect(tmp_path / "warehouse") as fm:
+        fm.execute("CREATE TABLE t (k INT)")
+    return tmp_path / "warehouse"
+
+
+def test_a_statement_that_runs_is_in_no_backup(root: Path, tmp_path: Path) -> None:
+    written = root / "_floodmark" / "dml" / "public.t-1" / "_temporary"
+    written.mkdir(parents=True)
+    (written / "part-0.parquet").touch()
+    names = iter(range(1, 10_000))
+
+    def go_on(name: str, done: int, total: int) -> None:
+        (part,) = written.iterdir()
+        part.rename(written / f"part-{next(names)}.parquet")
+
+    made = back_up(root, tmp_path / "backups", go_on)
+    assert not list(made.folder.rglob("_temporary"))
+
+
+def test_rows_of_statements_that_an_epoch_names_are_in_a_backup(root: Path, tmp_path: Path) -> None:
+    rows = root / "_floodmark" / "dml" / "public.t-1" / "a.parquet"
+    rows.parent.mkdir(parents=True)
+    rows.write_bytes(b"rows")
+    log = EpochLog(root)
+    now = log.opened(1).now
+    entry = {"table": "public.t", "paths": [str(rows)], "rows": 1, "start": 0}
+    log.open(2, now, 1, now, dml=[entry])
+    before = back_up(root, tmp_path / "backups")
+    assert not (before.folder / rows.relative_to(root)).exists()
+    log.seal(2, list(log.sealed(1).objects.values()), now)
+    made = back_up(root, tmp_path / "backups")
+    assert (made.folder / rows.relative_to(root)).read_bytes() == b"rows"
+    rows.unlink()
+    with pytest.raises(FloodmarkError, match=r"E0441.*a\.parquet"):
+        back_up(root, tmp_path / "backups")
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "{", '{"format": 2}'])
+def test_a_backup_that_cannot_be_read_stops_nothing(
+    text: str | None, root: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "backups"
+    first, second = (back_up(root, target) for _ in range(2))
+    (second.folder / MANIFEST).unlink()
+    if text is not None:
+        (second.folder / MANIFEST).write_text(text)
+    assert backups(target) == [first]
+    third = back_up(root, target)
+    assert third.copied_bytes == 0
+    shown = CliRunner().invoke(app, ["backup", str(target), "--list"]).stdout
+    assert f"{second.folder.name}  damaged" in shown
+    assert shown.index(first.folder.name) < shown.index(third.folder.name)
+    listed = CliRunner().invoke(app, ["backup", str(target), "--list", "--json"]).stdout
+    assert [Path(b["folder"]).name for b in json.loads(listed) if "damaged" in b] == [
+        second.folder.name
+    ]
+    shutil.rmtree(third.folder)
+    arguments = ["restore", str(target), "--warehouse", str(tmp_path / "again")]
+    restored = CliRunner().invoke(app, arguments)
+    assert restored.exit_code == 0 and second.folder.name in restored.stderr
+    assert str(first.folder) in restored.stdout
+
+
+def test_a_manifest_that_ends_early_gives_nothing_to_link_to(root: Path, tmp_path: Path) -> None:
+    first, second = (back_up(root, tmp_path / "backups") for _ in range(2))
+    lines = (second.folder / MANIFEST).read_text().splitlines(keepends=True)
+    (second.folder / MANIFEST).write_text("".join(lines[:-1]))
+    assert back_up(root, tmp_path / "backups").copied_bytes == 0
+    os.truncate(first.folder / "_floodmark" / "warehouse.json", 3)
+    made = back_up(root, tmp_path / "backups")
+    restore(made.folder, tmp_path / "again")
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_a_killed_restore_left_goes_with_the_next(
+    folder: bool, root: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "place" / "again"
+    (target if folder else target.parent).mkdir(parents=True)
+    back_up(root, tmp_path / "backups")
+    code = (
+        "import os, sys; from floodmark.storage.restoring import restore\n"
+        "def die(name, done, total):\n"
+        "    if done == total // 2: os.kill(os.getpid(), 9)\n"
+        "restore(*sys.argv[1:3], None, die)"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "backups", target]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert list(target.parent.rglob(".*restore-*"))
+    restore(tmp_path / "backups", target)
+    assert not list(target.parent.rglob(".*restore-*"))
+    assert _names(target) == _names(root)
+
+
+def test_an_empty_folder_stays_the_one_it_is(root: Path, tmp_path: Path) -> None:
+    # Such as a disk that is mounted there: nothing takes its place, or fits beside it.
+    back_up(root, tmp_path / "backups")
+    place = tmp_path / "place"
+    target = place / "disk"
+    (target / "lost+found").mkdir(parents=True)
+    place.chmod(0o555)
+    inode, above = target.stat().st_ino, list[list[str]]()
+    try:
+        restore(tmp_path / "backups", target, None, lambda *_: above.append(os.listdir(place)))
+    finally:
+        place.chmod(0o755)
+    assert above and all(names == ["disk"] for names in above)
+    assert target.stat().st_ino == inode
+    (target / "lost+found").rmdir()
+    assert _names(target) == _names(root)
+
+
+def test_what_a_restore_left_half_moved_is_not_written_over(root: Path, tmp_path: Path) -> None:
+    back_up(root, tmp_path / "backups")
+    (tmp_path / "again" / "public").mkdir(parents=True)
+    with pytest.raises(FloodmarkError, match="E0443"):
+        restore(tmp_path / "backups", tmp_path / "again")
+
+
+def _names(root: Path) -> set[str]:
+    """Return the files of a warehouse but those of one process, and of Delta's for itself."""
+    found = (p.relative_to(root) for p in root.rglob("*") if p.is_file())
+    return {str(p) for p in found if "lease" not in p.parts and p.name != MANIFEST}
