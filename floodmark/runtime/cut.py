@@ -10,7 +10,7 @@ from typing import Any
 
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.table import Store, raise_missing_version
+from floodmark.storage.table import Store
 
 Watermarks = Mapping[str, Any]
 """Watermark value by column of an object; a column without one yet is absent."""
@@ -38,7 +38,7 @@ class Cut:
         records, damaged = dict(self.records), dict[str, FloodmarkError]()
         for key, record in self.records.items():
             try:
-                versions = {t: _settled(store, t, v) for t, v in record.versions.items()}
+                versions = {t: store.settled(t, v) for t, v in record.versions.items()}
                 records[key] = replace(record, versions=versions)
             except TransientError:
                 raise
@@ -60,12 +60,6 @@ class Cut:
         """Return an object's watermarks; empty before its first."""
         found = self.records.get(object_)
         return {} if found is None else found.watermarks
-
-
-def _settled(store: Store, table: str, version: int) -> int:
-    if not store.exists(table):
-        raise_missing_version(table, None)
-    return store.settled(table, version)
 
 
 class Progress:

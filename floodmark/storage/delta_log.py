@@ -56,9 +56,9 @@ def commit_path(folder: Path, version: int) -> Path:
 
 def is_begun(folder: Path) -> bool:
     """Tell whether a folder is a table: it has a first commit, or a checkpoint of later ones."""
-    if commit_path(folder, 0).exists():
-        return True
     log = folder / LOG
+    if commit_path(folder, 0).exists() or (log / LAST_CHECKPOINT).exists():
+        return True
     return log.is_dir() and any(_CHECKPOINT.fullmatch(name) for name in os.listdir(log))
 
 

@@ -152,7 +152,8 @@ class Store(Protocol):
         Raises `DataError` E0434 where the table ends before that one.
 
         Merging files and ending what has expired make such versions, because neither tells anybody
-        of a change; a commit of an epoch does not, even an empty one.
+        of a change; a commit of an epoch does not, even an empty one. A table that is not there is
+        a `DataError` E0402.
         """
 
     def checkpoint(self, table: str) -> None:
