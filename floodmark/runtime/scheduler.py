@@ -173,6 +173,7 @@ class Scheduler:
         E0433 where the tables are ahead of the log; E0362 in another project than the one that was
         applied, unless that is what `moves` it.
         """
+        self._begin()
         with disk_errors(f"what {purpose} needs"), self.lease.held(purpose, self.wait):
             failpoints.reach("lease_taken")
             if not moves:
@@ -215,7 +216,10 @@ class Scheduler:
             return None if found is None else self._run(found)
 
     def _begin(self) -> None:
-        """Once, before anything is written: record what the warehouse is, look for a lost log."""
+        """Once, before anything is written: look for a lost log, record what the warehouse is.
+
+        No lease is held yet: its folder lies in that of the record.
+        """
         if not self._begun_writing:
             refuse_tables_ahead(self.log, self.store)
             choose(self.root, self.durable)

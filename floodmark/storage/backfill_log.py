@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.local_files import disk_errors, remove_folder
+from floodmark.storage.local_files import remove_folder
 from floodmark.storage.locks import exclusive, exclusive_if_free
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
 from floodmark.storage.warehouse import BACKFILLS, GONE, engine_folder, escape
@@ -91,8 +91,7 @@ class BackfillLog:
     @contextmanager
     def worked_on(self) -> Iterator[bool]:
         """Be the one who works on this backfill, or give False; a dead process lets go of it."""
-        with disk_errors(_TITLE):
-            self._files.folder.mkdir(parents=True, exist_ok=True)
+        self._files.make()
         with exclusive_if_free(self._files.folder / "worker") as mine:
             yield mine
 
@@ -131,8 +130,7 @@ def _name(number: int, kind: str) -> str:
 @contextmanager
 def fence(root: str | Path) -> Iterator[None]:
     """Hold what the commits of backfills and the removal of their tables take turns at."""
-    with disk_errors(_TITLE):
-        _home(root).mkdir(parents=True, exist_ok=True)
+    RecordFiles(root, BACKFILLS, _TITLE).make()
     with exclusive(_home(root) / "fence"):
         yield
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
-from floodmark.storage.row_files import from_log, to_log
+from floodmark.storage.row_files import flush_rows, from_log, to_log
 from floodmark.storage.warehouse import local_root
 
 
@@ -143,11 +143,13 @@ class CatalogLog:
         dml: Sequence[Mapping[str, Any]] = (),
         takes_back: TakenBack | None = None,
     ) -> CatalogVersion:
-        """Append the next version; E0507 when somebody else appended it first."""
+        """Append the next version, after its rows; E0507 when somebody else appended it first."""
         number, defined = self.last() + 1, tuple(statements)
         record = CatalogVersion(
             number, epoch, defined, applied_at, renamed or {}, tuple(dml), takes_back
         )
+        if self._files.durable:
+            flush_rows(record.dml)
         logged = {**asdict(record), "dml": to_log(self._root, record.dml)}
         if takes_back is None:
             del logged["takes_back"]

@@ -17,11 +17,10 @@ from floodmark.errors import DataError, TransientError
 from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked, Undone
 from floodmark.storage.epoch_listing import BUCKET as BUCKET
 from floodmark.storage.epoch_listing import buckets, listed
-from floodmark.storage.local_files import flush
 from floodmark.storage.object_record import ObjectRecord as ObjectRecord
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.records import new_id
-from floodmark.storage.row_files import from_log, to_log
+from floodmark.storage.row_files import flush_rows, from_log, to_log
 from floodmark.storage.warehouse import local_root
 
 _DISCOVERED = "discovered.json"
@@ -158,16 +157,10 @@ class EpochLog:
             renamed or {},
             new_id(),
         )
-        self._flush_rows(dml)
+        if self._files.durable:
+            flush_rows(dml)
         self._put(epoch, "open", record)
         return record
-
-    def _flush_rows(self, dml: Sequence[Mapping[str, Any]]) -> None:
-        """Wait until the rows of statements are on the disk, where the warehouse is durable."""
-        if dml and self._files.durable:
-            paths = [Path(path) for item in dml for path in item["paths"]]
-            for path in (*paths, *sorted({place for p in paths for place in p.parents[:3]})):
-                flush(path)
 
     def seal(self, epoch: int, objects: Sequence[ObjectRecord], sealed_at: datetime) -> SealRecord:
         """Seal the open epoch with the records of all active objects, untouched ones included."""

@@ -31,6 +31,11 @@ class RecordFiles:
         """Tell whether what is put in place is on the disk then."""
         return is_durable(self._root)
 
+    def make(self) -> None:
+        """Make the folder, where it is missing."""
+        with disk_errors(self._title):
+            make_folder(self.folder, durable=self.durable)
+
     def names(self, folder: str = "") -> list[str]:
         """Return the names in the folder, or in one below it, in no order."""
         with disk_errors(self._title):

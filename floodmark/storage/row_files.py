@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from floodmark.storage.local_files import flush
 from floodmark.storage.warehouse import ENGINE
 
 Entries = Sequence[Mapping[str, Any]]
@@ -32,6 +33,13 @@ def from_log(root: Path, entries: Entries) -> list[dict[str, Any]]:
     [{'paths': ['/new/_floodmark/dml/a', '/new/_floodmark/dml/b']}]
     """
     return [{**e, "paths": [_found(root, path) for path in e["paths"]]} for e in entries]
+
+
+def flush_rows(entries: Entries) -> None:
+    """Wait until the rows of statements are on the disk, before a record names them."""
+    paths = [Path(path) for entry in entries for path in entry["paths"]]
+    for path in (*paths, *sorted({place for p in paths for place in p.parents[:3]})):
+        flush(path)
 
 
 def _found(root: Path, path: str) -> str:

@@ -16,6 +16,8 @@ from floodmark.errors import DataError, UserError
 from floodmark.runtime.tables import Writer
 from floodmark.storage import durability, local_files
 from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
+from floodmark.storage.backfill_log import BackfillLog, fence
+from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.delta_log import commit_path
 from floodmark.storage.durability import check_choice, choose, is_durable
@@ -254,6 +256,21 @@ def test_a_record_is_on_the_disk_before_it_has_its_name(
     assert names[:4] == ["dml/t-1/part.parquet", ".", "dml", "dml/t-1"]
     assert flushed.paths[-2].name.startswith(".1.open.json") and flushed.paths[-1] == bucket
     assert bucket.parent in flushed.paths[4:-2]
+    flushed.paths.clear()
+    CatalogLog(tmp_path).append(1, [], NOW, dml=dml)
+    names = [path.relative_to(tmp_path / "_floodmark").as_posix() for path in flushed.paths]
+    assert names[:4] == ["dml/t-1/part.parquet", ".", "dml", "dml/t-1"]
+    assert names[-1] == "catalog"
+
+
+def test_folders_of_backfills_are_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(tmp_path, True)
+    flushed = _Flushed(monkeypatch)
+    with fence(tmp_path), BackfillLog(tmp_path, "v", 3).worked_on() as mine:
+        assert mine
+    assert flushed.paths == [tmp_path / "_floodmark", tmp_path / "_floodmark" / "backfills"]
 
 
 def test_nothing_is_waited_for_where_the_warehouse_is_not_durable(
