@@ -107,12 +107,19 @@ def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
         ("fields", lambda: _fields(connection)),
         ("dead letters", lambda: _dead_letters(connection)),
     )
-    for name, look in (*looks, *(inside if is_there(connection.root, connection.store) else ())):
+    try:
+        there = is_there(connection.root, connection.store)
+    except OSError:
+        there = True  # each look says what is in its way
+    for name, look in (*looks, *(inside if there else ())):
         try:
             found = look()
             yield from (found,) if isinstance(found, Check) else found
         except FloodmarkError as error:
             yield Check(name, FAIL, f"[{error.code}] {error.message}", error.hint or "")
+        except OSError as error:
+            yield Check(name, FAIL, f"{type(error).__name__}: {error}",
+                        "look at the disk, and at who may read and write there")  # fmt: skip
 
 
 def _java() -> Check:

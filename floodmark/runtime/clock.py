@@ -8,16 +8,16 @@ After a restart nothing has counted: then the step has to be one that a pause ma
 from __future__ import annotations
 
 import ctypes
-import json
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from floodmark.errors import UserError
-from floodmark.storage.local_files import disk_errors, replace_file
-from floodmark.storage.warehouse import engine_folder
+from floodmark.errors import DataError, UserError
+from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.record_files import RecordFiles
 
+_NAME = "clock.json"
 MAX_CLOCK_JUMP = timedelta(days=1)
 _PAUSE = 31
 """How many times as far a clock may be ahead where the machine was started anew since."""
@@ -83,8 +83,9 @@ class Witness:
 class ClockGuard:
     """Knows what the clocks said when the machine's clock last opened an epoch of a warehouse."""
 
-    def __init__(self, root: Path) -> None:
-        self._path = engine_folder(root) / "clock.json"
+    def __init__(self, root: Path, log: EpochLog) -> None:
+        self._files = RecordFiles(root, "", "the time of the epoch")
+        self._log = log
         self.max_jump = MAX_CLOCK_JUMP
         self.accepts = False
 
@@ -117,16 +118,24 @@ class ClockGuard:
 
     def note(self, now: datetime) -> None:
         """Keep what the clocks say at the opening of an epoch."""
-        with disk_errors("the time of the epoch"):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self._path, json.dumps(asdict(Witness.at(now))))
+        self._files.replace(_NAME, asdict(Witness.at(now)), derived=True)
         self.accepts = False
 
     def _read(self) -> Witness | None:
-        """Return what is known; None for a warehouse of before, or a file that cannot be read."""
+        """Return what is known; None for a warehouse of before.
+
+        Where the record is damaged, that is when the last epoch was opened.
+        """
         try:
-            found = Witness(**json.loads(self._path.read_text(encoding="utf-8")))
-            datetime.fromisoformat(found.time)
-        except (OSError, ValueError, TypeError):
-            return None
+            data = self._files.body(_NAME)
+            found = None if data is None else Witness(**data)
+            if found is not None:
+                datetime.fromisoformat(found.time)
+        except (DataError, ValueError, TypeError):
+            return self._of_log()
         return found
+
+    def _of_log(self) -> Witness | None:
+        head = self._log.head()
+        last = head.sealed if head.open is None else head.open.epoch
+        return Witness(self._log.opened(last).opened_at.isoformat(), "", 0.0) if last else None

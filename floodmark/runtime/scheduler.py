@@ -98,7 +98,7 @@ class Scheduler:
         self.wait = wait
         self.project: Path | None = None
         self.home: Path | None = None
-        self.guard = ClockGuard(root)
+        self.guard = ClockGuard(root, self.log)
         self.max_due_rows = MAX_DUE_ROWS
         self.plan_nodes = PLAN_NODES
         self.timeouts = Timeouts()

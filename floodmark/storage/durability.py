@@ -47,8 +47,10 @@ def chosen_for(root: str | Path) -> bool | None:
 
 def check_choice(root: str | Path, durable: bool | None) -> None:
     """Raise E0436 where a warehouse was made otherwise."""
+    if durable is None:
+        return  # who says nothing of it can read a warehouse whose record is damaged
     chosen = chosen_for(root)
-    if durable is not None and chosen is not None and chosen != durable:
+    if chosen is not None and chosen != durable:
         raise UserError(
             "E0436",
             f"the warehouse {root} was made with durable = {str(chosen).lower()}",

@@ -294,13 +294,16 @@ class EpochLog:
         It spares reading them all again, follows from them, and takes the place of an older one.
         """
         assert (epoch + 1) % BUCKET == 0
-        self._files.put(f"{epoch // BUCKET}/{_DISCOVERED}", sources, number=epoch)
+        self._files.replace(f"{epoch // BUCKET}/{_DISCOVERED}", sources, derived=True)
         self._files.remove(f"{epoch // BUCKET - 1}/{_DISCOVERED}")
 
     def discovered(self) -> tuple[int, dict[str, Any]]:
-        """Return the newest epoch of `record_discovered`, 0 for none, and what it was given."""
+        """Return the newest epoch of `record_discovered`, 0 for none, and what it was given.
+
+        A damaged one counts as none.
+        """
         for bucket in reversed(buckets(self._files)):
-            found = self._files.body(f"{bucket}/{_DISCOVERED}")
+            found = self._files.derived(f"{bucket}/{_DISCOVERED}")
             if found is not None:
                 return (bucket + 1) * BUCKET - 1, found
         return 0, {}

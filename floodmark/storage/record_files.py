@@ -57,6 +57,13 @@ class RecordFiles:
         record = self.read(name)
         return None if record is None else record.body
 
+    def derived(self, name: str) -> Any:
+        """Return what a record says that can be found out again; None where it is damaged."""
+        try:
+            return self.body(name)
+        except DataError:
+            return None
+
     def put(self, name: str, body: Any, *, id: str | None = None, number: int = 0) -> bool:
         """Put a record in place; return False where there is one.
 
@@ -67,9 +74,18 @@ class RecordFiles:
             make_folder(path.parent, durable=self.durable)
             return put_if_absent(path, self._text(name, body, number, id), durable=self.durable)
 
-    def replace(self, name: str, body: Any) -> None:
-        """Put a record in the place of the one before it, whose number it counts on."""
-        before, path = self.read(name), self.folder / name
+    def replace(self, name: str, body: Any, *, derived: bool = False) -> None:
+        """Put a record in the place of the one before it, whose number it counts on.
+
+        A `derived` one takes the place of a damaged one, too: what that said can be found out.
+        """
+        path = self.folder / name
+        try:
+            before = self.read(name)
+        except DataError:
+            if not derived:
+                raise
+            before = None
         number = 1 if before is None else before.number + 1
         with disk_errors(self._title):
             make_folder(path.parent, durable=self.durable)

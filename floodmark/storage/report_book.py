@@ -46,16 +46,23 @@ class Reported:
 
 
 class ReportBook:
-    """The reports of one warehouse; a lost book means that everything is reported again."""
+    """The reports of one warehouse.
+
+    A book that is lost or damaged means that everything is reported again.
+    """
 
     def __init__(self, root: str | Path) -> None:
         self._files = RecordFiles(root, "", "the report book")
 
     def read(self) -> dict[str, Reported]:
         """Return what was last reported, by object."""
-        data = self._files.body(_NAME) or {}
-        return {key: Reported(**entry) for key, entry in data.items()}
+        data = self._files.derived(_NAME) or {}
+        try:
+            return {key: Reported(**entry) for key, entry in data.items()}
+        except (AttributeError, TypeError):
+            return {}
 
     def write(self, reported: Mapping[str, Reported]) -> None:
         """Replace the book."""
-        self._files.replace(_NAME, {k: asdict(v) for k, v in reported.items()})
+        entries = {k: asdict(v) for k, v in reported.items()}
+        self._files.replace(_NAME, entries, derived=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NoReturn
@@ -11,6 +12,7 @@ import pytest
 from floodmark.api import Floodmark, connect
 from floodmark.errors import UserError
 from floodmark.runtime import clock
+from floodmark.storage.records import read_record
 from floodmark.testing import FixedClock
 
 TABLE = "CREATE TABLE t{} (a INT PRIMARY KEY)"
@@ -152,5 +154,32 @@ def test_a_time_that_a_user_says_makes_nobody_believe_the_clock(tmp_path: Path) 
 def test_what_is_known_of_the_clock_may_be_lost(tmp_path: Path) -> None:
     fm, _ = after(tmp_path, timedelta(days=30))
     with fm:
-        (tmp_path / "warehouse" / "_floodmark" / "clock.json").write_text("{")
+        (tmp_path / "warehouse" / "_floodmark" / "clock.json").unlink()
+        assert created(fm)
+
+
+@pytest.mark.parametrize("text", ["{", "", "[]", '{"time": "x", "boot": "", "counted": 0}'])
+def test_what_is_damaged_confirms_no_more_than_the_log(tmp_path: Path, text: str) -> None:
+    fm, machine = after(tmp_path, timedelta(days=30))
+    with fm:
+        known = tmp_path / "warehouse" / "_floodmark" / "clock.json"
+        known.write_text(text)
+        assert created(fm)
+        assert known.read_text() != text
+        known.write_text(text)
+        machine.set(machine.now() + timedelta(days=10_000))
+        assert not created(fm)
+        fm.scheduler.guard.accepts = True
+        assert created(fm)
+
+
+def test_a_record_of_the_clock_of_a_former_version_is_read(tmp_path: Path) -> None:
+    fm, machine = after(tmp_path, timedelta(days=400))
+    with fm:
+        known = tmp_path / "warehouse" / "_floodmark" / "clock.json"
+        record = read_record(known)
+        assert record is not None and record.format == 1
+        known.write_text(json.dumps(record.body))
+        assert not created(fm)
+        machine.set(datetime.now(UTC))
         assert created(fm)
