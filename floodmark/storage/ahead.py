@@ -6,7 +6,7 @@ removed. Reading is safe: who reads goes by the log, and finds the versions that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -17,6 +17,8 @@ from floodmark.storage.epoch_log import EpochLog, Head
 from floodmark.storage.table import OtherHistory, Store
 from floodmark.storage.warehouse import CORRECTIONS
 
+RecordId = Callable[[int], str | None]
+"""Returns the id of the record that opened an epoch."""
 _NAMED = 3
 """How many tables an error names."""
 _BACK = 64
@@ -55,12 +57,11 @@ def refuse_tables_ahead(log: EpochLog, store: Store) -> None:
         _refuse(ahead, head)
 
 
-def epochs_of_other_logs(log: EpochLog, store: Store, table: str) -> list[int]:
+def epochs_of_other_logs(log: EpochLog, store: Store, table: str, id_of: RecordId) -> list[int]:
     """Return the epochs of a table that a log has by another record; reads all of its commits.
 
     Steps of backfills are left out: their records go when they are done.
     """
-    ids = dict[int, str | None]()
     found = set[int]()
     sealed = log.head().sealed
     for info in store.commits(table):
@@ -68,9 +69,7 @@ def epochs_of_other_logs(log: EpochLog, store: Store, table: str) -> list[int]:
         if said is None or said[1] is None or "step" in info["metadata"]:
             continue
         epoch, record = said
-        if 0 < epoch <= sealed and epoch not in ids:
-            ids[epoch] = log.opened(epoch).id
-        if record != ids.get(epoch, record):
+        if 0 < epoch <= sealed and record != id_of(epoch):
             found.add(epoch)
     return sorted(found)
 

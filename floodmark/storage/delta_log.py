@@ -195,6 +195,16 @@ def added(actions: Iterable[Action]) -> list[str]:
     return [unquote(action["add"]["path"]) for action in actions if action.get("add")]
 
 
+def added_files(actions: Iterable[Action]) -> list[DataFile]:
+    """Return the data files that a commit adds, without their bounds."""
+    return [_data_file(action["add"], ()) for action in actions if action.get("add")]
+
+
+def removed(actions: Iterable[Action]) -> list[str]:
+    """Return the paths of the data files that a commit removes."""
+    return [unquote(action["remove"]["path"]) for action in actions if action.get("remove")]
+
+
 def flush_checkpoint(folder: Path) -> None:
     """Wait until the newest checkpoint is on the disk: what it holds may be deleted then."""
     at = max(checkpoint_versions(folder), default=0)

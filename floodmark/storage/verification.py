@@ -8,17 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from floodmark.errors import DataError, FloodmarkError
-from floodmark.storage import delta_log, statistics
-from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
+from floodmark.storage import delta_log
+from floodmark.storage.ahead import RecordId, epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.backfill_log import versions_of_backfills
 from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.kept_files import (
+    faults_of_files,
+    faults_of_rows,
+    first_versions,
+    needed,
+    rows_of_statements,
+)
 from floodmark.storage.log_check import checked_logs
 from floodmark.storage.progress import Progress
-from floodmark.storage.table import DataFile, Store
-from floodmark.storage.warehouse import engine_folder, local_root
+from floodmark.storage.table import Store
+from floodmark.storage.warehouse import CORRECTIONS, engine_folder, local_root
 
 RESTORE = "restore a backup with `floodmark restore`, or rebuild what reads from sources"
 
@@ -100,34 +108,82 @@ def verify_tables(
     objects: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the tables of a sealed epoch, of all objects or of those named."""
+    """Yield what is wrong with the tables of kept epochs, of all objects or of those named.
+
+    Those are the tables that the last seal pins, in all versions that are kept, corrections, and
+    the rows of statements.
+    """
+    home, told = local_root(root), set[tuple[str | None, str]]()
+    for found in _found(home, log, store, objects, progress):
+        if (found.table, found.message) not in told:
+            told.add((found.table, found.message))
+            yield found
+
+
+def _found(
+    root: Path,
+    log: EpochLog,
+    store: Store,
+    objects: Collection[str] | None,
+    progress: Progress | None,
+) -> Iterator[Finding]:
     heads = list(check_heads(log, store))
     yield from (f for f in heads if objects is None or f.object in {None, *objects})
-    told = {f.table for f in heads}
+    known = {f.table for f in heads}
     try:
-        pinned = [
-            p for p in _pinned(log) if p[1] not in told and (objects is None or p[0] in objects)
-        ]
-    except FloodmarkError:
-        return  # it is among the findings
+        pinned = [p for p in _pinned(log) if objects is None or p[0] in objects]
+        pinned = [p for p in pinned if p[1] not in known]
+        oldest = first_versions(root, log, log.head().sealed) if pinned else {}
+    except FloodmarkError as error:
+        yield _of(error)
+        return
+    id_of = cache(lambda epoch: log.opened(epoch).id)
     for number, (object_, table, version) in enumerate(pinned, 1):
         if progress is not None:
             progress(table, number, len(pinned))
-        try:
-            handle = store.open(table, version)
-            others = epochs_of_other_logs(log, store, table)
-        except FloodmarkError as error:
-            yield _of(error, object_, table)
-            continue
-        if others:
-            yield Finding(
-                f"{table} has epoch {others[-1]} by another record than the log",
-                "the log and the tables are of different times: restore both from one backup",
-                object_, table, "E0433",
-            )  # fmt: skip
-        folder = local_root(root) / table
-        for message in [*_gaps(folder, version), *_file_faults(folder, handle.files)]:
-            yield Finding(f"{table}: {message}", RESTORE, object_, table)
+        yield from _of_commits(log, store, object_, table, version, id_of)
+        first = min(oldest.get(table, 0), version)
+        yield from _of_files(root, store, object_, table, first, version)
+        corrected = f"{CORRECTIONS}/{table}"
+        if table[0] != "_" and delta_log.commit_versions(root / corrected):
+            newest = max(delta_log.commit_versions(root / corrected))
+            yield from _of_files(root, store, object_, corrected, newest, newest)
+    try:
+        for entry in rows_of_statements(root, log):
+            if objects is None or entry["table"] in objects:
+                for fault in faults_of_rows(entry):
+                    yield Finding(f"{entry['table']}: {fault}", RESTORE, entry["table"])
+    except FloodmarkError as error:
+        yield _of(error)
+
+
+def _of_commits(
+    log: EpochLog, store: Store, object_: str, table: str, version: int, id_of: RecordId
+) -> Iterator[Finding]:
+    """Yield what is wrong with the version that is pinned, and with the epochs of all commits."""
+    try:
+        store.open(table, version)
+        others = epochs_of_other_logs(log, store, table, id_of)
+    except FloodmarkError as error:
+        yield _of(error, object_, table)
+        return
+    if others:
+        yield Finding(
+            f"{table} has epoch {others[-1]} by another record than the log",
+            "the log and the tables are of different times: restore both from one backup",
+            object_, table, "E0433",
+        )  # fmt: skip
+
+
+def _of_files(
+    root: Path, store: Store, object_: str, table: str, first: int, last: int
+) -> Iterator[Finding]:
+    """Yield what is wrong with the commits and files that some versions of a table need."""
+    folder = root / table
+    files, errors = needed(store, folder, table, first, last)
+    yield from (_of(error, object_, table) for error in errors)
+    for message in [*_gaps(folder, last), *faults_of_files(folder, files)]:
+        yield Finding(f"{table}: {message}", RESTORE, object_, table)
 
 
 def _pinned(log: EpochLog) -> list[tuple[str, str, int]]:
@@ -154,26 +210,6 @@ def _gaps(folder: Path, version: int) -> Iterator[str]:
     if missing:
         shown = ", ".join(map(str, missing[:5]))
         yield f"the commits of versions {shown} are missing"
-
-
-def _file_faults(folder: Path, files: Collection[DataFile]) -> Iterator[str]:
-    for file in files:
-        path = folder / file.path
-        try:
-            size = path.stat().st_size
-        except FileNotFoundError:
-            yield f"{file.path} is missing, with {file.rows} rows"
-            continue
-        if size != file.size:
-            yield f"{file.path} has {size} bytes; the log says {file.size}"
-            continue
-        try:
-            rows = statistics.count_rows(path)
-        except (OSError, ValueError) as error:
-            yield f"{file.path} is no Parquet file any more: {str(error).splitlines()[0]}"
-            continue
-        if rows != file.rows:
-            yield f"{file.path} has {rows} rows; the log says {file.rows}"
 
 
 def _of(error: FloodmarkError, object_: str | None = None, table: str | None = None) -> Finding:

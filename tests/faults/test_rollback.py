@@ -19,8 +19,9 @@ from floodmark.cli.app import app
 from floodmark.errors import DataError, FloodmarkError, UserError
 from floodmark.runtime.failpoints import VARIABLE
 from floodmark.spark.session import Sessions
-from floodmark.storage.backup import back_up, restore
+from floodmark.storage.backup import back_up
 from floodmark.storage.catalog_log import AppliedStatement
+from floodmark.storage.restoring import restore
 
 REFUSED = "CREATE MATERIALIZED VIEW v AS SELECT no_function_any_more(k) FROM t"
 DEFECT = "SELECT 1"

@@ -1,0 +1,104 @@
+"""The files that kept epochs need, and what is wrong with each: gone, of other bytes or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from floodmark.errors import FloodmarkError
+from floodmark.storage import delta_log, statistics
+from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.local_files import disk_errors
+from floodmark.storage.retention import Retention
+from floodmark.storage.table import DataFile, Store
+
+
+def needed(
+    store: Store, folder: Path, table: str, first: int, last: int
+) -> tuple[list[DataFile], list[FloodmarkError]]:
+    """Return the files that a table's versions from `first` to `last` need, each once.
+
+    With them, why commits cannot be read. The files of those that can are there all the same, but
+    for what a damaged one before `first` may have removed.
+    """
+    files, errors, at = dict[str, DataFile](), list[FloodmarkError](), first
+    try:
+        files = {file.path: file for file in store.open(table, first).files}
+    except FloodmarkError as error:
+        errors.append(error)
+        at = min(delta_log.commit_versions(folder), default=last + 1) - 1
+    for version in range(at + 1, last + 1):
+        try:
+            with disk_errors(table):
+                actions = delta_log.read_commit(folder, version) or ()
+                added, gone = delta_log.added_files(actions), delta_log.removed(actions)
+        except FloodmarkError as error:
+            errors.append(error)
+            if version <= first:
+                files.clear()  # which of them it removed is not known
+            continue
+        for path in gone if version <= first else ():
+            files.pop(path, None)
+        files.update((file.path, file) for file in added)
+    return list(files.values()), errors
+
+
+def first_versions(root: Path, log: EpochLog, epoch: int) -> dict[str, int]:
+    """Return the versions that the oldest kept epoch pins, by table."""
+    records = log.sealed(min(Retention(root).read().oldest, epoch)).objects.values()
+    return {table: v for record in records for table, v in record.versions.items()}
+
+
+def rows_of_statements(root: Path, log: EpochLog) -> Iterator[Mapping[str, Any]]:
+    """Yield the entries of statements' rows that kept epochs have, or one that is to begin."""
+    last, version = 0, 0
+    for last in log.epochs(after=Retention(root).read().oldest - 1):
+        opened = log.opened(last)
+        version = opened.catalog_version
+        yield from opened.dml
+    latest = CatalogLog(root).latest()
+    if latest is not None and latest.version > version:
+        yield from latest.dml
+
+
+def faults_of_rows(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with the files of a statement's rows."""
+    rows = 0
+    for path in map(Path, entry["paths"]):
+        try:
+            rows += statistics.count_rows(path)
+        except FileNotFoundError:
+            yield f"{path.name} of {path.parent.name}, with rows of a statement, is missing"
+            return
+        except (OSError, ValueError) as error:
+            yield f"{path.name} of {path.parent.name} is no Parquet file any more: {_line(error)}"
+            return
+    if rows != entry["rows"]:
+        yield f"a statement wrote {entry['rows']} rows, and its files have {rows}"
+
+
+def faults_of_files(folder: Path, files: Iterable[DataFile]) -> Iterator[str]:
+    """Yield what is wrong with the data files of a table."""
+    for file in files:
+        path = folder / file.path
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            yield f"{file.path} is missing, with {file.rows} rows"
+            continue
+        if size != file.size:
+            yield f"{file.path} has {size} bytes; the log says {file.size}"
+            continue
+        try:
+            rows = statistics.count_rows(path)
+        except (OSError, ValueError) as error:
+            yield f"{file.path} is no Parquet file any more: {_line(error)}"
+            continue
+        if rows != file.rows:
+            yield f"{file.path} has {rows} rows; the log says {file.rows}"
+
+
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
