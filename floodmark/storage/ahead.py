@@ -43,8 +43,8 @@ class _Claim:
 def refuse_tables_ahead(log: EpochLog, store: Store) -> None:
     """Raise `OtherHistory` E0433 where a table has an epoch that the log does not have.
 
-    Of a table that the last seal names, this asks for one file; it needs no lease. What of a table
-    cannot be read is left to those who read it.
+    Of a table that the last seal names, this asks for one file; it needs no lease. A table whose
+    log cannot be read is passed over: its object is suspended when an epoch reads it.
     """
     sealed = log.head().sealed
     records = log.sealed(sealed).objects.values() if sealed else ()

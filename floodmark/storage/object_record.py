@@ -20,7 +20,7 @@ COUNTS = (
     "dropped_rows",
     "expired_rows",
 )
-"""What a record counts: each row in the one epoch whose seal made it part of the cut."""
+"""What a record counts. Each row counts once: in the first epoch whose seal has it."""
 
 
 @dataclass(frozen=True, slots=True)
