@@ -269,9 +269,9 @@ class Scheduler:
         """
         chosen = None if select is None else self._stored(select)
         # What falls due later is for the next run: else time would pass, and this one never end.
+        self._begin()
         until = now or self.believed()
         done, out_of_reach = 0, set(unreachable(self))
-        self._begin()
         with Workers(self) as workers:
             while max_epochs is None or done < max_epochs:
                 if chosen is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from floodmark.errors import UserError
-from floodmark.storage.local_files import disk_errors, make_folder, put_if_absent
+from floodmark.storage.local_files import disk_errors, flush, make_folder, put_if_absent
 from floodmark.storage.records import Record, new_id, read_record, sealed_text
 from floodmark.storage.warehouse import engine_folder
 
@@ -67,5 +67,7 @@ def choose(root: str | Path, durable: bool | None) -> None:
         text = sealed_text(NAME, Record({"durable": wanted}, 0, new_id()))
         with disk_errors("the record of the warehouse"):
             make_folder(path.parent, durable=wanted)
+            if wanted:
+                flush(path.parent.parent)  # the folder may be there, and its name not yet
             put_if_absent(path, text, durable=wanted)
     check_choice(root, durable)

@@ -143,6 +143,29 @@ def test_what_a_restore_left_half_moved_is_not_written_over(root: Path, tmp_path
         restore(tmp_path / "backups", tmp_path / "again")
 
 
+def test_names_of_backups_and_of_what_is_restored_are_on_the_disk(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[tuple[Path, list[str]]] = []
+
+    def fsync(handle: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        flushed.append((path, sorted(os.listdir(path)) if path.is_dir() else []))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    made = back_up(root, tmp_path / "backups")
+    assert flushed[-1] == (tmp_path / "backups", [".lock", made.folder.name])
+    (tmp_path / "empty").mkdir()
+    for target in (tmp_path / "place" / "new", tmp_path / "empty"):
+        restore(tmp_path / "backups", target)
+    places = [names for path, names in flushed if path == tmp_path / "empty"]
+    assert "_floodmark" not in places[0] and "public" in places[0]
+    assert "_floodmark" in places[1]
+    assert (tmp_path / "place", ["new"]) in [
+        (p, [n for n in ns if n[0] != "."]) for p, ns in flushed
+    ]
+
+
 def _names(root: Path) -> set[str]:
     """Return the files of a warehouse but those of one process, and of Delta's for itself."""
     found = (p.relative_to(root) for p in root.rglob("*") if p.is_file())
