@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from floodmark.catalog.casts import cast_value
+from floodmark.catalog.functions import RowError
+from floodmark.catalog.types import UNKNOWN, SqlType
 from floodmark.connectors.options import nearest
 from floodmark.errors import DataError, Span
 from floodmark.sql import statements as s
@@ -86,3 +89,27 @@ def out_of_reach(path: Path, error: OSError, span: Span | None) -> DataError:
         span=span,
         hint="the path is one of the machine that runs the statement, from the project's folder",
     )
+
+
+def check_names(
+    file: CopyFile,
+    names: Sequence[str] | Mapping[str, Any],
+    types: Mapping[str, SqlType],
+    line: int,
+) -> None:
+    """Raise E0425 for a name that is no column to write, or is there twice."""
+    for name in names:
+        if name not in types:
+            known = ", ".join(types)
+            file.wrong(line, f'the table has no column "{name}" to write', f"it has {known}")
+    if len(set(names)) < len(names):
+        file.wrong(line, "a column is named twice")
+
+
+def typed(file: CopyFile, line: int, name: str, text: str, type_: SqlType) -> Any:
+    """Return the value that a text stands for; E0425 where it stands for none."""
+    try:
+        return cast_value(text, UNKNOWN, type_)
+    except RowError:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        file.wrong(line, f"column \"{name}\": '{shown}' is not a value of type {type_}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -33,7 +34,8 @@ from floodmark.runtime.closed import closes_in_time
 from floodmark.runtime.corrections.stored import readable as corrections
 from floodmark.runtime.current import current_at, unwritten
 from floodmark.runtime.cut import Cut
-from floodmark.runtime.operators import dispatch, lookup_join
+from floodmark.runtime.dml.staged import staged
+from floodmark.runtime.operators import dispatch, lookup_join, values
 from floodmark.runtime.operators.accumulators import aggregate_of
 from floodmark.runtime.state.fetched import as_columns, keys_of, lookup_of
 from floodmark.runtime.tables import Tables
@@ -70,6 +72,7 @@ class Reader:
         self.cut = cut
         self.now = micros_of(now)
         self._readable: dict[str, Readable] = {}
+        self._beside: Path | None = None
         self._views = plain_views(pipeline.objects.values())
         for found in pipeline.objects.values():
             self._add_object(found)
@@ -118,6 +121,15 @@ class Reader:
         other._readable = {**self._readable, relation.name: Readable(relation, frame)}
         return other
 
+    def bringing(self, folder: Path) -> Reader:
+        """Return a reader that writes long lists of constants to a folder of an engine's.
+
+        It has to outlive the frames. Without one they go to Spark with the query.
+        """
+        other = copy(self)
+        other._beside = folder
+        return other
+
     def frame(self, node: n.Node) -> DataFrame:
         """Return the rows of a plan; an expression that refuses a row ends the query."""
         return self._frame(lift_volatile(node))
@@ -133,6 +145,9 @@ class Reader:
                 node, self._asked(node, node.external, left), self.tables.spark, self.now
             )
             return dispatch.batch(node, [left, right], self.tables.spark, self.now, strict=True)
+        if isinstance(node, n.Values) and self._beside is not None and values.are_constants(node):
+            folder = self._beside / f"{id(node)}"
+            return staged(values.constant_pieces(node), node.schema, self.tables.spark, folder)
         frames = [self._frame(child) for child in node.inputs]
         return dispatch.batch(node, frames, self.tables.spark, self.now, strict=True)
 

@@ -1,66 +1,172 @@
-"""COPY: a file as an INSERT … SELECT of its rows, and a query as a file."""
+"""COPY: the rows of a file into a table, and a query as a file.
+
+Where the table computes nothing of its rows they are written as the log has them at once; else a
+file is an INSERT … SELECT of its rows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.objects import Kind, Relation, qualified
 from floodmark.catalog.types import Field
-from floodmark.changelog import ChangelogMode
-from floodmark.connectors.copied import copy_file
+from floodmark.changelog import ROW_ID, WEIGHT, ChangelogMode
+from floodmark.connectors.copied import CopyFile, copy_file
 from floodmark.connectors.copied_out import write_rows
-from floodmark.connectors.copied_rows import read_rows
+from floodmark.connectors.copied_rows import pieces
+from floodmark.connectors.copied_values import Types
+from floodmark.plan.expressions import Expr, Literal
 from floodmark.plan.writable import not_writable
 from floodmark.runtime.dml.planned import ORDINAL_FIELD, check_target, columns_of_table
-from floodmark.runtime.dml.staged import staged
+from floodmark.runtime.dml.rows import first_row_id
+from floodmark.runtime.dml.staged import staged, write_pieces
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
+from floodmark.runtime.static_rows import check_static
 from floodmark.spark.session import Sessions
+from floodmark.spark.user_functions import arrow_type, to_arrow
 from floodmark.sql import statements as s
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 COPIED = "__copied"
 """The relation of the rows of a file."""
 
 
-def as_insert(
-    statement: s.CopyFrom, target: AnalysedObject, reader: Reader, folder: Path
-) -> tuple[s.Insert, Reader]:
-    """Return COPY … FROM as an INSERT … SELECT, and a reader that has the file's rows.
+@dataclass
+class Copying:
+    """A COPY … FROM: its file and table; `given` are the columns that the file has, once known."""
 
-    They are counted from 0 on, and go to `folder` where there are many. Columns that the file does
-    not have get their defaults. Raises E0424 to E0426.
-    """
-    import pyarrow as pa
+    statement: s.CopyFrom
+    target: AnalysedObject
+    file: CopyFile
+    given: set[str]
 
-    check_target(statement, target)
-    types = {c.name: c.type for c in columns_of_table(target) if c.generated is None}
-    for name, span in zip(statement.columns, statement.column_spans, strict=True):
-        if name not in types:
-            raise not_writable(name, columns_of_table(target), span)
-    file = copy_file(statement.path, statement.options, statement.span)
-    rows = read_rows(file, types, statement.columns)
-    shown = rows.column_names
-    rows = rows.append_column(DML_ORDINAL, pa.array(range(rows.num_rows), pa.int64()))
-    schema = (*(Field(name, types[name]) for name in shown), ORDINAL_FIELD)
-    relation = Relation(COPIED, Kind.VIEW, schema, tuple(types)[:0], ChangelogMode.APPEND_ONLY)
-    spark = reader.tables.spark
-    with_file = reader.with_rows(relation, lambda: staged(rows, schema, spark, folder))
-    # The count goes along.
-    items = [exp.column(name, quoted=True) for name in rows.column_names]
-    from_ = exp.From(this=exp.Table(this=exp.to_identifier(COPIED, quoted=True)))
-    insert = s.Insert(
-        table=statement.table,
-        columns=tuple(shown),
-        column_spans=(statement.span,) * len(shown),
-        query=exp.Select(expressions=items, from_=from_),
-        span=statement.span,
-    )
-    return insert, with_file
+    @classmethod
+    def of(cls, statement: s.CopyFrom, target: AnalysedObject, reader: Reader) -> Copying:
+        """Return what a statement copies. Raises E0426, E0707 and what takes no such statement."""
+        check_target(statement, target)
+        check_static(target, reader, statement.table.span)
+        writable = [c.name for c in columns_of_table(target) if c.generated is None]
+        for name, span in zip(statement.columns, statement.column_spans, strict=True):
+            if name not in writable:
+                raise not_writable(name, columns_of_table(target), span)
+        file = copy_file(statement.path, statement.options, statement.span)
+        return cls(statement, target, file, set())
+
+    @property
+    def types(self) -> Types:
+        """Return the columns that can be written."""
+        return {c.name: c.type for c in columns_of_table(self.target) if c.generated is None}
+
+    def rows(self) -> Iterator[pa.Table]:
+        """Yield the rows in pieces, numbered from 0 on. Raises E0424 and E0425."""
+        import pyarrow as pa
+
+        start = 0
+        for piece in pieces(self.file, self.types, self.statement.columns, self.given):
+            numbers = pa.array(range(start, start + piece.num_rows), pa.int64())
+            yield piece.append_column(DML_ORDINAL, numbers)
+            start += piece.num_rows
+
+    def lasting(self) -> Lasting | None:
+        """Return what writes the rows as they are logged; None where Spark has to compute them."""
+        columns = columns_of_table(self.target)
+        if any(c.generated is not None for c in columns):
+            return None
+        defaults = {c.name: c.default for c in columns if c.default is not None}
+        named = bool(self.statement.columns) or self.file.format != "json"
+        if not all(isinstance(d, Literal) for d in defaults.values()) or (defaults and not named):
+            return None
+        return Lasting(self, defaults)
+
+    def as_insert(self, reader: Reader, folder: Path) -> tuple[s.Insert, Reader]:
+        """Return an INSERT … SELECT, and a reader that has the rows; many go to `folder`.
+
+        Columns that the file does not have get their defaults.
+        """
+        types, statement = self.types, self.statement
+        schema = (*(Field(name, type_) for name, type_ in types.items()), ORDINAL_FIELD)
+        frame = staged(self._filled(), schema, reader.tables.spark, folder)
+        shown = [name for name in types if name in self.given]
+        relation = Relation(COPIED, Kind.VIEW, schema, (), ChangelogMode.APPEND_ONLY)
+        # The count goes along.
+        items = [exp.column(name, quoted=True) for name in (*shown, DML_ORDINAL)]
+        from_ = exp.From(this=exp.Table(this=exp.to_identifier(COPIED, quoted=True)))
+        insert = s.Insert(
+            table=statement.table,
+            columns=tuple(shown),
+            column_spans=(statement.span,) * len(shown),
+            query=exp.Select(expressions=items, from_=from_),
+            span=statement.span,
+        )
+        return insert, reader.with_rows(relation, lambda: frame)
+
+    def _filled(self) -> Iterator[pa.Table]:
+        """Yield the rows with all columns that can be written."""
+        import pyarrow as pa
+
+        names = (*self.types, DML_ORDINAL)
+        for piece in self.rows():
+            for name, type_ in self.types.items():
+                if name not in piece.column_names:
+                    piece = piece.append_column(name, pa.nulls(piece.num_rows, arrow_type(type_)))
+            yield piece.select(names)
+
+
+@dataclass
+class Lasting:
+    """The rows of a COPY as they are logged; `nulls` are counted, per column, as they are made."""
+
+    copying: Copying
+    defaults: dict[str, Expr]
+
+    def __post_init__(self) -> None:
+        self.nulls = Counter[str]()
+
+    def write(self, folder: Path, start: int) -> int:
+        """Write the rows, numbered from `start` on, into files; return how many."""
+        return write_pieces(self._logged(start), folder)
+
+    def _logged(self, start: int) -> Iterator[pa.Table]:
+        from pyarrow import compute as pc
+
+        for piece in self.copying.rows():
+            named = {f.name: self._column(piece, f) for f in self.copying.target.relation.visible}
+            yield self._with_hidden(named, pc.add(piece.column(DML_ORDINAL), start))
+
+    def _column(self, piece: pa.Table, column: Field) -> pa.Array | pa.ChunkedArray:
+        import pyarrow as pa
+
+        rows, type_ = piece.num_rows, arrow_type(column.type)
+        default = self.defaults.get(column.name)
+        if column.name in piece.column_names:
+            found = piece.column(column.name)
+        elif isinstance(default, Literal) and default.value is not None:
+            value = to_arrow(default.value, column.type)
+            found = pa.repeat(pa.scalar(value, type_), rows)
+        else:
+            found = pa.nulls(rows, type_)
+        self.nulls[column.name] += found.null_count
+        return found
+
+    def _with_hidden(self, named: dict[str, pa.Array], ordinals: pa.ChunkedArray) -> pa.Table:
+        import pyarrow as pa
+        from pyarrow import compute as pc
+
+        if any(f.name == ROW_ID for f in self.copying.target.relation.columns):
+            named[ROW_ID] = pc.bit_wise_or(ordinals, first_row_id(0))
+        named[WEIGHT] = pa.repeat(pa.scalar(1, pa.int32()), len(ordinals))
+        return pa.table({**named, DML_ORDINAL: ordinals})
 
 
 def copy_to(statement: s.CopyTo, reader: Reader, sessions: Sessions) -> Result:

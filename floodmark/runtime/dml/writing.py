@@ -13,7 +13,7 @@ from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import qualified
 from floodmark.errors import DataError
 from floodmark.runtime.definitions.deployed import Deployed
-from floodmark.runtime.dml.copying import as_insert, copied
+from floodmark.runtime.dml.copying import Copying, copied
 from floodmark.runtime.dml.planned import Dml, Effect, PlannedDml, plan_dml
 from floodmark.runtime.dml.returned import returned
 from floodmark.runtime.dml.rows import check_rows, dml_frame, nested_nulls, new_folder
@@ -60,14 +60,31 @@ def write_rows(
     Raises what the statement may not say or write; nothing stays behind then.
     """
     if isinstance(statement, s.CopyFrom):
-        beside = new_folder(scheduler.root, target)
+        return _copied(statement, target, scheduler, reader, start)
+    return _written(statement, target, scheduler, reader, start)
+
+
+def _copied(
+    statement: s.CopyFrom, target: AnalysedObject, scheduler: Scheduler, reader: Reader, start: int
+) -> Written:
+    copying = Copying.of(statement, target, reader)
+    folder, lasting = new_folder(scheduler.root, target), copying.lasting()
+    if lasting is None:
         try:
-            insert, reader = as_insert(statement, target, reader, beside)
+            insert, reader = copying.as_insert(reader, folder)
             written = _written(insert, target, scheduler, reader, start, counted=True)
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
         return replace(written, result=copied(written.result))
-    return _written(statement, target, scheduler, reader, start)
+    try:
+        rows = lasting.write(folder, start)
+        check_rows(lasting.nulls, target, statement.span)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
+    entry = {"table": target.key, "paths": paths, "rows": rows, "start": start}
+    return Written(target, folder, entry if rows else None, copied(Result(rowcount=rows)))
 
 
 def _written(
@@ -81,7 +98,8 @@ def _written(
 ) -> Written:
     """Write the rows of a statement; `counted` ones have their number from 0 on already."""
     plan = plan_dml(statement, target, reader)
-    folder = new_folder(scheduler.root, target)
+    folder, beside = (new_folder(scheduler.root, target) for _ in range(2))
+    reader = reader.bringing(beside)
     try:
         with scheduler.sessions().guarded():
             dml_frame(plan, target, reader, start, counted=counted).write.parquet(str(folder))
@@ -91,6 +109,8 @@ def _written(
         if isinstance(error, DataError):
             error.with_span(statement.span)
         raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 def _checked(

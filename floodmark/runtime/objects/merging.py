@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import OWNERS, WEIGHT
+from floodmark.changelog import OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, hull, of_files
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 _OVER = "__over"
+MANY = 100_000
+"""Of so many rows it is worth a job of its own to know that each has a key of its own."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Operations:
     """What one writer does to the table: a frame, where its keys lie, which partition it is.
 
     `tie` is the number of a sink whose rows of one key have an order, `ended` how many stored rows
-    can be over, of which it takes those that are.
+    can be over, of which it takes those that are. Statements `add` alone where they delete no row;
+    rows that are `fresh` have row ids that no other row has.
     """
 
     frame: DataFrame
@@ -40,6 +43,8 @@ class Operations:
     partition: str = CONNECTOR
     tie: int | None = None
     ended: int = 0
+    adds: bool = False
+    fresh: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class Merging(OfTable):
 
     cutoff: Cutoff | None = None
     counted: Observation | None = None
+    added: int = 0
 
     @property
     def firsts(self) -> tuple[str, ...]:
@@ -100,7 +106,7 @@ class Merging(OfTable):
     @property
     def counts(self) -> Counts:
         """Return what was counted as the changes were written."""
-        found = {} if self.counted is None else self.counted.get
+        found = {"applied": self.added} if self.counted is None else self.counted.get
         return Counts(**{name: int(value or 0) for name, value in found.items()})
 
     def ended(self) -> Operations | None:
@@ -144,6 +150,8 @@ class Merging(OfTable):
 
     def changes(self, operations: Sequence[Operations], rows_in: int) -> DataFrame:
         """Return the changes of the stored rows; of about so many rows that come."""
+        if self._come_once(operations, rows_in):
+            return self._added(operations[0], rows_in)
         declared, key = self.declared, layout.merge_key(self.found)
         ties = [o.tie for o in operations if o.tie is not None]
         gathered = merge.gathered([o.frame for o in operations], ties)
@@ -161,6 +169,28 @@ class Merging(OfTable):
             passed = (conflicts.OPERATIONS, *merge.CAME)
             beside = self._beside_stored(listed, within, passed, few=few)
             pairs = conflicts.folded(beside, declared, self.columns, self.task.now, owners)
+        counted = self._counting(self._without_over(pairs))
+        return self.outcome.changes(counted, self.columns, self.task.work.epoch)
+
+    def _come_once(self, operations: Sequence[Operations], rows: int) -> bool:
+        """Tell whether statements bring many rows, each the only one of its key."""
+        if rows < MANY or len(operations) > 1 or not operations[0].adds or not self.replaces:
+            return False
+        key = layout.merge_key(self.found)
+        if ROW_ID in key:
+            return operations[0].fresh
+        return not self.firsts and keyed.each_once(operations[0].frame, key)
+
+    def _added(self, operations: Operations, rows: int) -> DataFrame:
+        """Return the changes of so many rows, each the only one of its key: none is looked for."""
+        key, within = layout.merge_key(self.found), operations.within
+        is_new = self.cutoff is None and not self.outcome.routed
+        if is_new and (operations.fresh or self.task.stored_rows(within)[0] is None):
+            self.added = rows
+            return materialize.inserted(operations.frame, self.columns, self.task.work.epoch)
+        chosen = merge.only_per_key(operations.frame, self.columns, key)
+        passed = (materialize.NEW_ROW, *merge.CAME)
+        pairs = self._beside_stored(chosen, within, passed, few=rows <= keyed.FEW)
         counted = self._counting(self._without_over(pairs))
         return self.outcome.changes(counted, self.columns, self.task.work.epoch)
 

@@ -22,6 +22,7 @@ from floodmark.connectors.fields import Fields
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, of_files
 from floodmark.runtime.cutoff import cutoff_of
+from floodmark.runtime.dml.rows import are_fresh
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
@@ -220,8 +221,10 @@ class _Gathering(OfTable):
         columns = tuple(f for f in self.columns if f.name != OWNERS)
         frame = self.task.tables.read_paths(paths, (*columns, WEIGHT_FIELD, _ORDINAL_FIELD))
         files = [read_footer(Path(path), path) for path in paths]
-        operations = merge.dml_operations(held(frame, self.found), self.columns)
-        return Operations(self._completed(operations), self._within(files), DML)
+        operations = self._completed(merge.dml_operations(held(frame, self.found), self.columns))
+        adds = all(f.low.get(WEIGHT) == 1 for f in files)
+        fresh = adds and all(are_fresh(item, files) for item in items)
+        return Operations(operations, self._within(files), DML, adds=adds, fresh=fresh)
 
     def _within(self, files: Sequence[DataFile]) -> Bounds:
         return of_files(files, layout.merge_key(self.found)) or {}

@@ -22,6 +22,12 @@ BROADCAST_BYTES = 4 * 2**20
 _PREFIX = "__other_"
 
 
+def each_once(rows: DataFrame, key: Sequence[str]) -> bool:
+    """Tell whether no two rows have one key: a job that reads the key alone."""
+    counted = rows.groupBy(*map(quoted, key)).count()
+    return bool(counted.where("count > 1").isEmpty())
+
+
 def among(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:
     """Return the rows whose key the others have too; `few` tells that there are few others."""
     return rows.join(_keys(others, key, few), _equal(key), "left_semi")

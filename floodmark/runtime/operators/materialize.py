@@ -38,8 +38,7 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
     Rows that cancel out are dropped first; a row that comes and goes within the epoch is none.
     """
     if rows.inserts:
-        names = [quoted(f.name) for f in columns]
-        return rows.frame.selectExpr(stamped(epoch), f"'+I' AS {KIND}", *names)
+        return inserted(rows.frame, columns, epoch)
     if rows.kinded:
         stamp = stamped(epoch)
         names = [quoted(f.name) for f in columns]
@@ -47,6 +46,11 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
     frame = rows.frame if rows.consolidated else cancelled(rows.frame, columns, key)
     pairs = _pairs(frame, columns, key)
     return as_changes(pairs, columns, epoch)
+
+
+def inserted(rows: DataFrame, columns: Schema, epoch: int) -> DataFrame:
+    """Return the changelog of rows whose keys are all new."""
+    return rows.selectExpr(stamped(epoch), f"'+I' AS {KIND}", *(quoted(f.name) for f in columns))
 
 
 def cancelled(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.functions.quoting import quote
@@ -16,12 +17,14 @@ from floodmark.spark.types import nullable_ddl, quoted
 from floodmark.spark.user_functions import arrow_type, to_arrow
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _REFUSED = "__refused"
 _REFUSED_TYPE = "struct<code:int,expression:string,message:string>"
 MANY = 100
 """So many rows of constants go to Spark as data."""
+_PIECE = 2**14
 Row = list[tuple[Expr, Compiled]]
 
 
@@ -41,26 +44,36 @@ def delta(node: n.Values, spark: SparkSession, now: int) -> Rows:
 
 def batch(node: n.Values, spark: SparkSession, now: int, *, strict: bool = False) -> DataFrame:
     """Return the rows without those that an expression refuses; `strict` raises."""
-    if len(node.rows) >= MANY and all(isinstance(e, Literal) for row in node.rows for e in row):
-        return _constants(node, spark)
+    if are_constants(node):
+        import pyarrow as pa
+
+        data = pa.concat_tables(constant_pieces(node))
+        return spark.createDataFrame(data, schema=nullable_ddl(node.schema))
     rows = _compiled(node, now)
     frame = _frame(node, spark, rows, strict=strict)
     return frame.where(f"{_REFUSED} IS NULL").drop(_REFUSED)
 
 
-def _constants(node: n.Values, spark: SparkSession) -> DataFrame:
-    """Return rows of constants as data: as a text of SQL, many would take Spark minutes."""
+def are_constants(node: n.Values) -> bool:
+    """Tell whether the rows go to Spark as data: as a text of SQL, many would take it minutes."""
+    many = len(node.rows) >= MANY
+    return many and all(isinstance(e, Literal) for row in node.rows for e in row)
+
+
+def constant_pieces(node: n.Values) -> Iterator[pa.Table]:
+    """Yield rows of constants as data, some at a time."""
     import pyarrow as pa
 
-    arrays = [
-        pa.array(
-            [to_arrow(e.value, f.type) for e in column if isinstance(e, Literal)],
-            arrow_type(f.type),
-        )
-        for f, column in zip(node.schema, zip(*node.rows, strict=True), strict=True)
-    ]
-    table = pa.table(arrays, names=list(node.names))
-    return spark.createDataFrame(table, schema=nullable_ddl(node.schema))
+    for start in range(0, len(node.rows), _PIECE):
+        some = node.rows[start : start + _PIECE]
+        arrays = [
+            pa.array(
+                [to_arrow(e.value, f.type) for e in column if isinstance(e, Literal)],
+                arrow_type(f.type),
+            )
+            for f, column in zip(node.schema, zip(*some, strict=True), strict=True)
+        ]
+        yield pa.table(arrays, names=list(node.names))
 
 
 def _compiled(node: n.Values, now: int) -> list[Row]:

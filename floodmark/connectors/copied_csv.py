@@ -1,0 +1,152 @@
+"""CSV that COPY reads: Arrow reads the plain records, and what it does not take is read exactly.
+
+A text in quotes is never NULL; of several columns an empty line is no row.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.types import SqlType
+from floodmark.connectors.copied import CopyFile, check_names, typed
+from floodmark.connectors.copied_blocks import Block, blocks
+from floodmark.connectors.copied_values import NoValue, Types, of_texts, table_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_QUOTE, _ENDS = ord('"'), (ord("\n"), ord("\r"))
+
+
+@dataclass(frozen=True)
+class _Record:
+    """The fields of a record, none of an empty line; the line it begins in, where it ends."""
+
+    fields: Sequence[str | None]
+    line: int
+    end: int
+
+
+def csv_pieces(
+    file: CopyFile, types: Types, columns: Sequence[str], given: set[str]
+) -> Iterator[pa.Table]:
+    """Yield the rows of a file, some at a time; `given` gets the columns that they have."""
+    names = list(columns or types)
+    for i, block in enumerate(blocks(file, quoted=True)):
+        if i == 0 and file.header:
+            head, block = _without_head(file, block)
+            if not columns:
+                names = head
+                check_names(file, names, types, 1)
+        given.update(names)
+        found = _quickly(file, block, names, types)
+        yield _exactly(file, block, names, types) if found is None else found
+    given.update(names)
+
+
+def _without_head(file: CopyFile, block: Block) -> tuple[list[str], Block]:
+    """Return the fields of the first record, and the records after it."""
+    text = block.text(file)
+    first = next(_records(file, text, block.line))
+    rest = text[first.end :].encode()
+    line = block.line + block.data.count(b"\n") - rest.count(b"\n")
+    return [name or "" for name in first.fields], Block(line, rest)
+
+
+def _quickly(file: CopyFile, block: Block, names: Sequence[str], types: Types) -> pa.Table | None:
+    """Return a block as Arrow reads it; None where that is not surely what it says."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if not file.delimiter.isascii() or not _has_whole_quotes(block.data, ord(file.delimiter)):
+        return None
+    text = pa.string()
+    try:
+        found = csv.read_csv(
+            io.BytesIO(block.data),
+            csv.ReadOptions(column_names=list(names)),
+            csv.ParseOptions(
+                delimiter=file.delimiter,
+                newlines_in_values=b'"' in block.data,
+                ignore_empty_lines=len(names) > 1,
+            ),
+            csv.ConvertOptions(
+                column_types=dict.fromkeys(names, text),
+                null_values=[file.null],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+        return pa.table(
+            [_column(found.column(name), types[name]) for name in names], names=list(names)
+        )
+    except (pa.ArrowInvalid, NoValue):
+        return None
+
+
+def _column(texts: pa.ChunkedArray, type_: SqlType) -> pa.Array:
+    return of_texts(texts.combine_chunks(), type_)
+
+
+def _has_whole_quotes(data: bytes, delimiter: int) -> bool:
+    """Tell whether all quotes enclose whole fields, or are two for one inside of such."""
+    if b'"' not in data:
+        return True
+    import numpy as np
+
+    found = np.frombuffer(data, np.uint8)
+    quotes = np.flatnonzero(found == _QUOTE)
+    if len(quotes) % 2:
+        return False
+    begins, ends = quotes[0::2], quotes[1::2]
+    around = (delimiter, *_ENDS)
+    before = np.isin(found[begins - 1], around) | (begins == 0)
+    before[1:] |= begins[1:] == ends[:-1] + 1
+    after = np.isin(found[np.minimum(ends + 1, len(found) - 1)], around)
+    after |= ends == len(found) - 1
+    after[:-1] |= begins[1:] == ends[:-1] + 1
+    return bool(before.all() and after.all())
+
+
+def _exactly(file: CopyFile, block: Block, names: Sequence[str], types: Types) -> pa.Table:
+    """Return a block, field by field; E0425 names the line and the column."""
+    values: list[list[Any]] = [[] for _ in names]
+    takers = [(name, types[name], out.append) for name, out in zip(names, values, strict=True)]
+    for record in _records(file, block.text(file), block.line):
+        if not record.fields and len(names) > 1:
+            continue
+        fields = record.fields or [None if not file.null else ""]
+        if len(fields) != len(names):
+            file.wrong(record.line, f"{len(fields)} values for {len(names)} columns")
+        for text, (name, type_, take) in zip(fields, takers, strict=True):
+            take(None if text is None else typed(file, record.line, name, text, type_))
+    return table_of(names, values, types)
+
+
+def _records(file: CopyFile, text: str, line: int) -> Iterator[_Record]:
+    """Yield each record of a text that begins in a line."""
+    mark = re.escape(file.delimiter)
+    pattern = re.compile(rf'(?:"((?:[^"]|"")*)"|([^{mark}"\r\n]*))({mark}|\r\n|\r|\n|\Z)')
+    at, fields = 0, list[str | None]()
+    begun = line
+    while at < len(text) or fields:
+        found = pattern.match(text, at)
+        if found is None:
+            file.wrong(line, f"column {len(fields) + 1}: a quote without its other half")
+        quoted, bare, end = found.groups()
+        if quoted is not None:
+            fields.append(quoted.replace('""', '"'))
+            line += quoted.count("\n")
+        else:
+            fields.append(None if bare == file.null else bare)
+        at = found.end()
+        if end == file.delimiter:
+            continue
+        blank = len(fields) == 1 and quoted is None and not bare
+        yield _Record([] if blank else fields, begun, at)
+        fields, line = [], line + 1
+        begun = line

@@ -1,0 +1,144 @@
+"""JSON lines that COPY reads: Arrow reads the plain ones; what it does not take is read exactly.
+
+Without names in the statement the file gives the columns that some row has; the others are NULL.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.types import Kind, SqlType
+from floodmark.connectors.copied import CopyFile, check_names, typed
+from floodmark.connectors.copied_blocks import Block, blocks
+from floodmark.connectors.copied_values import NoValue, Types, of_texts, table_of
+from floodmark.spark.user_functions import arrow_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_OBJECTS = re.compile(rb"(?:[ \t]*(?:\{[^\n]*\}[ \t]*)?\r?(?:\n|\Z))*+")
+_OBJECT = re.compile(rb"^[ \t]*\{", re.MULTILINE)
+_AS_ARE = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC, Kind.DOUBLE, Kind.BOOLEAN)
+_AS_TEXTS = (Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME, Kind.UUID)
+
+
+def json_pieces(
+    file: CopyFile, types: Types, columns: Sequence[str], given: set[str]
+) -> Iterator[pa.Table]:
+    """Yield the rows of a file, some at a time; `given` gets the columns that a row has."""
+    given.update(columns)
+    reading = _Reading(file, types, columns, given)
+    for block in blocks(file, quoted=False):
+        found = reading.quickly(block)
+        yield reading.exactly(block) if found is None else found
+
+
+@dataclass
+class _Reading:
+    """A file as it is read; `given` are the columns that the statement names or a row has had."""
+
+    file: CopyFile
+    types: Types
+    columns: Sequence[str]
+    given: set[str]
+
+    def quickly(self, block: Block) -> pa.Table | None:
+        """Return a block as Arrow reads it; None where that is not surely what it says."""
+        import pyarrow as pa
+        from pyarrow import json as reader
+
+        if any(t.kind not in (*_AS_ARE, *_AS_TEXTS) for t in self.types.values()):
+            return None
+        # Arrow takes an object that goes on in another line, two of one, and dies of a null.
+        if not _OBJECTS.fullmatch(block.data):
+            return None
+        schema = pa.schema([(name, _read_as(t)) for name, t in self.types.items()])
+        options = reader.ParseOptions(schema, False, unexpected_field_behavior="error")
+        try:
+            read = reader.ReadOptions(block_size=max(len(block.data), 1))
+            found = reader.read_json(io.BytesIO(block.data), read, options)
+            if found.num_rows != len(_OBJECT.findall(block.data)) or self._may_give(block, found):
+                return None
+            names = self._names(name for name in found.column_names if _has_value(found, name))
+            return pa.table([_column(found, name, self.types[name]) for name in names], names)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, NoValue):
+            return None
+
+    def _may_give(self, block: Block, found: pa.Table) -> bool:
+        """Tell whether a column may be given that has only been NULL."""
+        if self.columns:
+            return False
+        unknown = [n for n in found.column_names if n not in self.given]
+        unknown = [n for n in unknown if not _has_value(found, n)]
+        spelt = (json.dumps(name, ensure_ascii=False).encode() for name in unknown)
+        return any(text in block.data for text in spelt) or (bool(unknown) and b"\\u" in block.data)
+
+    def _names(self, given: Iterator[str]) -> list[str]:
+        """Return the columns of a piece, once it is known what its rows give."""
+        if self.columns:
+            return list(self.columns)
+        self.given.update(given)
+        return list(self.types)
+
+    def exactly(self, block: Block) -> pa.Table:
+        """Return a block, value by value; E0425 names the line and the column."""
+        rows: list[tuple[int, Mapping[str, Any]]] = []
+        for line, text in enumerate(block.text(self.file).split("\n"), block.line):
+            if text.strip():
+                rows.append((line, self._row(line, text)))
+        names = self._names(name for _, row in rows for name in row)
+        values = [
+            [_typed(self.file, line, name, row.get(name), self.types[name]) for line, row in rows]
+            for name in names
+        ]
+        return table_of(names, values, self.types)
+
+    def _row(self, line: int, text: str) -> Mapping[str, Any]:
+        try:
+            row = json.loads(text, parse_float=Decimal)
+        except json.JSONDecodeError as error:
+            self.file.wrong(line, f"no JSON, at character {error.colno}: {error.msg}")
+        except RecursionError:
+            self.file.wrong(line, "nested too deeply")
+        if not isinstance(row, dict):
+            self.file.wrong(line, "a line is one JSON object")
+        check_names(self.file, row, self.types, line)
+        return row
+
+
+def _read_as(type_: SqlType) -> pa.DataType:
+    import pyarrow as pa
+
+    return arrow_type(type_) if type_.kind in _AS_ARE else pa.string()
+
+
+def _has_value(found: pa.Table, name: str) -> bool:
+    return bool(found.column(name).null_count < found.num_rows)
+
+
+def _column(found: pa.Table, name: str, type_: SqlType) -> pa.Array:
+    values = found.column(name).combine_chunks()
+    return values if type_.kind in _AS_ARE else of_texts(values, type_)
+
+
+def _typed(file: CopyFile, line: int, name: str, value: Any, type_: SqlType) -> Any:
+    match value:
+        case None:
+            return None
+        case _ if type_.kind is Kind.JSONB:
+            return typed(file, line, name, json.dumps(value, default=float), type_)
+        case list() if type_.kind is Kind.LIST and type_.element is not None:
+            return tuple(_typed(file, line, name, v, type_.element) for v in value)
+        case dict() if type_.kind is Kind.STRUCT:
+            return tuple(_typed(file, line, name, value.get(f.name), f.type) for f in type_.fields)
+        case bool():
+            return typed(file, line, name, "true" if value else "false", type_)
+        case dict() | list():
+            file.wrong(line, f'column "{name}" is {type_}, the value is {json.dumps(value)[:40]}')
+    return typed(file, line, name, str(value), type_)
