@@ -324,13 +324,14 @@ class Binder:
         return self._join("or", tests, span)
 
     def _case(self, node: exp.Case) -> Expr:
-        span, operand = self.span(node), node.this
+        span = self.span(node)
+        operand = None if node.this is None else self.bind(node.this)
         conditions: list[Expr] = []
         for branch in node.args["ifs"]:
             if operand is None:
                 conditions.append(self.condition(branch.this, "WHEN"))
             else:
-                test = [self.bind(operand), self.bind(branch.this)]
+                test = [operand, self.bind(branch.this)]
                 conditions.append(bind_call("=", test, self.span(branch)))
         default = node.args.get("default")
         values = [self.bind(b.args["true"]) for b in node.args["ifs"]]

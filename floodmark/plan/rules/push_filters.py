@@ -20,6 +20,7 @@ from floodmark.plan.can_fail import can_fail
 from floodmark.plan.conjunctions import conjunction, conjuncts, is_movable
 from floodmark.plan.expressions import ColumnRef, Expr, columns_of, transform
 from floodmark.plan.nullability import asked_first
+from floodmark.plan.rules.alike_columns import inferred
 from floodmark.plan.rules.join_conditions import settled
 
 _LOOSE = (
@@ -59,8 +60,9 @@ class _Push:
                 return _filtered(below, then, span)
             case n.Join():
                 found = settled(node, parts)
-                left = self.asked(node.left, found.to_left, span)
-                right = self.asked(node.right, found.to_right, span)
+                more = inferred(found.join, found.to_left, found.to_right)
+                left = self.asked(node.left, (*found.to_left, *more[0]), span)
+                right = self.asked(node.right, (*found.to_right, *more[1]), span)
                 return _filtered(found.join.with_inputs((left, right)), found.above, span)
             case _:
                 first, then = asked_first(parts, self._entering(node), node)
