@@ -6,11 +6,10 @@ NULL when the row is fine. Where a row is refused the value is NULL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from floodmark.catalog.functions import NOT_CONSTANT, Operand, lookup
-from floodmark.catalog.functions.comparison import print_order
+from floodmark.catalog.functions import NOT_CONSTANT, Function, Operand, lookup
 from floodmark.catalog.functions.datetime import is_near
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.functions.years import ENDS, OUTSIDE, within_years
@@ -37,18 +36,30 @@ from floodmark.spark.types import quoted, spark_type
 from floodmark.spark.volatile import print_volatile
 
 _NO_ERROR = "CAST(NULL AS INT)"
+_HELD = "__held"
+_LONG = 4_000
+"""So many repeated characters cost more than what binds a part's value and error: Spark interprets
+the body of a lambda."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """The two texts of an expression; `error` is None when no row can be refused.
 
-    `message` is the text of what functions of users in it say when they have no value.
+    `message` is the text of what functions of users in it say when they have no value. Where the
+    two texts read one struct's fields, `both` is its text: who reads both binds that once.
     """
 
     value: str
     error: str | None = None
     message: str | None = None
+    both: str | None = None
+
+    @property
+    def pair(self) -> str:
+        """Return the text of a struct with the fields `value` and `error`."""
+        error = f"CAST({self.error or 'NULL'} AS INT)"
+        return self.both or f"named_struct('value', {self.value}, 'error', {error})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,23 +145,94 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
             assert around.now_micros is not None, "an expression reads now()"
             return Compiled(now_literal(around.now_micros))
         case Cast():
-            return _cast(expr, _compile(expr.operand, around))
+            part = _compile(expr.operand, around)
+            return _at_once([expr.operand], [part], lambda found: _cast(expr, found[0]))
         case Attempt():
             return _attempt(expr, _with_message(expr.operand, around))
         case Outcome():
             held = _compile(expr.operand, around).value
             return Compiled(f"{held}.value", f"{held}.error")
+        case BoolOp() | Case() if (once := _compared_once(expr, around)) is not None:
+            return once
         case BoolOp():
-            return _logic(expr, [_compile(a, around) for a in expr.args])
+            parts = [_compile(a, around) for a in expr.args]
+            return _at_once(expr.args, parts, lambda found: _logic(expr, found))
         case Case():
             return _case(expr, around)
         case Volatile() if around.seed is not None:
             return Compiled(print_volatile(expr, around.seed, around.now_micros))
         case Call():
             parts = [_compile(a, around) for a in expr.args]
-            return _coalesce(parts) if expr.function == "coalesce" else _call(expr, parts)
+            return _coalesce(expr, parts) if expr.function == "coalesce" else _call(expr, parts)
         case _:
             raise AssertionError(expr)
+
+
+def _at_once(
+    exprs: Sequence[Expr],
+    parts: Sequence[Compiled],
+    texts: Callable[[Sequence[Compiled]], Compiled],
+) -> Compiled:
+    """Return what `texts` make of the parts of an expression, long ones computed once for both.
+
+    Value and error each name a part's value and error. Without it they grow with the power of how
+    deep an expression is nested. No call of a user's function may be in `texts`.
+    """
+    found = texts(parts)
+    if found.error is None:
+        return found
+    both = f"{found.value} {found.error}"
+    if not any(_repeated(part, both) >= _LONG for part in parts):
+        return found
+    fields, named = [], []
+    for i, (expr, part) in enumerate(zip(exprs, parts, strict=True)):
+        if isinstance(expr, Literal | ColumnRef | Now):
+            named.append(part)
+            continue
+        fields += [f"{part.pair} AS c{i}"]
+        error = None if part.error is None else f"__v.c{i}.error"
+        named.append(replace(part, value=f"__v.c{i}.value", error=error, both=None))
+    pair = texts(named).pair
+    pair = f"transform(array(struct({', '.join(fields)})), __v -> {pair})[0]"
+    return Compiled(f"{pair}.value", f"{pair}.error", both=pair)
+
+
+def _compared_once(expr: BoolOp | Case, around: _Around) -> Compiled | None:
+    """Return what compares one long operand that can fail with several others; None for the rest.
+
+    Such are `CASE x WHEN …` and `x IN (…)`; the operand is computed once.
+    """
+    parts = expr.args if isinstance(expr, BoolOp) else [c for c, _ in expr.whens]
+    tests = [part for part in parts if isinstance(part, Call) and part.function == "="]
+    if len(tests) < len(parts) or len(tests) == 1:
+        return None
+    operand, others = tests[0].args[0], tests[1:]
+    if any(test.args[0] != operand for test in others):
+        return None
+    found = _compile(operand, around)
+    if found.error is None or len(found.pair) * len(others) < _LONG:
+        return None
+    held = Outcome(operand.type, ColumnRef(operand.type, _HELD))
+    whens = tuple(replace(test, args=(held, *test.args[1:])) for test in tests)
+    rest: BoolOp | Case
+    if isinstance(expr, BoolOp):
+        rest = replace(expr, args=whens)
+    else:
+        results = (result for _, result in expr.whens)
+        rest = replace(expr, whens=tuple(zip(whens, results, strict=True)))
+    if any(isinstance(part, UserCall) for part in walk(rest)):
+        return None  # Spark calls no function of a user in a lambda.
+    inner = _compile(rest, replace(around, columns={**around.columns, _HELD: _HELD}))
+    pair = f"transform(array({found.pair}), {_HELD} -> {inner.pair})[0]"
+    return Compiled(f"{pair}.value", f"{pair}.error", both=pair)
+
+
+def _repeated(part: Compiled, text: str) -> int:
+    """Return how many characters of a text say once more what a part is."""
+    if part.both is not None:
+        return (text.count(part.both) - 1) * len(part.both)
+    texts = (part.value, part.error or "")
+    return sum((text.count(t) - 1) * len(t) for t in texts if t)
 
 
 def smallest(errors: Sequence[str | None]) -> str | None:
@@ -192,8 +274,20 @@ def _logic(expr: BoolOp, parts: Sequence[Compiled]) -> Compiled:
 
 
 def _case(expr: Case, around: _Around) -> Compiled:
-    whens = [(_compile(c, around), _compile(r, around)) for c, r in expr.whens]
-    otherwise = None if expr.otherwise is None else _compile(expr.otherwise, around)
+    inner = [part for when in expr.whens for part in when]
+    inner += [] if expr.otherwise is None else [expr.otherwise]
+
+    def texts(parts: Sequence[Compiled]) -> Compiled:
+        whens = [(parts[2 * i], parts[2 * i + 1]) for i in range(len(expr.whens))]
+        otherwise = None if expr.otherwise is None else parts[-1]
+        fails = any(part.error is not None for part in parts)
+        value = _case_value(whens, otherwise)
+        return Compiled(value, _case_error(whens, otherwise) if fails else None)
+
+    return _at_once(inner, [_compile(part, around) for part in inner], texts)
+
+
+def _case_value(whens: Sequence[tuple[Compiled, Compiled]], otherwise: Compiled | None) -> str:
     values = []
     for condition, result in whens:
         if condition.error is not None:
@@ -201,10 +295,7 @@ def _case(expr: Case, around: _Around) -> Compiled:
         values.append(f"WHEN {condition.value} THEN {result.value}")
     if otherwise is not None:
         values.append(f"ELSE {otherwise.value}")
-    parts = [part for when in whens for part in when] + ([otherwise] if otherwise else [])
-    fails = any(part.error is not None for part in parts)
-    value = f"CASE {' '.join(values)} END"
-    return Compiled(value, _case_error(whens, otherwise) if fails else None)
+    return f"CASE {' '.join(values)} END"
 
 
 def _case_error(whens: Sequence[tuple[Compiled, Compiled]], otherwise: Compiled | None) -> str:
@@ -219,11 +310,15 @@ def _case_error(whens: Sequence[tuple[Compiled, Compiled]], otherwise: Compiled 
     return f"CASE {' '.join(branches)} ELSE {text} END" if branches else text
 
 
-def _coalesce(parts: Sequence[Compiled]) -> Compiled:
+def _coalesce(expr: Call, parts: Sequence[Compiled]) -> Compiled:
     """Return the first value; a part that is refused has none, and those after it are not asked."""
     if all(p.error is None for p in parts):
         plain = [p.value for p in parts]
         return Compiled(plain[0] if len(plain) == 1 else f"coalesce({', '.join(plain)})")
+    return _at_once(expr.args, parts, _first_value)
+
+
+def _first_value(parts: Sequence[Compiled]) -> Compiled:
     last = parts[-1]
     value, error = last.value, last.error or _NO_ERROR
     for part in reversed(parts[:-1]):
@@ -239,9 +334,17 @@ def _coalesce(parts: Sequence[Compiled]) -> Compiled:
 def _call(expr: Call, parts: Sequence[Compiled]) -> Compiled:
     function = lookup(expr)
     operands = operands_of(expr.args, parts)
-    inherited = smallest([p.error for p in parts])
     if function.is_null(operands):
+        inherited = smallest([p.error for p in parts])
         return Compiled(f"CAST(NULL AS {spark_type(expr.type)})", inherited)
+    if isinstance(expr, UserCall):
+        return _applied(expr, function, parts)
+    return _at_once(expr.args, parts, lambda found: _applied(expr, function, found))
+
+
+def _applied(expr: Call, function: Function, parts: Sequence[Compiled]) -> Compiled:
+    operands = operands_of(expr.args, parts)
+    inherited = smallest([p.error for p in parts])
     value = bound(operands, function.print_value)
     error = None
     if function.print_error(operands, value) is not None:
@@ -262,15 +365,6 @@ def operands_of(args: Sequence[Expr], parts: Sequence[Compiled]) -> list[Operand
     ]
 
 
-def same_key(left: str, right: str) -> str:
-    """Return the condition under which two key values are one: NULL equals NULL.
-
-    >>> same_key("l.`k`", "r.`k`")
-    '(l.`k` <=> r.`k`)'
-    """
-    return f"({left} <=> {right})"
-
-
 def canonical_key(value: str, type_: SqlType) -> str:
     """Return a key value with one zero and one NaN, so that equal keys have equal bytes.
 
@@ -286,25 +380,3 @@ def canonical_key(value: str, type_: SqlType) -> str:
     return (
         f"CASE WHEN isnan({value}) THEN CAST('NaN' AS {name}) ELSE {value} + CAST(0 AS {name}) END"
     )
-
-
-def sort_text(name: str, type_: SqlType) -> str:
-    """Return the text by which a column sorts, NULL being the largest inside of values.
-
-    >>> from floodmark.catalog.types import INT, list_of
-    >>> sort_text("a", INT)
-    '`a`'
-    >>> sort_text("a", list_of(INT))
-    'transform(`a`, __o0 -> struct(__o0 IS NULL, __o0))'
-    """
-    nested = type_.kind in (Kind.LIST, Kind.STRUCT)
-    return print_order(quoted(name), type_) if nested else quoted(name)
-
-
-def sort_key(value: str, descending: bool, nulls_first: bool) -> str:
-    """Return one item of ORDER BY.
-
-    >>> sort_key("`a`", True, False)
-    '`a` DESC NULLS LAST'
-    """
-    return f"{value} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"

@@ -22,13 +22,27 @@ NESTED = {
     "power({}, d)": "d",
     "abs({})": "i",
     "(i / {})": "j",
+    "coalesce({} / j, 1)": "i",
+    "coalesce(1 / j, {} / j)": "i",
+    "CASE WHEN {} / j > 1 THEN 1 ELSE i END": "i",
+    "CASE WHEN i > 1 THEN {} / j ELSE 2 END": "i",
+    "CASE WHEN (j > 0 AND {} / j > 1) OR i / j > 2 THEN 1 END": "i",
+    "CASE {} / j WHEN 1 THEN 2 WHEN 3 THEN 5 ELSE 2 END": "i",
+    "CAST(coalesce(CAST({} AS BIGINT), 1) AS INT)": "i",
+    "CASE WHEN {} / j IN (1, 2, 3) THEN 1 ELSE i END": "i",
+    "nullif({} / j, 1)": "i",
 }
 
 
-def texts(template: str, column: str, depth: int) -> int:
+def nested(template: str, column: str, depth: int) -> str:
     text = column
     for _ in range(depth):
-        text = template.format(text)
+        text = template.format(f"({text})")
+    return text
+
+
+def texts(template: str, column: str, depth: int) -> int:
+    text = nested(template, column, depth)
     expr = bind_scalar(
         parse_expression(text), SchemaScope(SCHEMA), BindContext(Span.at(text, 0, 0))
     )

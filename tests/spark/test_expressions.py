@@ -22,6 +22,7 @@ from floodmark.sql.parse import parse_expression
 from tests.spark.expression_cases import EXPRESSIONS
 from tests.spark.expression_rows import ROWS, SCHEMA
 from tests.spark.function_cases import EXPRESSIONS as FUNCTIONS
+from tests.spark.test_bindings import NESTED, nested
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,6 +102,27 @@ def test_every_expression_means_on_spark_what_it_means(spark: SparkSession) -> N
     # Spark's compiler gives up on a job with all of them.
     wrong = [d for i in range(0, len(exprs), 100) for d in differences(spark, exprs[i : i + 100])]
     assert wrong == []
+
+
+DAILY = ("coalesce({} / j, 1)", "CASE WHEN {} / j IN (1, 2, 3) THEN 1 ELSE i END")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("templates", "depth"),
+    [
+        pytest.param(DAILY, 3, id="some"),
+        # Two libraries round powers of powers in two ways.
+        pytest.param([t for t in NESTED if "power" not in t], 4, id="all", marks=pytest.mark.long),
+    ],
+)
+def test_nested_expressions_mean_on_spark_what_they_mean(
+    spark: SparkSession, templates: Sequence[str], depth: int
+) -> None:
+    exprs = [(t, bound(nested(t, NESTED[t], depth))) for t in templates]
+    at_once = [t for t, e in exprs if "transform(array(" in compile(e).value]
+    assert len(at_once) > len(exprs) // 2
+    assert differences(spark, exprs) == []
 
 
 AGGREGATES = """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from floodmark.analysis.reach import has_distance, parts_of
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan import nodes as n
-from floodmark.spark.expressions import sort_key, sort_text
+from floodmark.spark.sorting import sort_key, sort_text
 from floodmark.spark.types import quoted
 
 PEERS = "__peers"

@@ -20,7 +20,7 @@ from floodmark.runtime.operators.frames import PEERS
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.scope import AFTER
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.expressions import sort_key
+from floodmark.spark.sorting import sort_key
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from floodmark.runtime.operators import keyed, scope
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.scope import AFTER
 from floodmark.runtime.operators.unneeded import unneeded
-from floodmark.spark.expressions import sort_key, sort_text
+from floodmark.spark.sorting import sort_key, sort_text
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from floodmark.plan import nodes as n
 from floodmark.runtime.bounds import Bounds
 from floodmark.runtime.operators import frames
 from floodmark.runtime.operators.scope import AFTER
-from floodmark.spark.expressions import sort_key
+from floodmark.spark.sorting import sort_key
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
