@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.errors import FloodmarkError, TransientError
-from floodmark.runtime import folding, layout
+from floodmark.runtime import folding, layout, scratch
 from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.compacting import compact, groups_of, merged, written
 from floodmark.runtime.reclaiming import End, ending, reclaim
@@ -301,11 +301,12 @@ def _drop_scratch(scheduler: Scheduler) -> None:
     # The steps of backfills hold no lease.
     pipeline, records = scheduler.deployed().pipeline, under_way(scheduler)
     busy = {layout.state_table(pipeline[key], "any").rpartition("/")[0] for key in records}
-    for folder in (scheduler.root / STATE).glob("*/*/*"):
-        if folder.parent.relative_to(scheduler.root).as_posix() in busy:
-            continue
-        if not scheduler.store.exists(folder.relative_to(scheduler.root).as_posix()):
-            shutil.rmtree(folder, ignore_errors=True)
+    folders = (
+        folder
+        for folder in (scheduler.root / STATE).glob("*/*/*")
+        if folder.parent.relative_to(scheduler.root).as_posix() not in busy
+    )
+    scratch.drop_among(scheduler.root, scheduler.store, folders)
     for folder in (engine_folder(scheduler.root) / REPLAYS).glob("*"):
         # What a replay leaves that was killed; one that runs holds no lease.
         if folder.stat().st_mtime < time.time() - _LONGEST_REPLAY.total_seconds():
@@ -339,7 +340,7 @@ def after_seal(
     before: Mapping[str, ObjectRecord],
     after: Mapping[str, ObjectRecord],
 ) -> None:
-    """Compact and checkpoint the tables of a sealed epoch that are due; costs nothing otherwise.
+    """Compact and checkpoint the tables of a sealed epoch that are due; drop what is put aside.
 
     A table is looked at only when the epoch has committed to it, through the handle that the commit
     left behind. What goes wrong is logged and left to the next time.
@@ -357,8 +358,12 @@ def after_seal(
                 scheduler.store.checkpoint(table)
     pipeline = scheduler.deployed().pipeline
     for key, record in after.items():
-        if record is not before.get(key):
-            _fold_if_due(scheduler, pipeline[key], record)
+        if record is before.get(key) or key not in pipeline.objects:
+            continue
+        _fold_if_due(scheduler, pipeline[key], record)
+        if not record.backfilling:
+            owners = (pipeline[owner] for owner in (key, *pipeline[key].feeders))
+            scratch.drop(scheduler.root, scheduler.store, owners)
 
 
 def _fold_if_due(scheduler: Scheduler, found: AnalysedObject, record: ObjectRecord) -> None:

@@ -16,7 +16,6 @@ from warehouses import Site, differing, replay_all, visible
 from floodmark.api import Floodmark
 from floodmark.errors import TransientError
 from floodmark.runtime import failpoints
-from floodmark.runtime.maintenance import maintain
 from floodmark.spark.plan_size import words
 
 pytestmark = pytest.mark.spark
@@ -169,6 +168,7 @@ def test_a_query_above_the_setting_is_split_into_smaller_ones(
             _changed(fm, 5, FILL)
             with sent(monkeypatch) as sizes:
                 _changed(fm, 5, CHANGE)
+        assert not _put_aside(at.root), "what was written of a query goes with its epoch"
         largest.append(max(nodes for nodes, _ in sizes))
         queries.append(len(sizes))
         found.append(visible(at.root / "warehouse", "v"))
@@ -182,17 +182,25 @@ def test_what_another_attempt_has_written_of_a_query_is_not_read(site: Site) -> 
     with site.connect() as fm:
         list(fm.advance())
         assert visible(site.root / "warehouse", "v") == sorted(fm.execute(_summed_joins(3)).rows)
+        assert not _put_aside(site.root)
         assert differing(replay_all(fm)) == []
 
 
 @pytest.mark.long
 def test_an_epoch_killed_amid_the_parts_of_a_query_is_finished_by_the_next(site: Site) -> None:
     _dead_amid_parts(site)
+    for times in (1, 3):
+        known = {path.parent for path in _parts(site.root)}
+        with site.start() as process:
+            while len({path.parent for path in _parts(site.root)} - known) < times:
+                assert process.poll() is None
+            process.kill()
     site.kill_at("files_written")
     ended = site.run()
     assert ended.returncode == 0, ended.stdout + ended.stderr
     with site.connect() as fm:
         assert visible(site.root / "warehouse", "v") == sorted(fm.execute(_summed_joins(3)).rows)
+        assert not _put_aside(site.root)
         assert differing(replay_all(fm)) == []
 
 
@@ -207,8 +215,7 @@ def _dead_amid_parts(site: Site) -> None:
     with site.connect() as fm:
         fm.execute(f"CREATE MATERIALIZED VIEW v AS {_summed_joins(3)}")
         _changed(fm, 3, FILL)
-        maintain(fm)
-        assert not _parts(site.root)
+        assert not _put_aside(site.root)
         with mock.patch.object(failpoints, "reach", die), pytest.raises(TransientError):
             _changed(fm, 3, CHANGE)
     for path in _parts(site.root):
@@ -218,3 +225,9 @@ def _dead_amid_parts(site: Site) -> None:
 def _parts(root: Path) -> list[Path]:
     """Return the files of rows at rest that were written on the way."""
     return list(root.glob("warehouse/_state/public/v/*_rows*/*/*.parquet"))
+
+
+def _put_aside(root: Path) -> list[Path]:
+    """Return the folders below the states of objects that are no tables."""
+    folders = root.glob("warehouse/_state/*/*/*")
+    return [f for f in folders if not (f / "_delta_log").is_dir()]
