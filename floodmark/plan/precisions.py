@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.catalog.types import INTERVAL, VARCHAR
-from floodmark.errors import NotSupported, Span
+from floodmark.errors import BindError, Span
 from floodmark.plan.calls import bind_call
 from floodmark.plan.expressions import Expr, Literal
 
@@ -39,8 +39,8 @@ def in_digits(value: Expr, type_: exp.DataType, span: Span | None) -> Expr:
     )
 
 
-def _refused(what: str, span: Span | None) -> NotSupported:
-    return NotSupported(
+def _refused(what: str, span: Span | None) -> BindError:
+    return BindError(
         "E0144",
         what,
         span=span,

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tests.postgres import tables
+from tests.postgres import relations
 from tests.postgres.cluster import Postgres, missing, running
 from tests.postgres.comparison import Difference, agree, differences, meaning, texts
 from tests.postgres.generation import Tree, drawn, expression, random_cast
@@ -58,7 +58,13 @@ def test_expressions_mean_what_they_mean_in_postgresql(
 
 @pytest.mark.parametrize(
     "family",
-    [tables.casts, tables.comparisons, tables.arithmetic, tables.aggregates, tables.orders],
+    [
+        relations.casts,
+        relations.comparisons,
+        relations.arithmetic,
+        relations.aggregates,
+        relations.orders,
+    ],
     ids=lambda family: family.__name__,
 )
 def test_all_pairs_of_edge_values_mean_what_they_mean_in_postgresql(

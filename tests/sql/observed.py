@@ -23,7 +23,7 @@ from floodmark.plan.user_functions import functions_of
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.runtime.definitions.deployment import Plan, plan_statement
-from floodmark.runtime.dml.copying import as_insert
+from floodmark.runtime.dml.copying import Copying
 from floodmark.runtime.dml.planned import PlannedDml, plan_dml
 from floodmark.runtime.dml.writing import target_of
 from floodmark.runtime.query import Reader
@@ -75,10 +75,9 @@ def _seen(statement: s.Statement, deployed: Deployed, folder: Path) -> Any:
             file = copy_file(statement.path, statement.options, statement.span)
             return file_of(file), repr(reader.plan(statement.query, statement.span)), None
         case s.CopyFrom():
-            target = target_of(statement, deployed)
-            file = copy_file(statement.path, statement.options, statement.span)
-            insert, with_file = as_insert(statement, target, reader, folder)
-            return file_of(file), _written(plan_dml(insert, target, with_file)), None
+            copying = Copying.of(statement, target_of(statement, deployed), reader)
+            rows = [piece.to_pylist() for piece in copying.rows()]
+            return file_of(copying.file), copying.target.key, (rows, sorted(copying.given))
         case s.Insert() | s.Update() | s.Delete():
             return _written(plan_dml(statement, target_of(statement, deployed), reader))
         case s.Explain():
