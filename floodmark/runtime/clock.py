@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from floodmark.errors import DataError, UserError
+from floodmark.errors import UserError
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.record_files import RecordFiles
 
@@ -126,12 +126,12 @@ class ClockGuard:
 
         Where the record is damaged, that is when the last epoch was opened.
         """
+        if not (self._files.folder / _NAME).exists():
+            return None
         try:
-            data = self._files.body(_NAME)
-            found = None if data is None else Witness(**data)
-            if found is not None:
-                datetime.fromisoformat(found.time)
-        except (DataError, ValueError, TypeError):
+            found = Witness(**(self._files.derived(_NAME) or {}))
+            datetime.fromisoformat(found.time)
+        except (ValueError, TypeError):
             return self._of_log()
         return found
 

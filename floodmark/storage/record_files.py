@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from floodmark.errors import DataError
 from floodmark.storage.durability import is_durable
 from floodmark.storage.local_files import disk_errors, make_folder, put_if_absent, replace_file
-from floodmark.storage.records import Record, new_id, number_in, read_record, sealed_text
+from floodmark.storage.records import DAMAGED, Record, new_id, number_in, read_record, sealed_text
 from floodmark.storage.warehouse import engine_folder
 
 
@@ -59,9 +59,15 @@ class RecordFiles:
 
     def derived(self, name: str) -> Any:
         """Return what a record says that can be found out again; None where it is damaged."""
+        record = self._unless_damaged(name)
+        return None if record is None else record.body
+
+    def _unless_damaged(self, name: str) -> Record | None:
         try:
-            return self.body(name)
-        except DataError:
+            return self.read(name)
+        except DataError as error:
+            if error.code not in DAMAGED:
+                raise
             return None
 
     def put(self, name: str, body: Any, *, id: str | None = None, number: int = 0) -> bool:
@@ -80,12 +86,7 @@ class RecordFiles:
         A `derived` one takes the place of a damaged one, too: what that said can be found out.
         """
         path = self.folder / name
-        try:
-            before = self.read(name)
-        except DataError:
-            if not derived:
-                raise
-            before = None
+        before = self._unless_damaged(name) if derived else self.read(name)
         number = 1 if before is None else before.number + 1
         with disk_errors(self._title):
             make_folder(path.parent, durable=self.durable)

@@ -24,6 +24,8 @@ from floodmark.errors import DataError
 
 FORMAT = 1
 """The newest form of records and commits that is known."""
+DAMAGED = frozenset({"E0409", "E0432"})
+"""The errors of a record that is not what was written; nothing is told by them of other records."""
 _NUMBERS = re.compile(r"(\d+)?\.?(?:[a-z]+)?(?:-(\d+))?\.json")
 
 

@@ -129,10 +129,8 @@ def _found(
 ) -> Iterator[Finding]:
     heads = list(check_heads(log, store))
     yield from (f for f in heads if objects is None or f.object in {None, *objects})
-    known = {f.table for f in heads}
     try:
         pinned = [p for p in _pinned(log) if objects is None or p[0] in objects]
-        pinned = [p for p in pinned if p[1] not in known]
         oldest = first_versions(root, log, log.head().sealed) if pinned else {}
     except FloodmarkError as error:
         yield _of(error)

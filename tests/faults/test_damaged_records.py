@@ -29,6 +29,16 @@ def test_a_damaged_report_book_is_begun_anew(text: str, tmp_path: Path) -> None:
     assert {key: entry.epoch for key, entry in book.read().items()} == {"public.t": 4}
 
 
+def test_what_a_newer_version_wrote_is_not_written_over(tmp_path: Path) -> None:
+    book = tmp_path / "_floodmark" / "reported.json"
+    book.parent.mkdir()
+    book.write_text('{"format": 2}')
+    for use in (ReportBook(tmp_path).read, lambda: ReportBook(tmp_path).write({})):
+        with pytest.raises(DataError, match="E0430"):
+            use()
+    assert book.read_text() == '{"format": 2}'
+
+
 @pytest.mark.parametrize("text", ["", "{", '{"format": 1, "number": 1}'])
 def test_a_damaged_sum_of_splits_is_made_anew(text: str, tmp_path: Path) -> None:
     log = EpochLog(tmp_path)
