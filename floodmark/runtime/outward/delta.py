@@ -24,6 +24,7 @@ from floodmark.runtime.outward.outgoing import PUT, Outgoing
 from floodmark.runtime.outward.records import Records, refuse_other_log, unknown
 from floodmark.storage.delta_elsewhere import DeltaElsewhere, traits_of
 from floodmark.storage.delta_types import delta_schema, delta_type
+from floodmark.storage.local_files import make_folder
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, record_of
 
@@ -120,6 +121,7 @@ class DeltaSender:
         store = self._store
         if not begins and not store.exists(self._name):
             raise out_of_reach(self.identity.name, self.folder, "the Delta table is gone")
+        make_folder(self.folder.parent, durable=True)
         handle = store.create(self._name, self.outside.written)
         self._check_table(handle)
         attempt, tries = secrets.randbelow(10**9) + 1, 0

@@ -26,7 +26,7 @@ from floodmark.runtime import failpoints
 from floodmark.runtime.outward.identity import Identity, check_writable, reaching
 from floodmark.runtime.outward.outgoing import Outgoing
 from floodmark.runtime.outward.records import Records, refuse_other_log, unknown
-from floodmark.storage.local_files import flush, replace_file
+from floodmark.storage.local_files import flush, make_folder, replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,7 +130,7 @@ class FilesSender:
 
     def _begin(self, epoch: int, record: str | None) -> None:
         """Claim the folder."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder, durable=True)
         self._check_owner()
         said = {"begins": epoch, "type": str(self.outside.type), "format": self.outside.encode}
         self._note({**self._mine, **said}, epoch, record)
