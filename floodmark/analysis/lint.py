@@ -21,6 +21,8 @@ from floodmark.sql.spans import span_of
 LEFT_TO_EXPLAIN = frozenset({"A101", "A108", "A110"})
 """Notes that ask for nothing at their place: where late rows go, a refusal, what an input says."""
 
+UNUSED = "A120"
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -45,7 +47,7 @@ def unused_functions(pipeline: Pipeline) -> tuple[Advice, ...]:
     objects = pipeline.catalog.objects
     called = {key for o in objects.values() for key in o.reads if key.startswith(FUNCTION_PREFIX)}
     return tuple(
-        Advice("A120", f"nothing calls the function {o.name}", o.statement.name.span)
+        Advice(UNUSED, f"nothing calls the function {o.name}", o.statement.name.span)
         for key, o in objects.items()
         if o.kind is Kind.FUNCTION and key not in called
     )
@@ -58,7 +60,7 @@ def _unused(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     catalog = pipeline.catalog
     if not catalog.dependents(found.key):
         text = f"nothing reads the {found.kind.value} {found.name}"
-        yield Advice("A120", text, found.object.statement.name.span)
+        yield Advice(UNUSED, text, found.object.statement.name.span)
 
 
 def _every_column(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from floodmark.analysis.lint import Advice, lint_object, unused_functions
+from floodmark.analysis.lint import UNUSED, Advice, lint_object, unused_functions
 from floodmark.analysis.ndu import DeterminismMode, with_default
 from floodmark.analysis.ndu.mode import OPTION
 from floodmark.analysis.pipeline import (
@@ -254,7 +254,7 @@ def _judge(lint: _Lint) -> None:
     ordered = {o.key: done[o.key] for o in lint.catalog.order() if o.key in done}
     pipeline = Pipeline(lint.catalog, ordered)
     # What is not read may be read by what does not hold.
-    unsure = {"A120"} if any(f.severity == "error" for f in lint.findings) else set()
+    unsure = {UNUSED} if any(f.severity == "error" for f in lint.findings) else set()
     for found in pipeline.objects.values():
         for advice in lint_object(found, pipeline):
             if advice.code not in unsure:
