@@ -225,7 +225,7 @@ class Floodmark:
 
         Where the Spark server dies, or is given up, sessions are opened anew (a local server is
         started again) and the epoch is resumed, once an epoch, of which `on_restart` hears. E0511
-        where that happens twice, and where somebody else opened the sessions.
+        where that happens twice, and where somebody else opened the sessions and opens no others.
         """
         self.scheduler.on_progress = on_progress
         chosen = self._keys(select)
@@ -240,17 +240,22 @@ class Floodmark:
                     return
                 except TransientError as error:
                     sealed = self.scheduler.log.head().sealed
-                    shared = self._shared is not None
-                    if error.code != LOST or shared or restarted_in == sealed:
+                    if error.code != LOST or restarted_in == sealed or not self._attaches_anew():
                         raise
                     restarted_in = sealed
-                    self.close()
                     text = f"{error.message}: sessions are opened anew and the epoch resumed"
                     self.scheduler.log.record("note", self.clock.now(), text)
                     if on_restart is not None:
                         on_restart(sealed + 1)
         finally:
             self.scheduler.on_progress = None
+
+    def _attaches_anew(self) -> bool:
+        """Let go of sessions that were of no use; tell whether there are others."""
+        if self._shared is None:
+            self.close()
+            return True
+        return not self._shared().lost
 
     def _let_lost_sessions_go(self) -> None:
         """End sessions that are of no use any more, between two statements; the next use attaches.

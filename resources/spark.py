@@ -33,7 +33,7 @@ class FloodmarkSpark(LazyPySparkResource):
 
     @property
     def sessions(self) -> Sessions:
-        """Return the engine's sessions, opened at first use."""
+        """Return the engine's sessions, opened at first use and where those before are lost."""
         self._init_session()
         assert self._sessions is not None
         return self._sessions
@@ -41,6 +41,8 @@ class FloodmarkSpark(LazyPySparkResource):
     def _init_session(self) -> None:
         # Objects advance in threads: two of them would open two, and close one.
         with self._lock:
+            if self._sessions is not None and self._sessions.lost:
+                self.close()
             if self._sessions is None:
                 self._sessions = open_sessions(self.config)
                 self._spark_session = self._sessions.main

@@ -128,9 +128,10 @@ class Scheduler:
 
     @property
     def tables(self) -> Tables:
-        """Return the tables as Spark frames; attaches to Spark at first use."""
-        if self._tables is None:
-            self._tables = Tables(self.store, self._sessions().main)
+        """Return the tables as frames of the present sessions; attaches to Spark at first use."""
+        spark = self._sessions().main
+        if self._tables is None or self._tables.spark is not spark:
+            self._tables = Tables(self.store, spark)
         return self._tables
 
     def detach(self) -> None:

@@ -68,6 +68,7 @@ class Sessions:
     ) -> None:
         self.main = main
         self.lost = False
+        self._given_up = False
         self._make_ingest = make_ingest
         self._release = release
         self._desk = desk
@@ -114,11 +115,12 @@ class Sessions:
             with shown, self._tagged(tag):
                 yield
         except Exception as error:
-            if not (self.lost or isinstance(error, PySparkException | RpcError | TransientError)):
+            known = isinstance(error, PySparkException | RpcError | TransientError)
+            if not (known or self._given_up):
                 raise
             # Of sessions that were given up any call may fail, and in many ways.
-            told = gone(error) if self.lost else translate(error)
-            self.lost |= told.code == LOST
+            told = gone(error) if self._given_up else translate(error)
+            self.lost |= told.code == LOST and told is not error
             if deadline is not None and deadline.passed and told.code in ENDED:
                 raise deadline.error() from error
             if told is error:
@@ -143,11 +145,12 @@ class Sessions:
                 if session is not None:
                     session.interruptTag(tag)
 
-        def give_up() -> None:
-            self.lost = True
-            self._give_up()
+        return Deadline(what, seconds, interrupt, self.abandon)
 
-        return Deadline(what, seconds, interrupt, give_up)
+    def abandon(self) -> None:
+        """Give the sessions up, and with them a server of this machine: all that runs ends."""
+        self.lost = self._given_up = True
+        self._give_up()
 
     def _hang_up(self) -> None:
         """Let every call of these sessions fail; what a server of others does is theirs."""

@@ -22,6 +22,18 @@ def test_a_job_uses_the_engines_session() -> None:
     assert counting.execute_in_process().output_for_node("count") == 3
 
 
+@pytest.mark.spark
+def test_lost_sessions_are_opened_anew() -> None:
+    spark = FloodmarkSpark()
+    try:
+        first = spark.sessions
+        assert spark.sessions is first
+        first.lost = True
+        assert spark.sessions is not first and spark.spark_session is spark.sessions.main
+    finally:
+        spark.close()
+
+
 def test_nothing_is_attached_until_asked_for() -> None:
     @dg.op
     def idle(spark: FloodmarkSpark) -> bool:

@@ -26,9 +26,7 @@ CREATE TABLE t (k INT PRIMARY KEY);
 CREATE MATERIALIZED VIEW endless AS SELECT k AS x FROM t;
 CREATE MATERIALIZED VIEW quick AS SELECT k + 1 AS x FROM t;
 """
-SPIN = (
-    TWO.replace("k AS x", "spin(k) AS x").replace("k + 1 AS x", "rest(k) AS x")
-    + """
+SPIN = """
 CREATE FUNCTION spin(a INT) RETURNS INT LANGUAGE python IMMUTABLE AS $$
 def spin(a):
     while a:
@@ -39,8 +37,7 @@ CREATE FUNCTION rest(a INT) RETURNS INT LANGUAGE python IMMUTABLE AS $$
 def rest(a):
     return a
 $$;
-"""
-)
+""" + TWO.replace("k AS x", "spin(k) AS x").replace("k + 1 AS x", "rest(k) AS x")
 
 
 def test_a_suspension_is_logged_though_another_object_met_the_world_first(
@@ -68,6 +65,40 @@ def test_a_suspension_is_logged_though_another_object_met_the_world_first(
         assert suspended[0] == "endless" and "E0459" in str(suspended[1])
         warehouse.advance()
         assert warehouse.execute("SELECT x FROM quick").rowcount == 1
+
+
+def test_an_epoch_goes_on_in_sessions_that_somebody_else_opens(
+    tmp_path: Path, spark_config: SparkConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def another() -> Sessions:
+        """Open sessions that end without their server, as those on a remote one do."""
+        owned = open_sessions(spark_config)
+        return Sessions(owned.main, lambda: owned.ingest, owned.close)
+
+    def shared() -> Sessions:
+        if opened[-1].lost:
+            opened.append(another())
+        return opened[-1]
+
+    def lost_once(found: Any, *rest: Any) -> Any:
+        if found.key == "quick" and len(opened) == 1:
+            opened[-1].abandon()
+        return advance(found, *rest)
+
+    opened, advance = [another()], run.advance
+    try:
+        with connect(tmp_path / "w", sessions=shared) as warehouse:
+            warehouse.execute_script(TWO)
+            monkeypatch.setattr(run, "advance", lost_once)
+            with pytest.raises(TransientError) as met:
+                warehouse.execute("INSERT INTO t VALUES (1)")
+            assert met.value.code == "E0511" and opened[0].lost
+            warehouse.advance()
+            assert len(opened) == 2 and not warehouse.scheduler.log.suspended()
+            assert warehouse.execute("SELECT x FROM quick").rowcount == 1
+    finally:
+        for each in opened:
+            each.close()
 
 
 @pytest.fixture(scope="module")
