@@ -29,6 +29,9 @@ from floodmark.plan.printing import to_text
 from floodmark.sql import statements as s
 
 PAIRED = "join the rows in a view, with that as a column, and LEFT JOIN the pairs that it finds"
+MAX_CALLS = 512
+"""So many aggregates, or window functions, has one operator. A `sum(CASE …)` is some 230 nodes of
+an epoch's query, and a query of 100,000 nodes is planned for some ten seconds."""
 _SINK_TYPES = ("append-only", "upsert")
 _YES_OR_NO = ("true", "false", "on", "off", "1", "0", "t", "f", "yes", "no")
 
@@ -85,11 +88,13 @@ def _available(kind: Kind) -> str:
 
 
 def check_supported(plan: AnalysedPlan, *, refreshes: bool = False) -> None:
-    """Raise E0350 for the first operator that cannot be kept incremental yet.
+    """Raise E0350 for the first operator that cannot be kept incremental yet; E0349.
 
     What a view that `refreshes` evaluates needs no incremental form, only operators that run.
     """
     for node in plan.nodes:
+        if not refreshes:
+            _check_calls(node)
         reason = (None if refreshes else _loose(node, plan)) or _reason(node)
         if reason is not None:
             raise NotSupported(
@@ -98,6 +103,25 @@ def check_supported(plan: AnalysedPlan, *, refreshes: bool = False) -> None:
                 span=node.span,
                 hint=_remedy(node),
             )
+
+
+def _check_calls(node: n.Node) -> None:
+    """Refuse an operator whose query in an epoch no splitting makes small enough to be planned."""
+    match node:
+        case n.Aggregate() | n.CloseAggregate():
+            count, what = len(node.aggregates), "aggregates"
+        case n.OverWindow():
+            count, what = len(node.calls), "window functions"
+        case _:
+            return
+    if count > MAX_CALLS:
+        raise NotSupported(
+            "E0349",
+            f"{count:,} {what} of one query are too many to be kept incremental: {MAX_CALLS} "
+            "are the most",
+            span=node.span,
+            hint="compute parts of them in materialized views of their own, and join these by key",
+        )
 
 
 def _remedy(node: n.Node) -> str:

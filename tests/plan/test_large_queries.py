@@ -7,6 +7,7 @@ import time
 import pytest
 from program_reference import compile_sql
 
+from floodmark.analysis import supported
 from floodmark.changelog import is_hidden
 from floodmark.errors import FloodmarkError
 
@@ -90,3 +91,22 @@ def test_a_long_chain_of_union_all_has_the_types_of_all_branches() -> None:
     plan = compile_sql(f"{TABLE} CREATE MATERIALIZED VIEW q AS {' UNION ALL '.join(branches)};")
     shown = [str(f.type) for f in plan["q"].plan.root.schema if not is_hidden(f.name)]
     assert shown == ["numeric(11,1)", "character varying"]
+
+
+@pytest.mark.parametrize(
+    "call", ["sum(CASE WHEN v = {i} THEN k END)", "lag(v, {i}) OVER (ORDER BY k)"]
+)
+def test_an_operator_that_cannot_be_split_is_refused_by_count(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supported, "MAX_CALLS", 12)
+
+    def compiled(count: int, end: str = "") -> None:
+        items = ", ".join(f"{call.format(i=i)} AS c{i}" for i in range(count))
+        compile_sql(f"{TABLE} CREATE MATERIALIZED VIEW q {end} AS SELECT {items} FROM t;")
+
+    compiled(12)
+    compiled(13, "WITH (refresh = 'full')")
+    with pytest.raises(FloodmarkError, match="13 ") as caught:
+        compiled(13)
+    assert caught.value.code == "E0349"
