@@ -32,6 +32,7 @@ from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, Now, c
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_aggregate
 from floodmark.plan.precisions import in_digits
 from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
+from floodmark.plan.size import check_growth
 from floodmark.plan.special_forms import bind_array, bind_special, bind_zone, collated, picked
 from floodmark.plan.user_functions import bind_user_call
 from floodmark.sql.spans import span_of
@@ -95,7 +96,12 @@ class Binder:
         return span_of(node, self.context.source)
 
     def bind(self, node: exp.Expression) -> Expr:
-        """Return the typed form of any node."""
+        """Return the typed form of any node; E0147 for one that grows too large."""
+        bound = self._bound(node)
+        check_growth(bound, self.span(node))
+        return bound
+
+    def _bound(self, node: exp.Expression) -> Expr:
         operator = _OPERATORS.get(type(node))
         if operator is not None:
             return self._operator(operator, node)
@@ -233,9 +239,8 @@ class Binder:
             if name == "=" and isinstance(right, exp.Any):
                 return bind_call("any_equal", [self.bind(node.this), self.bind(inner)], span)
             raise refuse("ANY and ALL need = or a list in ARRAY[…]", span)
-        tests = [
-            bind_call(name, [self.bind(node.this), self.bind(e)], span) for e in inner.expressions
-        ]
+        value = self.bind(node.this)
+        tests = [bind_call(name, [value, self.bind(e)], span) for e in inner.expressions]
         if not tests:
             return Literal(BOOLEAN, isinstance(right, exp.All), span=span)
         return self._join("or" if isinstance(right, exp.Any) else "and", tests, span)

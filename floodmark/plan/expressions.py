@@ -24,6 +24,15 @@ class Expr:
 
     type: SqlType
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+    _size: int | None = field(default=None, init=False, compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        """Return how many nodes it has; one that stands in two places counts twice."""
+        if self._size is None:
+            object.__setattr__(self, "_size", 1 + sum(child.size for child in self.children))
+        assert self._size is not None
+        return self._size
 
     @property
     def children(self) -> tuple[Expr, ...]:

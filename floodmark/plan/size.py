@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
+from floodmark.plan.expressions import Expr
 
 MAX_NODES = 2_000
 """What a plan has of nodes; one that two places share counts twice."""
@@ -23,6 +24,12 @@ MAX_JOINS = 64
 
 MAX_COLUMNS = 1_664
 """What a select list has of columns, as in PostgreSQL."""
+
+MAX_EXPRESSION = 50_000
+"""What an expression has of nodes; one that stands in two places counts twice.
+
+`x BETWEEN a AND b` has x twice, and the call of an SQL function each argument as often as its text.
+"""
 
 _HINT = "give parts of it to materialized views, which are planned and computed once"
 
@@ -68,6 +75,14 @@ def check_size(root: n.Node, span: Span | None) -> None:
         if count > most:
             text = f"the plan of this query has {count:,} {what}; {most:,} are the most"
             raise BindError("E0133", text, span=span, hint=_HINT)
+
+
+def check_growth(expr: Expr, span: Span | None) -> None:
+    """Refuse an expression that has become too large: E0147."""
+    if expr.size > MAX_EXPRESSION:
+        text = f"the expression grows to {expr.size:,} parts; {MAX_EXPRESSION:,} are the most"
+        hint = "compute what it repeats in a materialized view, as a column"
+        raise BindError("E0147", text, span=span, hint=hint)
 
 
 def check_columns(count: int, span: Span | None) -> None:

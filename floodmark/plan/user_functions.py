@@ -38,6 +38,8 @@ _CLASSES = {
     s.Volatility.STABLE: Determinism.STABLE,
     s.Volatility.VOLATILE: Determinism.VOLATILE,
 }
+MAX_FUNCTION = 5_000
+"""What the text of an SQL function has of nodes, those of what it calls in their places."""
 _LANGUAGES = ("sql", "python")
 _SEVERAL = {FunctionKind.TABLE: "table functions", FunctionKind.AGGREGATE: "aggregates"}
 _NUMBERED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\d+)")
@@ -136,6 +138,15 @@ def check(function: UserFunction, functions: Functions) -> None:
     if function.language == "python":
         check_python(function)
         return
+    parts = _parts_of(function, functions, {})
+    if parts > MAX_FUNCTION:
+        raise BindError(
+            "E0147",
+            f"{function.name} grows to {parts:,} parts with what it calls; {MAX_FUNCTION:,} are "
+            "the most",
+            span=function.span,
+            hint="call each function once, and use its value twice in another one: f(g(x))",
+        )
     from floodmark.plan.binder import Binder
     from floodmark.plan.scope import QueryScope
 
@@ -191,6 +202,19 @@ def user_call(function: UserFunction, taken: Iterable[Expr], span: Span | None) 
     return UserCall(
         function.gives, function.name, tuple(taken), function.definition, function, span=span
     )
+
+
+def _parts_of(function: UserFunction, functions: Functions, known: dict[str, int]) -> int:
+    """Return how many nodes the text of an SQL function has, that of each call in its place."""
+    if function.language != "sql":
+        return 1
+    if function.name not in known:
+        known[function.name] = 0
+        nodes = list(_body(function).walk())
+        calls = (str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous))
+        called = (functions[name] for name in calls if name in functions)
+        known[function.name] = len(nodes) + sum(_parts_of(f, functions, known) for f in called)
+    return known[function.name]
 
 
 def _body(function: UserFunction) -> exp.Expression:

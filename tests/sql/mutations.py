@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from field_mutations import examples, refused
+from field_mutations import setup as defined_before
 from sqlglot import exp
 
 from floodmark.errors import FloodmarkError
@@ -34,6 +36,7 @@ _EDGES = (
     '"A"', '"a b"', "public", "floodmark.epochs", "INTERVAL '1 month'", "(SELECT 1)",
 )  # fmt: skip
 
+_OF_ANY_KIND, _TRIES = 0.1, 6
 _KINDS = (
     "TABLE", "SOURCE", "MATERIALIZED VIEW", "VIEW", "SINK", "INDEX", "FUNCTION", "AGGREGATE",
     "SCHEMA",
@@ -65,6 +68,8 @@ def scripts() -> tuple[str, ...]:
         setup = head.get("setup", "")
         found += [f"{setup}\n{case['sql']}" for case in head["cases"] if case.get("sql")]
     found += [s.sql for s in parse_script((Path(__file__).parent / "corpus.sql").read_text())]
+    before = defined_before()
+    found += [f"{before}\n{example.sql}" for example in (*examples(), *refused())]
     return tuple(found)
 
 
@@ -129,10 +134,24 @@ def _trees(statement: Statement) -> Iterator[exp.Expression]:
 
 
 def mutated(seed: int) -> str:
-    """Return one script with faults."""
+    """Return one script with faults: most often one that parses, for the planner to look at."""
     draw = random.Random(seed)
-    text = draw.choice((_by_tokens, _by_fields, _by_fields))(draw)
-    return text if draw.random() < 0.5 else f"{text.rstrip().rstrip(';')};\n{_more(text, draw)}"
+    text = ""
+    for _ in range(1 if draw.random() < _OF_ANY_KIND else _TRIES):
+        text = draw.choice((_by_tokens, _by_fields, _by_fields))(draw)
+        if draw.random() < 0.5:
+            text = f"{text.rstrip().rstrip(';')};\n{_more(text, draw)}"
+        if _parses(text):
+            break
+    return text
+
+
+def _parses(text: str) -> bool:
+    try:
+        parse_script(text)
+    except FloodmarkError:
+        return False
+    return True
 
 
 def _more(text: str, draw: random.Random) -> str:
