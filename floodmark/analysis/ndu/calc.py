@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from floodmark.analysis.ranking import ranking_of
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef, Expr, columns_of, transform
+from floodmark.plan.size import check_growth
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,10 @@ def in_calc(node: n.Node) -> bool:
 
 
 def calc_of(node: n.Node) -> Calc:
-    """Return the run of projections and filters from a node downwards."""
+    """Return the run of projections and filters from a node downwards.
+
+    Raises E0147 where its columns repeat one another until they are too large.
+    """
     run: list[n.Node] = []
     below = node
     while in_calc(below):
@@ -74,4 +78,6 @@ def calc_of(node: n.Node) -> Calc:
 
 
 def _over(expr: Expr, columns: Mapping[str, Expr]) -> Expr:
-    return transform(expr, lambda e: columns[e.name] if isinstance(e, ColumnRef) else e)
+    over = transform(expr, lambda e: columns[e.name] if isinstance(e, ColumnRef) else e)
+    check_growth(over, expr.span)
+    return over
