@@ -9,8 +9,10 @@ from typing import Any
 
 from floodmark.catalog.casts import cast_value
 from floodmark.catalog.functions import Determinism, RowError, aggregate_for, lookup
-from floodmark.catalog.functions.comparison import order_key
+from floodmark.catalog.functions.comparison import COMPARISONS, interval_micros, order_key
+from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.functions.volatile import RowSeed, replayed
+from floodmark.catalog.functions.years import ENDS, Beyond
 from floodmark.plan.determinism import class_of
 from floodmark.plan.expressions import (
     AggCall,
@@ -26,6 +28,7 @@ from floodmark.plan.expressions import (
     Outcome,
     Volatile,
 )
+from floodmark.plan.sums import is_near_sum
 
 Pair = tuple[Any, int | None]
 """A value and the code of the error that took its place; one of the two is None."""
@@ -54,6 +57,29 @@ def evaluate(
     `row`. Without it each evaluation draws anew. Equal calls in one expression are one call.
     """
     return _value(expr, _At(row, now, seed))
+
+
+def evaluate_bound(expr: Expr, row: Mapping[str, Any], now: datetime | None = None) -> Pair:
+    """Return a time that others are compared with; one outside of the years is no error there."""
+    return _compared(expr, _At(row, now, None))
+
+
+def _compared(expr: Expr, at: _At) -> Pair:
+    if isinstance(expr, Cast) and {expr.type.kind, expr.operand.type.kind} <= ENDS.keys():
+        value, error = _compared(expr.operand, at)
+        if error is not None or isinstance(value, Beyond):
+            return value, error
+        return _guarded(lambda: cast_value(value, expr.operand.type, expr.type))
+    value, error = _value(expr, at)
+    if error != RowErrorCode.TIME_OUT_OF_RANGE or not is_near_sum(expr):
+        return value, error
+    assert isinstance(expr, Call)
+    given = [_value(a, at) for a in expr.args]
+    if any(problem is not None for _, problem in given):
+        return None, error
+    step = next(a.value for a in expr.args if isinstance(a, Literal))
+    forward = step > 0 if isinstance(step, int) else interval_micros(step) > 0
+    return Beyond(1 if forward == (expr.function == "+") else -1), None
 
 
 def _value(expr: Expr, at: _At) -> Pair:
@@ -126,7 +152,8 @@ def _call(expr: Call, at: _At) -> Pair:
             if value is not None or error is not None:
                 return value, error
         return None, None
-    pairs = [_value(a, at) for a in expr.args]
+    value_of = _compared if expr.function in COMPARISONS else _value
+    pairs = [value_of(a, at) for a in expr.args]
     errors = [error for _, error in pairs if error is not None]
     if errors:
         return None, min(errors)

@@ -255,7 +255,7 @@ def temporal_filter(node: n.TemporalFilter, rows: Iterable[Row], moment: Moment)
     """
     out: list[Row] = []
     for row in rows:
-        codes = [error for _, error in (moment.value(b, row) for b in node.bounds) if error]
+        codes = [error for _, error in (moment.bound(b, row) for b in node.bounds) if error]
         if codes:
             moment.bury(node, min(codes), row)
             continue

@@ -11,6 +11,7 @@ from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.plan.expressions import Expr
 from floodmark.plan.nodes import Node
 from floodmark.reference.expressions import evaluate as evaluate_expression
+from floodmark.reference.expressions import evaluate_bound
 from floodmark.reference.rows import Row, freeze, key_of
 
 Watermarks = Mapping[str, Mapping[str, Any]]
@@ -69,6 +70,11 @@ class Moment:
     def value(self, expr: Expr, row: Row, seed: RowSeed | None = None) -> tuple[Any, int | None]:
         """Return the value and the error code of an expression; one of the two is None."""
         value, error = evaluate_expression(expr, row, self.now, seed)
+        return value, None if error is None else int(error)
+
+    def bound(self, expr: Expr, row: Row) -> tuple[Any, int | None]:
+        """Return the value and the error code of a time that is compared with others."""
+        value, error = evaluate_bound(expr, row, self.now)
         return value, None if error is None else int(error)
 
     def seed(self, node: Node, key: tuple[str, ...], epoch: str | None = None) -> RowSeed:

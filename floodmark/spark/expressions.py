@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.functions import NOT_CONSTANT, Function, Operand, lookup
-from floodmark.catalog.functions.datetime import is_near
+from floodmark.catalog.functions.comparison import COMPARISONS
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.functions.years import ENDS, OUTSIDE, within_years
 from floodmark.catalog.types import VARCHAR, Kind, SqlType
@@ -29,6 +29,7 @@ from floodmark.plan.expressions import (
     Volatile,
     walk,
 )
+from floodmark.plan.sums import is_near_sum
 from floodmark.spark.bindings import bound
 from floodmark.spark.casts import print_cast
 from floodmark.spark.literals import literal, now_literal
@@ -93,30 +94,30 @@ def compile(
     return _with_message(expr, _Around(now_micros, seed, columns or {}))
 
 
-def compile_stored(
-    expr: Expr,
-    now_micros: int | None = None,
-    seed: RowSeed | None = None,
-    columns: Mapping[str, str] | None = None,
-) -> Compiled:
-    """Return the texts of a column's expression: times outside of the years 1 to 9999 are refused.
+def compile_bound(expr: Expr, now_micros: int | None = None) -> Compiled:
+    """Return the texts of a time that others are compared with.
 
-    A time that a constant moves is not asked where it bounds something, only where it is stored.
+    One that a constant moves may lie outside of the years 1 to 9999: nothing stores it.
     """
-    found = compile(expr, now_micros, seed, columns)
-    if expr.type.kind not in ENDS or not any(_is_near_sum(part) for part in walk(expr)):
-        return found
+    return _compared(expr, _Around(now_micros))
+
+
+def _compared(expr: Expr, around: _Around) -> Compiled:
+    match expr:
+        case Cast() if expr.operand.type.kind in ENDS and expr.type.kind in ENDS:
+            return _cast(expr, _compared(expr.operand, around))
+        case Call() if is_near_sum(expr):
+            return _call(expr, [_compile(a, around) for a in expr.args])
+        case _:
+            return _compile(expr, around)
+
+
+def _within_years(expr: Call, found: Compiled) -> Compiled:
+    """Return the texts of a sum that is refused outside of the years."""
     held = [Operand(found.value, expr.type)]
     value = bound(held, lambda o: within_years(o[0].sql, expr.type))
     beyond = bound(held, lambda o: OUTSIDE(o, within_years(o[0].sql, expr.type)) or "NULL")
-    return replace(found, value=value, error=smallest([found.error, beyond]))
-
-
-def _is_near_sum(expr: Expr) -> bool:
-    if not isinstance(expr, Call) or expr.function not in ("+", "-"):
-        return False
-    operands = operands_of(expr.args, [Compiled("")] * len(expr.args))
-    return any(is_near(o) for o in operands if o.constant not in (NOT_CONSTANT, None))
+    return Compiled(value, smallest([found.error, beyond]))
 
 
 def _with_message(expr: Expr, around: _Around) -> Compiled:
@@ -161,6 +162,10 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
             return _case(expr, around)
         case Volatile() if around.seed is not None:
             return Compiled(print_volatile(expr, around.seed, around.now_micros))
+        case Call() if expr.function in COMPARISONS:
+            return _call(expr, [_compared(a, around) for a in expr.args])
+        case Call() if is_near_sum(expr):
+            return _within_years(expr, _compared(expr, around))
         case Call():
             parts = [_compile(a, around) for a in expr.args]
             return _coalesce(expr, parts) if expr.function == "coalesce" else _call(expr, parts)

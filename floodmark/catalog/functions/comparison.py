@@ -10,6 +10,10 @@ from typing import Any
 from floodmark.catalog.functions.model import Function, Operand, Operands, Var
 from floodmark.catalog.types import BOOLEAN, Kind, SqlType
 
+COMPARISONS = frozenset(
+    ["=", "<>", "<", "<=", ">", ">=", "in", "is_distinct_from", "is_not_distinct_from"]
+)
+"""Functions that tell which of their arguments is the larger, or whether they are equal."""
 _T, _C = Var.T, Var.COMPARED
 _DAY = 86_400_000_000
 

@@ -81,8 +81,7 @@ def print_shift(value: str, interval: Operand, sign: int) -> str:
 def is_near(interval: Operand) -> bool:
     """Tell whether it is a constant that Spark can add to any time.
 
-    What is stored of such a sum is kept within the years where it is stored (`compile_stored`):
-    bounds of filters may lie outside.
+    Such a sum may lie outside of the years where it is compared only: bounds of filters are sums.
     """
     given = interval.constant
     if isinstance(given, int):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from floodmark.catalog.functions.model import Function, Operands, RowErrorCode, null_means
 from floodmark.catalog.types import Kind, SqlType
@@ -19,6 +20,21 @@ ENDS = {
     ),
 }
 """The first and the last value of each kind, as Spark's literals."""
+
+
+@dataclass(frozen=True, slots=True, order=False)
+class Beyond:
+    """A time that lies before the years, `side` -1, or behind them, 1: it is compared only."""
+
+    side: int
+
+    def __lt__(self, other: Any) -> bool:
+        return self.side < (other.side if isinstance(other, Beyond) else 0)
+
+    def __gt__(self, other: Any) -> bool:
+        return self.side > (other.side if isinstance(other, Beyond) else 0)
+
+
 OUTSIDE = null_means(RowErrorCode.TIME_OUT_OF_RANGE)
 
 

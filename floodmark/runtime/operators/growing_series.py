@@ -18,6 +18,7 @@ from floodmark.plan.growing_series import following, from_on, reached_at
 from floodmark.runtime.operators.rows import Rows, error_column
 from floodmark.runtime.operators.temporal_filter import LAST
 from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import compile_bound
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
@@ -98,9 +99,9 @@ def _left(node: n.GrowingSeries, told: DataFrame, now: int) -> DataFrame:
         f"{_COUNT} + greatest(size({_VALUES}), 0) AS {_COUNT}",
         f"CASE WHEN size({_VALUES}) > 0 THEN element_at({_VALUES}, -1) END AS {_VALUE}",
     )
-    after = compile_expr(following(node, ColumnRef(type_, _VALUE)), now).value
+    after = compile_bound(following(node, ColumnRef(type_, _VALUE)), now).value
     stepped = f"CASE WHEN {_VALUE} IS NULL THEN {_NEXT} ELSE {after} END AS {_NEXT}"
     next_ = ended.selectExpr(*names, WEIGHT, _COUNT, stepped)
-    bound = compile_expr(reached_at(node, ColumnRef(type_, _NEXT)), now).value
+    bound = compile_bound(reached_at(node, ColumnRef(type_, _NEXT)), now).value
     timed = next_.selectExpr(f"unix_micros({bound}) AS {DUE_AT}", *names, _NEXT, _COUNT, WEIGHT)
     return timed.where(f"{now}L < {DUE_AT} AND {DUE_AT} < {LAST}L")

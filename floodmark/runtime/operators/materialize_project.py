@@ -27,7 +27,7 @@ from floodmark.runtime.operators.rows import (
 )
 from floodmark.runtime.operators.stored_values import consolidated, gone, over
 from floodmark.spark.expressions import Compiled
-from floodmark.spark.expressions import compile_stored as compile_expr
+from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.plan.definitions import WatermarkInfo
 from floodmark.reference.expressions import evaluate
-from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import compile_bound
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
 
@@ -80,7 +80,7 @@ def possibly_late(
 
 
 def _on_time(index: int, mark: WatermarkInfo, before: Mapping[str, Any], now: int) -> str:
-    text = f"__low_{index} >= {compile_expr(mark.expr, now).value}"
+    text = f"__low_{index} >= {compile_bound(mark.expr, now).value}"
     earlier = before.get(mark.column)
     if earlier is not None:
         text = f"{text} AND __low_{index} >= {literal(earlier, mark.expr.type)}"

@@ -10,7 +10,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef, columns_of
 from floodmark.runtime.operators.rows import Rows, error_column, message_text
 from floodmark.spark.expressions import Compiled
-from floodmark.spark.expressions import compile_stored as compile_expr
+from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.failures import RAISED, SAID
 from floodmark.spark.types import quoted
 

@@ -26,7 +26,7 @@ from floodmark.runtime.operators.defaults import with_defaults
 from floodmark.runtime.operators.rows import ERROR_TYPE, constants, message_text, stamped
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.expressions import compile_stored
+from floodmark.spark.expressions import compile_bound
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted, spark_type
 from floodmark.spark.user_functions import register
@@ -79,7 +79,7 @@ def needed(declared: Declared, now: int) -> tuple[str, ...] | None:
     defaults = (c.default for c in declared.columns if c.name in declared.defaulted)
     exprs = (*defaults, *(c.generated for c in declared.columns))
     computed = (e for e in exprs if e is not None)
-    if declared.is_messages or any(compile_stored(e, now).error is not None for e in computed):
+    if declared.is_messages or any(compile_expr(e, now).error is not None for e in computed):
         return None
     names = [c.name for c in declared.columns if c.not_null]
     names += [mark.column for mark in declared.watermarks]
@@ -119,7 +119,7 @@ def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
     texts = []
     for i, column in enumerate(computed):
         assert column.generated is not None
-        compiled = compile_stored(column.generated, now)
+        compiled = compile_expr(column.generated, now)
         texts.append(f"{compiled.value} AS {quoted(column.name)}")
         code = compiled.error or "CAST(NULL AS INT)"
         said = message_text(code, compiled.message)
@@ -241,7 +241,7 @@ def _tail(route: str) -> list[str]:
 
 def _running(mark: WatermarkInfo, now: int) -> str:
     """Return the watermark before each row, over the rows before it."""
-    delayed = compile_expr(mark.expr, now).value
+    delayed = compile_bound(mark.expr, now).value
     frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
     window = f"PARTITION BY __partition ORDER BY __offset {frame}"
     return f"max(CASE WHEN {ERROR} IS NULL THEN {delayed} END) OVER ({window})"

@@ -19,7 +19,7 @@ from floodmark.catalog.types import BIGINT, INT, Field
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, constants, error_column
-from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import Compiled, compile_bound
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted
 
@@ -54,7 +54,7 @@ def delta(node: n.TemporalFilter, around: Evaluation) -> Rows | None:
     state = around.stages.due_changes(due_name(around.name(node)), schema)
     rows, settled = around.delta(node.input), around.settled(node.input)
     around.inputs.fall_due(state.due_rows(around.now))
-    bounds = [compile_expr(bound, around.now) for bound in node.bounds]
+    bounds = [compile_bound(bound, around.now) for bound in node.bounds]
     fails = any(bound.error is not None for bound in bounds)
     parts: list[DataFrame] = []
     later = None
@@ -77,7 +77,7 @@ def delta(node: n.TemporalFilter, around: Evaluation) -> Rows | None:
 
 def batch(node: n.TemporalFilter, frame: DataFrame, now: int) -> DataFrame:
     """Return the rows for which the condition is TRUE now, without those that a bound refuses."""
-    bounds = [compile_expr(bound) for bound in node.bounds]
+    bounds = [compile_bound(bound) for bound in node.bounds]
     sound = [f"({bound.error}) IS NULL" for bound in bounds if bound.error is not None]
     return frame.where(" AND ".join([f"({compile_expr(node.condition, now).value})", *sound]))
 
