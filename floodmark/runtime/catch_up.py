@@ -15,7 +15,6 @@ from floodmark.runtime.tables import Writer
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 
 if TYPE_CHECKING:
-    from floodmark.runtime.definitions.version_change import VersionChange
     from floodmark.runtime.scheduler import Scheduler
 
 
@@ -28,21 +27,11 @@ def blocked(suspended: Collection[str], pipeline: Pipeline) -> set[str]:
     return out
 
 
-def put_aside(
-    scheduler: Scheduler,
-    damaged: Mapping[str, FloodmarkError],
-    record: OpenRecord,
-    change: VersionChange,
-) -> None:
-    """Suspend, as an epoch begins, the objects whose tables cannot be read.
-
-    What goes with the epoch, or begins anew in it, needs none of its tables.
-    """
+def put_aside(scheduler: Scheduler, damaged: Mapping[str, FloodmarkError]) -> None:
+    """Suspend, as an epoch begins, the objects whose tables cannot be read."""
     suspended = scheduler.log.suspended()
-    for before, error in damaged.items():
-        key = record.renamed.get(before, before)
-        stays = key not in change.created or key in change.former
-        if stays and key in change.after.pipeline.objects and key not in suspended:
+    for key, error in damaged.items():
+        if key not in suspended:
             suspend(scheduler, key, error)
 
 

@@ -408,10 +408,9 @@ class Scheduler:
         """Advance every object, or the selected ones, to an open epoch; seal it if all are."""
         started = time.monotonic()
         preparing = partial(new_version.prepared, self, record)
-        ready = taking_back.attempt(self, record.catalog_version, preparing)
-        if ready is None:
+        kept = taking_back.attempt(self, record.catalog_version, preparing)
+        if kept is None:
             return self._run(self.log.opened(record.epoch), select)
-        before, kept = ready
         deployed = at_home(self.at_version(record.catalog_version), self.home)
         pipeline, change = deployed.pipeline, self.change_at(record.epoch, deployed.version)
         created = change.created
@@ -423,7 +422,7 @@ class Scheduler:
             kept = caught_up(self, kept, pipeline, record, created)
         else:
             left = behind(self, kept, pipeline, record.epoch)
-        progress = Progress(Cut(before.epoch, kept), record.epoch)
+        progress = Progress(Cut(record.epoch - 1, kept), record.epoch)
         earlier = self.log.advanced(record.epoch)
         for lost in Cut(record.epoch, earlier).settled(self.store)[1]:
             del earlier[lost]  # it is done again

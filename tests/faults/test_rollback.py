@@ -194,3 +194,25 @@ def test_columns_that_rows_were_given_go_again(
         fm.execute("INSERT INTO t VALUES (3)")
         fm.execute("ALTER TABLE t ADD COLUMN a INT DEFAULT 8")
         assert numbers(fm, "t", "a") == [8, 8, 8]
+
+
+@pytest.mark.spark
+def test_a_change_that_has_emptied_a_state_is_finished(tmp_path: Path, sessions: Sessions) -> None:
+    root = tmp_path / "warehouse"
+    view = "CREATE MATERIALIZED VIEW v AS SELECT k, count(DISTINCT {}) AS n FROM t GROUP BY k"
+    with connect(root, sessions=lambda: sessions) as fm:
+        fm.execute("CREATE TABLE t (k INT, a INT)")
+        fm.execute("INSERT INTO t VALUES (1, 1), (1, -1)")
+        fm.execute(view.format("a"))
+        pipelines = tmp_path / "pipelines"
+        pipelines.mkdir()
+        new = "CREATE TABLE t (k INT, a INT); " + view.format("abs(a)")
+        (pipelines / "all.sql").write_text(new)
+        with dying_at("table_emptied"):
+            fm.apply(pipelines)
+    told = CliRunner().invoke(app, ["rollback", "-w", str(root)])
+    assert "E0438" in told.output
+    with connect(root, sessions=lambda: sessions) as fm:
+        fm.scheduler.complete()
+        assert fm.scheduler.log.suspended() == {}
+        assert fm.execute("SELECT * FROM v").rows == ((1, 1),)

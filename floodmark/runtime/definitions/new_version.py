@@ -18,16 +18,20 @@ if TYPE_CHECKING:
     from floodmark.runtime.scheduler import Scheduler
 
 
-def prepared(scheduler: Scheduler, record: OpenRecord) -> tuple[Cut, dict[str, ObjectRecord]]:
-    """Return the cut before an epoch, and the records with which its objects begin."""
-    settled, damaged = scheduler.cut(record.epoch - 1).settled(scheduler.store)
-    before = settled.renamed(record.renamed)
+def prepared(scheduler: Scheduler, record: OpenRecord) -> dict[str, ObjectRecord]:
+    """Return the records with which the objects of an epoch begin, at what their tables are now.
+
+    Those whose tables cannot be read are suspended. What goes with the epoch, or begins anew in it,
+    needs none of its tables: an earlier attempt may have emptied them.
+    """
     change = scheduler.change_at(record.epoch, record.catalog_version)
-    put_aside(scheduler, damaged, record, change)
-    begun = carried(before, change.after.pipeline, change.created, change.former)
-    rest = {k: r.at_rest() for k, r in begun.items()}
+    cut = scheduler.cut(record.epoch - 1).renamed(record.renamed)
+    begun = carried(cut, change.after.pipeline, change.created, change.former)
+    settled, damaged = Cut(cut.epoch, begun).settled(scheduler.store)
+    put_aside(scheduler, damaged)
+    rest = {k: r.at_rest() for k, r in settled.records.items()}
     kept = reshaped(scheduler, {**rest, **record.backfills}, record)
-    return before, restored(scheduler, kept, record)
+    return restored(scheduler, kept, record)
 
 
 def reshaped(

@@ -228,7 +228,8 @@ def _done(scheduler: Scheduler, epoch: int) -> str | None:
         for table in record.versions
     ]
     emptied = [table for table in pinned if not scheduler.store.exists(table)]
-    for word, found in (("written", written), ("emptied", emptied)):
+    advanced = list(scheduler.log.advanced(epoch))
+    for word, found in (("written", written), ("emptied", emptied), ("advanced", advanced)):
         if found:
             more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
             return f"{word} {', '.join(found[:_NAMED])}{more}"
