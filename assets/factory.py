@@ -14,6 +14,7 @@ from assets.audits import AUDITS, audit_specs, audited, last_audits
 from assets.backfills import backfilled, is_of_partitions
 from assets.checks import check_results, check_specs, evaluation, last_results
 from assets.partitions import EventTime, newly_final, partitioned
+from assets.refusals import remember
 from assets.translator import asset_key, asset_spec
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
@@ -64,15 +65,16 @@ def pipeline_assets(
             if is_of_partitions(context):
                 yield from telling.of_partitions()
                 return
-            chosen, failure = context.selected_asset_keys, None
+            failure: UserError | None = None
+            chosen = context.selected_asset_keys
             if chosen:
-                _deploy(context, floodmark, warehouse)
+                failure = _deploy(context, floodmark, warehouse)
                 whole = chosen >= everything or EVERYTHING in context.run.tags
                 try:
                     _advance(context, floodmark, None if whole else chosen)
                 except UserError as error:
                     # Such as a source whose folder is gone: what the others did is told first.
-                    failure = error
+                    failure = failure or error
                     pipeline_now = floodmark.deployed.pipeline
                     telling.out_of_reach = floodmark.scheduler.offers.failures(pipeline_now)
             suspended = telling.suspended()
@@ -101,18 +103,35 @@ def _without_partitioned_inputs(definition: dg.AssetsDefinition) -> dg.AssetsDef
     return dg.AssetsDefinition.dagster_internal_init(**attributes)
 
 
-def _deploy(context: dg.AssetExecutionContext, floodmark: Floodmark, warehouse: Warehouse) -> None:
+def _deploy(
+    context: dg.AssetExecutionContext, floodmark: Floodmark, warehouse: Warehouse
+) -> UserError | None:
     """Create what is new in the pipeline files; what else differs in them does not stop the rest.
 
-    What is deployed stays in force: the sensor `pipeline_files` says what waits for a plan.
+    What is deployed stays in force: the sensor `pipeline_files` says what waits for a plan. Returns
+    why what is new could not be created: it is not tried again for it until the files change.
     """
+    digest = warehouse.digest
     try:
         for line in warehouse.deploy(floodmark):
             context.log.warning(line)
+        return None
     except UserError as error:
+        refused = _is_addition(floodmark, warehouse)
+        if refused:
+            remember(context.instance, context.run.run_id, digest, error)
         if not floodmark.deployed.pipeline.objects:
             raise
         context.log.warning(error.render())
+        return error if refused else None
+
+
+def _is_addition(floodmark: Floodmark, warehouse: Warehouse) -> bool:
+    """Tell whether the pipeline files can be planned, and do no more than create what is new."""
+    try:
+        return warehouse.additions(floodmark) is not None
+    except UserError:
+        return False
 
 
 def _advance(
@@ -195,7 +214,7 @@ class _Telling:
             grain = self.event_time.grain
             for event in newly_final(self.floodmark, grain, self.told, chosen):
                 self.context.log_event(event)
-        self._book.write(self.told)
+        self._book.after_run(self.told)
 
     def _news(
         self,
@@ -255,11 +274,9 @@ class _Telling:
                 yield from (r for r in results if _check_key(r) in others)
         epoch = self.floodmark.scheduler.log.head().sealed
         for found_one, result in audited(self.floodmark, audits) if audits else ():
-            book = self._book.read()
-            if found_one.key in book:
-                last = book[found_one.key]
-                name, passed = result.check_name or "", bool(result.passed)
-                self._book.write({**book, found_one.key: last.audited(name, epoch, passed=passed)})
+            self._book.audited(
+                found_one.key, result.check_name or "", epoch, passed=bool(result.passed)
+            )
             yield result
 
     def of_partitions(self) -> Iterator[_Result]:

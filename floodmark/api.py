@@ -169,6 +169,13 @@ class Floodmark:
         """Return what applying a folder of pipeline files would change."""
         return deployment.plan_files(self.read(pipelines), self.deployed)
 
+    def check(self, plan: Plan) -> None:
+        """Raise what applying a plan would before it is logged; writes and runs nothing.
+
+        Python that the plan defines is not run, so that its errors are left to applying it.
+        """
+        statements.refuse_plan(plan, self.deployed, self.scheduler)
+
     def apply(self, pipelines: str | Path, *, discard_rows: bool = False) -> Plan:
         """Apply a folder of pipeline files in one epoch and return what changed.
 

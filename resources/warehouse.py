@@ -3,6 +3,7 @@
 # No postponed annotations here: Dagster reads the classes of nested resources from the fields.
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from dagster import ConfigurableResource, ResourceDependency
@@ -14,11 +15,12 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.places import project_of
 from floodmark.runtime.definitions import deployment
-from floodmark.runtime.definitions.changes import Change
 from floodmark.runtime.definitions.deployed import Deployed
+from floodmark.runtime.definitions.deployment import Plan
 from floodmark.runtime.definitions.desired import Desired
 from floodmark.runtime.settings import DEFAULTS, grain_of_setting
 from floodmark.runtime.summary import assumed_formats
+from floodmark.sql.files import sql_files
 from resources.clock import EngineClock
 from resources.spark import FloodmarkSpark
 
@@ -70,10 +72,21 @@ class Warehouse(ConfigurableResource):
         plan = floodmark.deploy(folder) if folder.is_dir() else None
         return [] if plan is None else assumed_formats(plan.created, plan.pipeline)
 
-    def pending(self, floodmark: Floodmark) -> tuple[Change, ...]:
-        """Return what differs between the pipeline files and what is deployed."""
+    def additions(self, floodmark: Floodmark) -> Plan | None:
+        """Return the plan of the pipeline files; None where it does more than create what is new.
+
+        None, too, where there are no files.
+        """
         folder = Path(self.pipelines)
-        return floodmark.plan(folder).changes if folder.is_dir() else ()
+        plan = floodmark.plan(folder) if folder.is_dir() else None
+        return plan if plan and all(c.action == "create" for c in plan.changes) else None
+
+    @property
+    def digest(self) -> str:
+        """Return what changes whenever a pipeline file is written, comes or goes."""
+        known = ((str(path), path.stat()) for path in sql_files(Path(self.pipelines)))
+        text = repr([(path, found.st_mtime_ns, found.st_size) for path, found in known])
+        return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     def pipeline(self) -> Pipeline:
         """Return the objects of the files, as `definitions` does."""

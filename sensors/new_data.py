@@ -2,8 +2,8 @@
 
 # No postponed annotations here: Dagster reads classes from the signatures.
 import json
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 
 import dagster as dg
@@ -11,11 +11,12 @@ import dagster as dg
 from assets import news
 from assets.checks import evaluation, suspension
 from assets.factory import EVERYTHING, errors_for_dagster
+from assets.refusals import refusal
 from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.runtime.checks import NOT_SUSPENDED
-from floodmark.runtime.reporting import reports
+from floodmark.runtime.reporting import after_told, reports
 from floodmark.storage.report_book import ReportBook, Reported
 from resources.warehouse import Warehouse
 
@@ -33,8 +34,8 @@ _Event = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
 def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.SensorDefinition:
     """Return the sensor of a job over some assets: one run takes in everything that is there.
 
-    It compares source heads with the epoch log and never attaches Spark. The cursor holds the last
-    epoch that it saw, and when quiet assets were told last; a lost one does no harm.
+    It compares source heads with the epoch log and never attaches Spark. The cursor holds what it
+    has told: Dagster keeps it once it has the events. A lost one tells them once more.
     """
 
     @dg.sensor(
@@ -51,15 +52,18 @@ def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.S
             )
         # What cannot be read, such as a folder that is gone, fails the tick with its text.
         with errors_for_dagster(retries=False), warehouse.connect() as floodmark:
-            request = _request(floodmark, warehouse, assets)
-            told = _Told.read(context.cursor)
+            told = _Told.read(context.cursor, floodmark.scheduler.log.head().sealed)
+            ReportBook(floodmark.root).without_checks(told.said)
+            told, creates = _creates(context.instance, floodmark, warehouse, told)
+            request = dg.RunRequest() if creates else _request(floodmark, assets)
+            events: list[_Event] = []
             # What any run advances, such as one of a selection, it tells itself.
             busy = context.instance.get_runs(dg.RunsFilter(statuses=_BUSY), limit=1)
-            events = [] if request is not None or busy else list(_outside(floodmark))
+            if request is None and not busy:
+                told, events = _outside(floodmark, told)
             if request is None:
                 told, quiet = _quiet(floodmark, told)
                 events += quiet
-            told = replace(told, epoch=floodmark.scheduler.log.head().sealed)
         return dg.SensorResult(
             run_requests=[] if request is None else [request],
             skip_reason="the sources have nothing new" if request is None else None,
@@ -72,36 +76,57 @@ def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.S
 
 @dataclass(frozen=True)
 class _Told:
-    """What the cursor holds: the last epoch, and when quiet assets were told, in seconds."""
+    """What the cursor holds.
+
+    All that others did up to an `epoch` is told; `said` is what was said of objects when something
+    was last told, as the report book takes it in at the next tick. Quiet assets were told at
+    `quiet_at`, in seconds. All that the pipeline `files` say is deployed.
+    """
 
     epoch: int = 0
     quiet_at: float = 0.0
+    said: Mapping[str, Reported] = field(default_factory=dict)
+    files: str = ""
 
     @classmethod
-    def read(cls, cursor: str | None) -> "_Told":
-        """Return what a cursor holds; nothing of one that is not ours."""
+    def read(cls, cursor: str | None, head: int) -> "_Told":
+        """Return what a cursor holds; nothing of one that is not of this log up to its head."""
         try:
             found = json.loads(cursor or "{}")
-            return cls(int(found["epoch"]), float(found["quiet_at"]))
-        except (ValueError, KeyError, TypeError):
+            said = {key: Reported(**entry) for key, entry in found["said"].items()}
+            told = cls(int(found["epoch"]), float(found["quiet_at"]), said, str(found["files"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
             return cls()
+        return told if told.epoch <= head else cls()
 
     @property
     def written(self) -> str:
         """Return the cursor."""
-        return json.dumps({"epoch": self.epoch, "quiet_at": self.quiet_at})
+        return json.dumps(asdict(self))
 
 
-def _request(
-    floodmark: Floodmark, warehouse: Warehouse, assets: Collection[dg.AssetKey]
-) -> dg.RunRequest | None:
-    """Return the run that is due: it names what can change; None where nothing is new."""
+def _creates(
+    instance: dg.DagsterInstance, floodmark: Floodmark, warehouse: Warehouse, told: _Told
+) -> tuple[_Told, bool]:
+    """Tell whether a run would create what is new in the pipeline files, without a change of them.
+
+    Not what is refused: the sensor `pipeline_files` says so, and what is deployed goes on.
+    """
+    files = f"{warehouse.digest}@{floodmark.deployed.version}"
+    if files == told.files or refusal(instance, warehouse.digest) is not None:
+        return told, False
     try:
-        pending = warehouse.pending(floodmark)
+        plan = warehouse.additions(floodmark)
+        if plan is None:
+            return told, False
+        floodmark.check(plan)
     except FloodmarkError:
-        pending = ()  # the sensor `pipeline_files` says so; what is deployed goes on
-    if pending and all(change.action == "create" for change in pending):
-        return dg.RunRequest()
+        return told, False
+    return (told, True) if plan.changes else (replace(told, files=files), False)
+
+
+def _request(floodmark: Floodmark, assets: Collection[dg.AssetKey]) -> dg.RunRequest | None:
+    """Return the run that new rows need: it names what can change; None where nothing is new."""
     if not floodmark.has_new():
         return None
     scheduler = floodmark.scheduler
@@ -121,30 +146,30 @@ def _request(
     )
 
 
-def _outside(floodmark: Floodmark) -> Iterator[_Event]:
-    """Yield what others, such as the command line, have done since the last report.
+def _outside(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[_Event]]:
+    """Return what others, such as the command line, have done since it was last told.
 
     Their checks are left to the next run: they need Spark.
     """
-    book = ReportBook(floodmark.root)
-    known = book.read()
-    fresh: dict[str, Reported] = {}
-    for report in reports(floodmark.scheduler, known):
+    scheduler = floodmark.scheduler
+    head, known = scheduler.log.head().sealed, ReportBook(floodmark.root).read()
+    said: dict[str, Reported] = {}
+    events: list[_Event] = []
+    for report in reports(scheduler, after_told(known, told.epoch)):
         last = known.get(report.key, Reported())
         found = news.untold(report, last)
         if last.told >= report.epoch or found is None:
             continue
         stopped = report.suspended is not None
         if stopped or last.suspended:
-            yield evaluation(suspension(report))
+            events.append(evaluation(suspension(report)))
             last = replace(last, suspended=stopped, failed=(NOT_SUSPENDED,) if stopped else ())
         if not stopped:
-            yield news.event(floodmark, found)
+            events.append(news.event(floodmark, found))
             known_as = report.found.fingerprint
             last = replace(last, changed=report.changed, fingerprint=known_as)
-        fresh[report.key] = replace(last, told=report.epoch)
-    if fresh:
-        book.write({**known, **fresh})
+        said[report.key] = replace(last, told=report.epoch)
+    return replace(told, epoch=head, said=said or told.said), events
 
 
 def _quiet(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[dg.AssetObservation]]:

@@ -5,6 +5,7 @@ import dagster as dg
 
 from assets.factory import errors_for_dagster
 from assets.markdown import plan_parts
+from assets.refusals import refusal
 from floodmark.errors import UserError
 from floodmark.runtime.definitions.effects import effects
 from resources.warehouse import Warehouse
@@ -18,7 +19,8 @@ from resources.warehouse import Warehouse
 def pipeline_files(context: dg.SensorEvaluationContext, warehouse: Warehouse) -> dg.SkipReason:
     """Fail with what is wrong with the files, or what waits for a plan; start no run.
 
-    What is deployed goes on meanwhile. What is new, the next run creates.
+    What is deployed goes on meanwhile. What is new, the next run creates: it fails, too, while that
+    cannot be.
     """
     with errors_for_dagster(retries=False), warehouse.connect() as floodmark:
         plan = floodmark.plan(warehouse.pipelines)
@@ -30,5 +32,13 @@ def pipeline_files(context: dg.SensorEvaluationContext, warehouse: Warehouse) ->
                 f"the pipeline files differ from what is deployed: {names}",
                 detail="\n".join(plan_parts(effects(plan, floodmark.scheduler))),
                 hint="run plan_job, then apply_job; or `floodmark plan`, then `plan --apply`",
+            )
+        floodmark.check(plan)
+        refused = refusal(context.instance, warehouse.digest) if plan.changes else None
+        if refused is not None:
+            raise dg.Failure(
+                f"what is new in the pipeline files could not be created: {refused}\n"
+                "hint: correct it and save the file, or start a run",
+                allow_retries=False,
             )
     return dg.SkipReason("the files say what is deployed, or something new")

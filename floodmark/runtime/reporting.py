@@ -94,12 +94,12 @@ def reports(scheduler: Scheduler, book: Mapping[str, Reported]) -> list[ObjectRe
     if not pipeline.objects.keys() <= book.keys():
         names = renames_of(scheduler)
         book = {names.now(key, last.epoch): last for key, last in book.items()} | dict(book)
-    seen = {key: book.get(key, Reported()) for key in pipeline.objects}
+    filling = {key for key in under_way(scheduler) if key not in suspended}
+    seen = {key: book.get(key, Reported()) for key in pipeline.objects if key not in filling}
     steps = _steps(scheduler, seen, head, names)
-    filling = under_way(scheduler)
     out: dict[str, ObjectReport] = {}
     for key, found in pipeline.objects.items():
-        if key in filling and key not in suspended:
+        if key in filling:
             continue
         last = book.get(key, Reported())
         mine = tuple(steps.get(key, ()))
@@ -156,6 +156,11 @@ def looked_through(
         key: replace(last, epoch=max(last.epoch, epoch)) if key in keys else last
         for key, last in book.items()
     }
+
+
+def after_told(book: Mapping[str, Reported], epoch: int) -> dict[str, Reported]:
+    """Return a book in which what is told up to an epoch, with checks or without, is past."""
+    return {key: replace(x, epoch=max(x.epoch, x.told, epoch)) for key, x in book.items()}
 
 
 def _is_news(report: ObjectReport, last: Reported) -> bool:

@@ -144,6 +144,13 @@ def check_plan(plan: Plan, scheduler: Scheduler, discards: Collection[str] = ("d
         refuse_rereading(plan.changes, scheduler.deployed().pipeline, plan.pipeline)
 
 
+def refuse_plan(plan: Plan, deployed: Deployed, scheduler: Scheduler) -> None:
+    """Raise what applying a plan would before it is logged, and write nothing, run no Python."""
+    check_plan(plan, scheduler)
+    defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
+    rehearse(scheduler, defined, scheduler.believed(), plan.renamed)
+
+
 def explain(
     statement: s.Statement,
     deployed: Deployed,
@@ -159,9 +166,7 @@ def explain(
         plan = deployment.plan_statement(statement, deployed, project=scheduler.project)
         if plan is not None:
             _check_first_rows(statement, plan, deployed, reader)
-            check_plan(plan, scheduler)
-            defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
-            rehearse(scheduler, defined, scheduler.believed(), plan.renamed)
+            refuse_plan(plan, deployed, scheduler)
     return explain_statement(statement, deployed)
 
 

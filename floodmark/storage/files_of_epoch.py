@@ -23,7 +23,16 @@ from floodmark.storage.warehouse import (
 )
 
 _OTHERS = frozenset(
-    {"lease", GONE, REPLAYS, BACKFILLS, STATEMENTS, "reported.json", "leaving.json"}
+    {
+        "lease",
+        GONE,
+        REPLAYS,
+        BACKFILLS,
+        STATEMENTS,
+        "reported.json",
+        "reported.lock",
+        "leaving.json",
+    }
 )
 """What of the engine's folder is of one process, of a moment after the epoch, or of a statement."""
 

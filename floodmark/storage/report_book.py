@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from floodmark.storage.local_files import disk_errors
+from floodmark.storage.locks import exclusive
 from floodmark.storage.record_files import RecordFiles
 
 _NAME = "reported.json"
+_LOCK = "reported.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +69,37 @@ class ReportBook:
         """Replace the book."""
         entries = {k: asdict(v) for k, v in reported.items()}
         self._files.replace(_NAME, entries, derived=True)
+
+    def change(self, changed: Callable[[Mapping[str, Reported]], Mapping[str, Reported]]) -> None:
+        """Replace what is `changed` of the book as it is, while nobody else writes it."""
+        with disk_errors("the report book"):
+            self._files.folder.mkdir(parents=True, exist_ok=True)
+        with exclusive(self._files.folder / _LOCK):
+            book = self.read()
+            if fresh := changed(book):
+                self.write({**book, **fresh})
+
+    def audited(self, key: str, name: str, epoch: int, *, passed: bool) -> None:
+        """Take in how a check on demand of an object came out, if anything is known of it."""
+        self.change(
+            lambda book: {key: book[key].audited(name, epoch, passed=passed)} if key in book else {}
+        )
+
+    def after_run(self, fresh: Mapping[str, Reported]) -> None:
+        """Take in what a run has told; what was told without checks meanwhile stays told."""
+        self.change(
+            lambda book: {
+                key: replace(now, told=max(now.told, book[key].told)) if key in book else now
+                for key, now in fresh.items()
+            }
+        )
+
+    def without_checks(self, fresh: Mapping[str, Reported]) -> None:
+        """Take in what was told without checks, where the book does not say so, or more, yet."""
+        self.change(
+            lambda book: {
+                key: now
+                for key, now in fresh.items()
+                if key not in book or now.told > max(book[key].told, book[key].epoch)
+            }
+        )

@@ -19,6 +19,7 @@ import pytest
 from assets.factory import pipeline_assets
 from assets.partitions import Grain, event_time
 from floodmark.api import Floodmark
+from jobs.epoch_job import EPOCH_JOB, make_epoch_job
 from resources.clock import EngineClock
 from resources.spark import FloodmarkSpark
 from resources.warehouse import Warehouse
@@ -155,3 +156,16 @@ def make_materialized() -> Callable[[dg.ExecuteInProcessResult], set[str]]:
         return {event.asset_key.to_user_string() for event in events if event.asset_key}
 
     return names
+
+
+def requested(
+    skin: Skin, instance: dg.DagsterInstance, request: dg.RunRequest
+) -> dg.ExecuteInProcessResult:
+    """Run what the sensor has asked for."""
+    assets = skin.assets
+    defs = dg.Definitions(assets=[assets], jobs=[make_epoch_job(assets)], resources=skin.resources)
+    return defs.resolve_job_def(EPOCH_JOB).execute_in_process(
+        instance=instance, run_config=QUIET, tags=dict(request.tags),
+        asset_selection=None if request.asset_selection is None else [*request.asset_selection],
+        raise_on_error=False,
+    )  # fmt: skip

@@ -20,7 +20,6 @@ from assets.partitions import Grain, event_time
 from floodmark.cli.app import app
 from floodmark.runtime.definitions.deployed import statements_of
 from floodmark.storage.object_record import ObjectRecord
-from jobs.epoch_job import EPOCH_JOB, make_epoch_job
 from jobs.plan_job import apply_job, plan_job
 from resources.clock import EngineClock
 from resources.warehouse import Warehouse
@@ -31,6 +30,7 @@ from tests.dagster.pipeline_skin import (  # noqa: F401
     Skin,
     make_materialized,
     make_skin,
+    requested,
 )
 
 OTHER = dg.AssetKey("other")
@@ -47,19 +47,6 @@ def _tick_of_files(skin: Skin) -> dg.SkipReason:
         result = pipeline_files(context)
     assert isinstance(result, dg.SkipReason)
     return result
-
-
-def _requested(
-    skin: Skin, instance: dg.DagsterInstance, request: dg.RunRequest
-) -> dg.ExecuteInProcessResult:
-    """Run what the sensor has asked for."""
-    assets = skin.assets
-    defs = dg.Definitions(assets=[assets], jobs=[make_epoch_job(assets)], resources=skin.resources)
-    return defs.resolve_job_def(EPOCH_JOB).execute_in_process(
-        instance=instance, run_config=QUIET, tags=dict(request.tags),
-        asset_selection=None if request.asset_selection is None else [*request.asset_selection],
-        raise_on_error=False,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", "a\n```\nb", "`````", "~~~ ``", "```` and ```"])
@@ -222,7 +209,7 @@ def test_a_run_writes_what_changed_and_that_it_looked(skin: Skin, materialized: 
     (request,) = tick.run_requests
     assert {k.to_user_string() for k in request.asset_selection or ()} == {"other", "others"}
     assert request.tags[EVERYTHING] and request.asset_check_keys == []
-    result = _requested(skin, instance, request)
+    result = requested(skin, instance, request)
     assert result.success and materialized(result) == {"other", "others"}
     with skin.connect() as floodmark:
         assert floodmark.scheduler.log.head().open is None
