@@ -25,11 +25,11 @@ def test_an_epoch_that_another_commits_meanwhile_is_done_only_by_the_same_record
     def send_too(name: str) -> None:
         if name == "outside_written":
             monkeypatch.undo()
-            assert sender.send(7, epoch, begins=True, record=record) == 0
+            assert sender.send(7, epoch, begins=True, records=lambda _: record) == 0
 
     monkeypatch.setattr(failpoints, "reach", send_too)
     if record == "ours":
-        assert sender.send(7, epoch, begins=True, record="ours") == 0
+        assert sender.send(7, epoch, begins=True, records=lambda _: "ours") == 0
         return
     with pytest.raises(DataError, match="E0745"):
-        sender.send(7, epoch, begins=True, record="ours")
+        sender.send(7, epoch, begins=True, records=lambda _: "ours")

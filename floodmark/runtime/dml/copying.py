@@ -25,11 +25,11 @@ from floodmark.connectors.copied_values import Types
 from floodmark.plan.expressions import Expr, Literal
 from floodmark.plan.writable import not_writable
 from floodmark.runtime.dml.planned import ORDINAL_FIELD, check_target, columns_of_table
-from floodmark.runtime.dml.rows import first_row_id
 from floodmark.runtime.dml.staged import staged, write_pieces
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
+from floodmark.runtime.row_ids import first_row_id
 from floodmark.runtime.static_rows import check_static
 from floodmark.spark.session import Sessions
 from floodmark.spark.user_functions import arrow_type, to_arrow

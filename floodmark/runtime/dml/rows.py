@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.types import Kind as TypeKind
@@ -18,28 +18,15 @@ from floodmark.plan.row_changes import OLD
 from floodmark.runtime.dml.planned import Effect, PlannedDml, columns_of_table
 from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
+from floodmark.runtime.row_ids import first_row_id
 from floodmark.spark.types import quoted
-from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import STATEMENTS, engine_folder, escape
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PARTITION = 65_535
-"""The source partition that stands for DML in row ids."""
 _NESTED = (TypeKind.LIST, TypeKind.STRUCT, TypeKind.MAP)
 _WEIGHTS = {Effect.INSERT: 1, Effect.UPDATE: 1, Effect.DELETE: -1}
-
-
-def first_row_id(start: int) -> int:
-    """Return the row id of the row that statements number `start`."""
-    return PARTITION << 47 | start
-
-
-def are_fresh(item: Mapping[str, Any], files: Sequence[DataFile]) -> bool:
-    """Tell whether the rows of a logged statement have row ids that it gave to new rows."""
-    mine = [file for file in files if file.path in item["paths"]]
-    return all(file.low.get(ROW_ID, -1) >= first_row_id(int(item["start"])) for file in mine)
 
 
 def new_folder(root: Path, target: AnalysedObject) -> Path:

@@ -22,7 +22,6 @@ from floodmark.connectors.fields import Fields
 from floodmark.runtime import layout
 from floodmark.runtime.bounds import Bounds, of_files
 from floodmark.runtime.cutoff import cutoff_of
-from floodmark.runtime.dml.rows import are_fresh
 from floodmark.runtime.evaluation import Evaluation
 from floodmark.runtime.expiry import recorded
 from floodmark.runtime.objects.at_rest import AtRest
@@ -38,6 +37,7 @@ from floodmark.runtime.operators import materialize, merge, messages, needed, so
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.source import PLACE, LateFilter
 from floodmark.runtime.operators.transform import of_messages
+from floodmark.runtime.row_ids import are_fresh
 from floodmark.runtime.stages import ObjectStages
 from floodmark.runtime.tables import rows_of
 from floodmark.runtime.watermarks import DML, SINK, Marks
