@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from floodmark.analysis.pipeline import AnalysedObject
@@ -19,6 +20,8 @@ def drop(root: Path, store: Store, owners: Iterable[AnalysedObject]) -> None:
     for owner in owners:
         folder = (root / layout.state_table(owner, "any")).parent
         drop_among(root, store, folder.glob("*"))
+        with suppress(OSError):  # its states are there, or it never had any
+            folder.rmdir()
 
 
 def drop_among(root: Path, store: Store, folders: Iterable[Path]) -> None:
