@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.functions.years import ENDS
 from floodmark.catalog.types import Kind, Schema, SqlType, is_bare
 from floodmark.connectors.base import REASON
 from floodmark.connectors.fields import Fields
@@ -358,11 +359,15 @@ def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
         case Kind.VARCHAR:
             return raw
         case Kind.DATE:
-            return f"CASE WHEN substr(trim({raw}), 5, 1) = '-' THEN try_cast({raw} AS DATE) END"
+            return f"CASE WHEN {_has_year(raw)} THEN try_cast({raw} AS DATE) END"
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             # A time alone would become a moment of today.
             cast = f"try_cast({raw} AS TIMESTAMP_LTZ)"
-            moment = f"CASE WHEN substr(trim({raw}), 5, 1) = '-' THEN {cast} END"
+            first, last = ENDS[Kind.TIMESTAMPTZ]
+            # An offset can lead out of the first and the last year.
+            inner = f"left(trim({raw}), 4) BETWEEN '0002' AND '9998'"
+            within = f"({inner} OR {cast} BETWEEN {first} AND {last})"
+            moment = f"CASE WHEN {_has_year(raw)} AND {within} THEN {cast} END"
             zoned = type_.kind is Kind.TIMESTAMPTZ
             return moment if zoned else f"CAST({moment} AS TIMESTAMP_NTZ)"
         case Kind.TIME:
@@ -387,3 +392,8 @@ def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
             return f"CASE WHEN {holds_digits(raw)} THEN try_cast({raw} AS {spark_type(type_)}) END"
         case _:
             return f"try_cast({raw} AS {spark_type(type_)})"
+
+
+def _has_year(raw: str) -> str:
+    """Return the Spark text of the test that a text begins with a year from 1 to 9999."""
+    return f"substr(trim({raw}), 5, 1) = '-' AND NOT startswith(trim({raw}), '0000')"

@@ -254,6 +254,8 @@ def _moment(value: str, kind: Kind) -> str:
     whole = f"try_cast({text} AS {zoned})"
     if kind is Kind.TIMESTAMPTZ:
         whole = within_years(whole, TIMESTAMPTZ)
+    else:
+        whole = f"CASE WHEN NOT startswith(trim({value}), '0000') THEN {whole} END"
     cut = f"CAST({whole} AS DATE)" if kind is Kind.DATE else whole
     return _matching(value, texts.TIMESTAMP_TEXT, cut)
 

@@ -182,13 +182,18 @@ JSON_LINES = [
     '{"id": 5, "price": 2, "exact": 1e-1, "value": "kept"}',
     '{"id": 6, "exact": "1e-11"}',
     '{"id": 7, "exact": "1e-99999999999"}',
+    '{"id": 8, "at": "0000-01-01"}',
+    '{"id": 9, "at": "9999-12-31T23:59:59-01:00"}',
 ]
 CSV_LINES = [
     "id,price,at,exact,value", "1,abc,,,x", "2,1.25,12/31/2013,,", "3,xyz,,,", '4,"1.25,,,',
     "5,2,,1e-1,kept", "6,,,1e-11,", "7,,,1e-99999999999,",
+    "8,,0000-01-01,,", "9,,9999-12-31T23:59:59-01:00,,",
 ]  # fmt: skip
 REASONS = [
+    "at: '0000-01-01' is not timestamp without time zone",
     "at: '12/31/2013' is not timestamp without time zone",
+    "at: '9999-12-31T23:59:59-01:00' is not timestamp without time zone",
     "exact: '1e-11' is not numeric(38,10)", "exact: '1e-99999999999' is not numeric(38,10)",
     "price: 'abc' is not numeric(10,2)",
     "price: 'xyz' is not numeric(10,2)",
@@ -219,7 +224,10 @@ def test_a_row_that_does_not_parse_names_its_column(
         assert visible(on_spark.root / "warehouse", "priced")[0][-1] == "kept"
         table = fm.store.open("_dead_letter/public/priced")
         most = frequent(fm.store, table)
-        assert most[0] == ("E0651 price: '…' is not numeric(10,2)", 2)
+        assert most[:2] == [
+            ("E0651 at: '…' is not timestamp without time zone", 3),
+            ("E0651 price: '…' is not numeric(10,2)", 2),
+        ]
     letters = contents(on_spark.root / "warehouse", "_dead_letter/public/priced").to_pylist()
     said = sorted(letter["__error"]["message"] for letter in letters)
     assert said[:-1] == REASONS and said[-1].startswith(last)
