@@ -24,7 +24,7 @@ from floodmark.runtime.dml.planned import plan_dml
 from floodmark.runtime.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.runtime.logged import Begun, telling
 from floodmark.runtime.offers import connector_of
-from floodmark.runtime.outward.places import check_places
+from floodmark.runtime.outward.places import check_places, probe_places
 from floodmark.runtime.query import Reader
 from floodmark.runtime.results import Result
 from floodmark.runtime.scheduler import Scheduler
@@ -118,6 +118,7 @@ def apply_plan(
     deployed = scheduler.deployed()
     check_code(plan, deployed)
     check_plan(plan, scheduler, discards)
+    probe_places(plan, scheduler)
     epoch = scheduler.log.head().sealed + 1
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
     now = scheduler.believed()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -100,3 +101,20 @@ def test_explain_refuses_every_definition_that_create_refuses(fm: Floodmark) -> 
         for name, (deployed, statement, _) in cases.items()
     }
     assert codes == {name: code for name, (_, _, code) in cases.items()}
+
+
+def test_looking_at_a_sink_writes_nothing_where_it_would(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    with connect(tmp_path / "warehouse") as fm:
+        fm.execute("CREATE TABLE t (k INT)")
+        sink = (
+            f"CREATE SINK s FROM t WITH (connector = 'files', path = '{out}', type = 'retract') "
+            "FORMAT PLAIN ENCODE JSON"
+        )
+        (out / ".floodmark-probe-of-a-killed-process").touch()
+        before = out.stat().st_mtime_ns
+        fm.explain(sink)
+        assert out.stat().st_mtime_ns == before
+        fm.execute(sink)
+        assert not list(out.glob(".floodmark-probe*"))

@@ -16,7 +16,7 @@ from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.runtime import failpoints, rewrite
 from floodmark.runtime.outward.identity import (
     Identity,
-    check_writable,
+    check_permission,
     out_of_reach,
     reaching,
 )
@@ -65,7 +65,7 @@ class DeltaSender:
         """Raise E0741 out of reach, E0743 for other columns, E0744 for what cannot be written."""
         delta_schema(self.outside.written)
         with reaching(self.identity.name, self.folder):
-            check_writable(self.identity.name, self.folder)
+            check_permission(self.identity.name, self.folder)
             if self._store.exists(self._name):
                 self._check_table(self._store.open(self._name))
             elif self.folder.is_dir() and any(self.folder.glob("[!_.]*")):

@@ -23,7 +23,7 @@ from floodmark.connectors.copied import CopyFile
 from floodmark.connectors.copied_out import lines
 from floodmark.errors import DataError
 from floodmark.runtime import failpoints
-from floodmark.runtime.outward.identity import Identity, check_writable, reaching
+from floodmark.runtime.outward.identity import Identity, check_permission, reaching
 from floodmark.runtime.outward.outgoing import Outgoing
 from floodmark.runtime.outward.records import Records, refuse_other_log, unknown
 from floodmark.storage.local_files import flush, make_folder, replace_file
@@ -52,7 +52,7 @@ class FilesSender:
     def check(self) -> None:
         """Raise E0741 for a folder that cannot be written to, E0742 for that of another sink."""
         with reaching(self.identity.name, self.folder):
-            check_writable(self.identity.name, self.folder)
+            check_permission(self.identity.name, self.folder)
             self._check_owner()
 
     def _mark(self) -> dict[str, Any]:

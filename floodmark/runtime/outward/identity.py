@@ -18,6 +18,7 @@ UNREACHABLE = "E0741"
 
 
 _PROBE_BYTES = 2**16
+_PROBE = ".floodmark-probe-"
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ def reaching(sink: str, path: Path) -> Iterator[None]:
         raise out_of_reach(sink, path, cause.strerror or str(cause)) from cause
 
 
-def check_writable(sink: str, path: Path) -> None:
-    """Raise E0741 where a folder is not there and cannot be made, or takes no files."""
+def check_permission(sink: str, path: Path) -> Path:
+    """Return the folder that a path is or will be made in; E0741 where it takes no files."""
     place = path
     while not place.exists() and place != place.parent:
         place = place.parent
@@ -66,14 +67,23 @@ def check_writable(sink: str, path: Path) -> None:
         raise out_of_reach(sink, path, f"{place} is no folder")
     if not os.access(place, os.W_OK | os.X_OK):
         raise out_of_reach(sink, path, f"no permission to write into {place}")
-    # A full disk, a quota and a network's file system say so only to who writes.
-    probe = place / f".floodmark-{secrets.token_hex(8)}.tmp"
+    return place
+
+
+def probe(sink: str, path: Path) -> None:
+    """Write a little where a path is or will be, and take it away; E0741 where that fails.
+
+    A full disk, a quota and a network's file system say so only to who writes.
+    """
+    place = check_permission(sink, path)
     try:
         with reaching(sink, path):
-            probe.write_bytes(bytes(_PROBE_BYTES))
+            (place / f"{_PROBE}{secrets.token_hex(8)}").write_bytes(bytes(_PROBE_BYTES))
     finally:
-        with suppress(OSError):
-            probe.unlink()
+        # With those that killed processes have left.
+        for left in place.glob(f"{_PROBE}*"):
+            with suppress(OSError):
+                left.unlink()
 
 
 def out_of_reach(sink: str, path: Path, why: str) -> OutOfReach:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.errors import FloodmarkError, UserError
-from floodmark.runtime.outward.identity import UNREACHABLE
+from floodmark.runtime.outward.identity import UNREACHABLE, probe
 from floodmark.runtime.outward.sender import sender_of
 
 _FIRST_PAUSE = timedelta(seconds=30)
@@ -23,21 +24,38 @@ if TYPE_CHECKING:
 def check_places(plan: Plan, scheduler: Scheduler) -> None:
     """Raise where a sink could not write that begins with a plan, or has other columns then.
 
-    E0740 to E0744.
+    E0740 to E0744. Nothing is written: what only a write shows, `probe_places` shows.
     """
+    for found in _beginning(plan, scheduler):
+        with _at_its_name(found):
+            _check_root(found, scheduler.root)
+            sender_of(found, scheduler.seed).check()
+
+
+def probe_places(plan: Plan, scheduler: Scheduler) -> None:
+    """Raise E0741 where the path of such a sink takes no bytes now, such as on a full disk."""
+    for found in _beginning(plan, scheduler):
+        assert found.outside is not None
+        with _at_its_name(found):
+            probe(found.name, found.outside.path)
+
+
+def _beginning(plan: Plan, scheduler: Scheduler) -> Iterator[AnalysedObject]:
     before = scheduler.deployed().pipeline.objects
     other = [
         c.key for c in plan.changes if c.action == "alter" and _writes_else(c.key, before, plan)
     ]
     for key in (*plan.created, *other):
-        found = plan.pipeline[key]
-        if found.outside is None:
-            continue
-        try:
-            _check_root(found, scheduler.root)
-            sender_of(found, scheduler.seed).check()
-        except UserError as problem:
-            raise problem.with_span(found.object.statement.name.span) from None
+        if plan.pipeline[key].outside is not None:
+            yield plan.pipeline[key]
+
+
+@contextmanager
+def _at_its_name(found: AnalysedObject) -> Iterator[None]:
+    try:
+        yield
+    except UserError as problem:
+        raise problem.with_span(found.object.statement.name.span) from None
 
 
 def _writes_else(key: str, before: Mapping[str, AnalysedObject], plan: Plan) -> bool:
@@ -77,7 +95,8 @@ def pause_after(tries: int) -> timedelta:
 def reachable(scheduler: Scheduler, keys: frozenset[str] | None = None) -> list[str]:
     """Return the sinks, of `keys` or all, that were out of reach and seem not to be any more.
 
-    One that this process has tried in vain, or any without `keys`, rests for a while before.
+    One that this process has tried in vain, or any without `keys`, rests for a while before. Those
+    of `keys` are written to; without, nothing is written.
     """
     now, out = scheduler.clock.now(), []
     for key in unreachable(scheduler) if keys is None else keys & unreachable(scheduler):
@@ -88,12 +107,16 @@ def reachable(scheduler: Scheduler, keys: frozenset[str] | None = None) -> list[
     if not out:
         return []
     objects = scheduler.deployed().pipeline.objects
-    return [key for key in sorted(out) if key in objects and _can_write(objects[key], scheduler)]
+    writes = keys is not None
+    return [k for k in sorted(out) if k in objects and _can_write(objects[k], scheduler, writes)]
 
 
-def _can_write(found: AnalysedObject, scheduler: Scheduler) -> bool:
+def _can_write(found: AnalysedObject, scheduler: Scheduler, writes: bool) -> bool:
+    assert found.outside is not None
     try:
         sender_of(found, scheduler.seed).check()
+        if writes:
+            probe(found.name, found.outside.path)
     except FloodmarkError:
         return False
     return True
