@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from os.path import normpath
 from pathlib import Path
-from urllib.parse import urlparse
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, Origin
@@ -37,10 +36,10 @@ def known_project(pipelines: Path) -> Path | None:
 def within(project: Path, path: str) -> str:
     """Return a path that starts at a project; one that starts elsewhere is as it was.
 
-    >>> within(Path("/p"), "landing/../in"), within(Path("/p"), "s3://bucket/in")
-    ('/p/in', 's3://bucket/in')
+    >>> [within(Path("/p"), path) for path in ("landing/../in", "a:b/in", "s3://bucket/in")]
+    ['/p/in', '/p/a:b/in', 's3://bucket/in']
     """
-    if urlparse(path).scheme or "\0" in path:
+    if "://" in path or "\0" in path:
         return path
     return normpath(project / Path(path).expanduser())
 
@@ -84,7 +83,7 @@ def resolved_path(found: CatalogObject, project: Path) -> str | None:
     if not path:
         return None
     place = within(project, path)
-    return None if place == path or Path(path).expanduser().is_absolute() else place
+    return None if place == path or Path(path).is_absolute() else place
 
 
 def _path(found: CatalogObject) -> str | None:

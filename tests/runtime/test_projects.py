@@ -80,6 +80,17 @@ def test_a_project_that_moved_is_refused_until_it_is_applied(tmp_path: Path) -> 
         assert (change.key, change.action) == ("s", "alter")
 
 
+def test_a_home_is_that_of_who_defined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PLAIN.replace("'landing'", "'~/landing'")
+    ours, warehouse = project(tmp_path / "ours", text), tmp_path / "warehouse"
+    monkeypatch.setenv("HOME", str(ours))
+    with deploy(ours, warehouse) as fm:
+        assert fm.deployed.catalog.objects["s"].resolved == str(ours / "landing")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(UserError, match="E0361"):
+        deploy(ours, warehouse)
+
+
 def test_a_warehouse_of_before_goes_on(tmp_path: Path) -> None:
     ours, warehouse = project(tmp_path / "ours"), tmp_path / "warehouse"
     with pytest.MonkeyPatch.context() as before:
