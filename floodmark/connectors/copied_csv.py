@@ -65,9 +65,11 @@ def _quickly(file: CopyFile, block: Block, names: Sequence[str], types: Types) -
     if not file.delimiter.isascii() or not _has_whole_quotes(block.data, ord(file.delimiter)):
         return None
     text = pa.string()
+    # Of a last line without an end, Arrow takes an empty last field for a quoted one.
+    whole = block.data if block.data.endswith((b"\n", b"\r")) else block.data + b"\n"
     try:
         found = csv.read_csv(
-            io.BytesIO(block.data),
+            io.BytesIO(whole if block.data else b""),
             csv.ReadOptions(column_names=list(names)),
             csv.ParseOptions(
                 delimiter=file.delimiter,

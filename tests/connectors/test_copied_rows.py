@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from floodmark.catalog.types import Kind, SqlType
@@ -70,6 +70,7 @@ FIELD = st.one_of(
 
 
 @settings(max_examples=300)
+@example(lines=['"",'], end="\n", null="", names=["v", "v2"])
 @given(
     st.lists(st.lists(FIELD, min_size=1, max_size=3).map(",".join), max_size=4),
     st.sampled_from(["\n", "\r\n"]),
