@@ -44,7 +44,7 @@ class CopyFile:
 def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> CopyFile:
     """Return a file with its options; the format follows from its name unless it is given.
 
-    Raises E0426 for an option that says nothing here.
+    Raises E0426 for an option that says nothing here, E0424 for what is there and is no file.
     """
     given = {o.name.lower(): o for o in options}
     place = Path(path).expanduser()
@@ -65,6 +65,9 @@ def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> Copy
     if len(delimiter) != 1 or delimiter in '"\r\n':
         hint = "one character other than the quote and the line's end"
         raise _wrong_option(given["delimiter"], "no such delimiter", hint)
+    # A device or a pipe has no end, and is not to be replaced.
+    if place.exists() and not place.is_file():
+        raise _unopened(place, "it is no regular file", span)
     null = given["null"].value if "null" in given else ""
     return CopyFile(place, format_, _truth(given.get("header")), delimiter, null, span)
 
@@ -83,9 +86,13 @@ def _wrong_option(option: s.Option, message: str, hint: str) -> DataError:
 
 def out_of_reach(path: Path, error: OSError, span: Span | None) -> DataError:
     """Return E0424: the file cannot be opened."""
+    return _unopened(path, str(error.strerror or error), span)
+
+
+def _unopened(path: Path, why: str, span: Span | None) -> DataError:
     return DataError(
         "E0424",
-        f"COPY cannot open {path}: {error.strerror or error}",
+        f"COPY cannot open {path}: {why}",
         span=span,
         hint="the path is one of the machine that runs the statement, from the project's folder",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.connectors import copied_blocks, copied_csv, copied_json
-from floodmark.connectors.copied import CopyFile
+from floodmark.connectors.copied import CopyFile, copy_file
 from floodmark.connectors.copied_blocks import Block, blocks
 from floodmark.connectors.copied_rows import pieces, read_rows
 from floodmark.connectors.copied_values import NoValue, of_texts
@@ -197,3 +198,11 @@ def test_moments_are_utc() -> None:
     assert [v.replace(tzinfo=None) for v in found.to_pylist()] == [
         datetime(2024, 1, 31, 10), datetime(2024, 1, 31, 10, 0, 0, 500_000),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, kind: str) -> None:
+    places = {"pipe": tmp_path / "pipe", "device": Path(os.devnull), "folder": tmp_path}
+    os.mkfifo(places["pipe"])
+    with pytest.raises(DataError, match="E0424.*no regular file"):
+        copy_file(str(places[kind]), (), None)
