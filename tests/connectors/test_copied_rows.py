@@ -204,5 +204,5 @@ def test_moments_are_utc() -> None:
 def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, kind: str) -> None:
     places = {"pipe": tmp_path / "pipe", "device": Path(os.devnull), "folder": tmp_path}
     os.mkfifo(places["pipe"])
-    with pytest.raises(DataError, match="E0424.*no regular file"):
+    with pytest.raises(DataError, match=r"E0424.*no regular file"):
         copy_file(str(places[kind]), (), None)
