@@ -28,6 +28,9 @@ from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_statement
 
+_SYSTEM = ("floodmark.", "information_schema.", "pg_catalog.")
+"""What names of the system's relations begin with."""
+
 
 @dataclass(frozen=True)
 class Catalog:
@@ -50,9 +53,17 @@ class Catalog:
     def create(self, statement: s.Definition, origin: Origin) -> Catalog:
         """Return the catalog with one more object, or those of a source that has several.
 
-        Raises E0202 where the name is taken, E0201 for an unknown relation, E0204 for a cycle.
+        Raises E0202 where the name is taken or one of the system's schemas, E0201 for an unknown
+        relation, E0204 for a cycle.
         """
         name = qualified(statement.name)
+        if name.startswith(_SYSTEM):
+            raise BindError(
+                "E0202",
+                f'"{name}" is a name of the system: its schemas hold what the engine shows',
+                span=statement.name.span,
+                hint="choose another schema",
+            )
         if self.group_of(key_of(name, kind_of(statement))) and name not in self.objects:
             raise taken(statement, name, "source with outputs")
         catalog = self
@@ -245,7 +256,7 @@ COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
 def is_companion(name: str, objects: Mapping[str, CatalogObject]) -> bool:
     """Tell whether a name is a readable companion of an object, such as `orders__late`."""
     base = next((name.removesuffix(c) for c in COMPANIONS if name.endswith(c)), None)
-    return base in objects or name.startswith(("floodmark.", "information_schema.", "pg_catalog."))
+    return base in objects or name.startswith(_SYSTEM)
 
 
 def unknown_object(

@@ -21,6 +21,8 @@ REFUSED = {
     'CREATE TABLE t ("a b" INT)': "E0403",
     'CREATE TABLE t (a INT, "A" INT)': "E0403",
     'CREATE TABLE ".known" (k INT)': "E0461",
+    "CREATE TABLE floodmark.epochs (k INT)": "E0202",
+    "CREATE VIEW information_schema.v AS SELECT k FROM known": "E0202",
     "CREATE SINK x AS SELECT k FROM known WITH (connector = 'files', path = '{root}/in', "
     "type = 'upsert') FORMAT PLAIN ENCODE JSON": "E0740",
     "CREATE SOURCE s (a INT) WITH (connector = 'nothing')": "",
