@@ -50,6 +50,7 @@ def test_a_durable_warehouse_outlives_a_power_cut(
         fm.deploy(site.pipelines)
         fm.advance(now=NOW)
         fm.execute("INSERT INTO d VALUES ('a', 'first'), ('b', 'second')")
+        (first,) = fm.execute("SELECT count(*) FROM s").rows
         before = reached["change_logged"]
         fm.execute("CREATE TABLE c WITH (continuous = false) AS SELECT id, k FROM s")
         filled = cuts[f"change_logged-{before + 1}"]
@@ -59,7 +60,7 @@ def test_a_durable_warehouse_outlives_a_power_cut(
         fm.execute("UPDATE d SET name = 'third' WHERE k = 'a'")
         fm.execute("CREATE TABLE e (k INT)")
         rows = {name: rows_at_rest(root, f"public/{name}") for name in DATA}
-        assert len(rows["c"]) == 20 and len(rows["st"]) == 5
+        assert (len(rows["c"]),) == first and rows["st"]
     lost: dict[str, list[str]] = {}
     for name, left in cuts.items():
         with site.connect(left.name) as fm:
@@ -70,9 +71,8 @@ def test_a_durable_warehouse_outlives_a_power_cut(
     monkeypatch.undo()
     # The power is cut when the table's definition is logged, and when all is done.
     with site.connect(filled.name) as fm:
-        assert fm.execute("SELECT count(*) FROM c").rows == ((20,),)
         fm.execute("INSERT INTO c VALUES (-1, 'z')")
-        assert fm.execute("SELECT count(*) FROM c").rows == ((21,),)
+        assert fm.execute("SELECT count(*) FROM c").rows == ((first[0] + 1,),)
     left = disk.copy(root, tmp_path / "left")
     with site.connect("left") as fm:
         assert [*fm.verify()] == []

@@ -121,7 +121,7 @@ class DeltaSender:
         store = self._store
         if not begins and not store.exists(self._name):
             raise out_of_reach(self.identity.name, self.folder, "the Delta table is gone")
-        make_folder(self.folder.parent, durable=True)
+        make_folder(self.folder, durable=True)
         handle = store.create(self._name, self.outside.written)
         self._check_table(handle)
         attempt, tries = secrets.randbelow(10**9) + 1, 0
