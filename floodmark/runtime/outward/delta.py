@@ -120,7 +120,12 @@ class DeltaSender:
     def _sent(self, epoch: int, outgoing: Outgoing, begins: bool, records: Records) -> int:
         store = self._store
         if not begins and not store.exists(self._name):
-            raise out_of_reach(self.identity.name, self.folder, "the Delta table is gone")
+            raise out_of_reach(
+                self.identity.name,
+                self.folder,
+                "the Delta table is gone",
+                "put the table back; or DROP the sink and create it again, with all rows",
+            )
         make_folder(self.folder, durable=True)
         handle = store.create(self._name, self.outside.written)
         self._check_table(handle)

@@ -86,10 +86,15 @@ def probe(sink: str, path: Path) -> None:
                 left.unlink()
 
 
-def out_of_reach(sink: str, path: Path, why: str) -> OutOfReach:
+def out_of_reach(
+    sink: str,
+    path: Path,
+    why: str,
+    remedy: str = "make the folder writable; the next run then goes on by itself",
+) -> OutOfReach:
     """Return E0741: nothing can be written to the path now."""
     return OutOfReach(
         UNREACHABLE,
         f"the sink {sink} cannot write to {path}: {why}",
-        hint="make the folder writable; the next run then goes on by itself",
+        hint=remedy,
     )
