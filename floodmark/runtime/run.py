@@ -86,6 +86,8 @@ class Run:
         self.left = set(left)
         self.catches_up = catches_up
         self.suspended = set(scheduler.log.suspended())
+        # What is caught up goes by the pins in force, not by those of the epoch that was missed.
+        self._in_force = scheduler.deployed()
         self._splits = {
             source: [Split.from_json(split) for split in taken]
             for source, taken in record.splits.items()
@@ -196,8 +198,7 @@ class Run:
 
     def _check_functions(self, found: AnalysedObject) -> None:
         """Refuse to go on with a source whose rows would be made with another meaning."""
-        deployed = self.scheduler.at_version(self.record.catalog_version)
-        changed = deployed.changed_functions(found.key)
+        changed = self._in_force.changed_functions(found.key)
         if changed:
             raise UserError(
                 CHANGED_FUNCTIONS,

@@ -22,7 +22,7 @@ from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
 from floodmark.reference.messages import Refused, read_message
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
-from floodmark.runtime.checks import run_checks
+from floodmark.runtime.checks import FIELDS, run_checks
 from floodmark.runtime.reporting import reports
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.testing.emitted import Emitted, emitted
@@ -328,7 +328,8 @@ def test_random_messages_come_out_as_the_reference_says(site: Site, form: str, e
             changed = len({values[0] for _, values in mine})
             assert record.rows_in == changed + record.ignored_rows + record.dead_rows
         outcomes = run_checks(fm.scheduler, reports(fm.scheduler, {}), {})["c"]
-        assert all(o.passed for o in outcomes), outcomes
+        # Some of the drawn fields are no columns: a warning, which is not looked at here.
+        assert all(o.passed or o.check == FIELDS for o in outcomes), outcomes
 
 
 def _counted(changes: Sequence[Any], schema: Schema) -> Counter[Any]:
