@@ -81,9 +81,10 @@ def connect(
     otherwise.
     """
     fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark, sessions, durable)
-    fm.project = None if project is None else Path(project).absolute()
-    fm.scheduler.project = fm.project or project_of(Path(pipelines or "pipelines"))
-    fm.scheduler.home = fm.scheduler.project if project or pipelines else None
+    if project is not None:
+        fm.scheduler.home = Path(project).absolute()
+    elif pipelines is not None:
+        fm.scheduler.home = project_of(Path(pipelines))
     if pipelines is not None:
         fm.deploy(Path(pipelines))
     return fm
@@ -108,7 +109,6 @@ class Floodmark:
         self._sessions: Sessions | None = None
         self._lock = threading.Lock()
         self._settings = Settings()
-        self.project: Path | None = None
         self.store = DeltaStore(root)
         self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait, durable)
         self.scheduler.timeouts = self._settings.timeouts
@@ -157,8 +157,8 @@ class Floodmark:
     def read(self, pipelines: str | Path) -> Desired:
         """Parse a folder of pipeline files; their SET statements hold for this connection."""
         desired = read_files(Path(pipelines))
-        if self.project is not None:
-            desired = replace(desired, project=self.project)
+        if self.scheduler.home is not None:
+            desired = replace(desired, project=self.scheduler.home)
         for setting in desired.settings:
             if setting.name.lower() not in ACCEPTED:
                 check_setting(setting.name.lower(), setting.span)
@@ -183,7 +183,7 @@ class Floodmark:
         unless `discard_rows`.
         """
         what, discards = "change of the definitions", ("drop", "rebuild") if discard_rows else ()
-        self.scheduler.home = self.project or project_of(Path(pipelines))
+        self.scheduler.home = self.scheduler.home or project_of(Path(pipelines))
         with (
             telling(what, self.scheduler) as begun,
             self.scheduler.held("applying the pipeline files", moves=True),
@@ -340,7 +340,7 @@ class Floodmark:
                 "SET retention in the pipeline files keeps later ones longer",
             )
         cut = scheduler.cut(at_epoch)
-        version = scheduler.log.opened(cut.epoch).catalog_version if cut.epoch else 0
+        version = scheduler.log.catalog_version(cut.epoch)
         pipeline = scheduler.at_version(version).pipeline
         return Reader(
             scheduler.tables, pipeline, cut, self.clock.now(), system.tables(scheduler, pipeline)
@@ -384,9 +384,8 @@ class Floodmark:
 
         The relative path of a COPY starts at the project.
         """
-        project = self.scheduler.project
-        if isinstance(statement, s.CopyFrom | s.CopyTo) and project is not None:
-            return replace(statement, path=within(project, statement.path))
+        if isinstance(statement, s.CopyFrom | s.CopyTo):
+            return replace(statement, path=within(self.scheduler.project, statement.path))
         return with_mode(statement, self._settings.mode)
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:

@@ -25,6 +25,7 @@ from floodmark.runtime.compacting import compact, groups_of, merged, written
 from floodmark.runtime.reclaiming import End, ending, reclaim
 from floodmark.storage.backfill_log import forget
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.object_record import versions_of
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
     CHANGES,
@@ -105,7 +106,7 @@ def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> Mainte
         _drop_left_over(scheduler, horizon)
         expired = _expire_statements(scheduler, horizon)
         folded = _fold_layers(scheduler)
-        tables = list(_versions(scheduler.cut().records))
+        tables = list(versions_of(scheduler.cut().records.values()))
     reports = [_maintain_table(scheduler, table, horizon) for table in tables]
     return MaintenanceReport(
         sum(r.compacted_files for r in reports),
@@ -143,7 +144,7 @@ def _horizon(scheduler: Scheduler, oldest: int, limit: datetime) -> _Horizon:
     return _Horizon(
         oldest,
         limit,
-        _versions(scheduler.log.sealed(oldest).objects),
+        versions_of(scheduler.log.sealed(oldest).objects.values()),
         frozenset(t for found in pipeline.stored for t in _histories(found)),
         frozenset(
             layout.dead_letter_table(found)
@@ -319,7 +320,7 @@ def _drop_left_over(scheduler: Scheduler, horizon: _Horizon) -> None:
     Users may put tables of their own beside the objects' rows: those folders are not looked at.
     """
     objects = scheduler.deployed().pipeline.objects.values()
-    known = {*horizon.versions, *_versions(scheduler.cut().records)}
+    known = {*horizon.versions, *versions_of(scheduler.cut().records.values())}
     # The first rows of a table are written before it is one, by a backfill beside this.
     known.update(t for found in objects for t in layout.names_of(found))
     parts = (CHANGES, LAYERS, LATE, DEAD_LETTER, CORRECTIONS)
@@ -345,8 +346,8 @@ def after_seal(
     A table is looked at only when the epoch has committed to it, through the handle that the commit
     left behind. What goes wrong is logged and left to the next time.
     """
-    was = _versions(before)
-    for table, version in _versions(after).items():
+    was = versions_of(before.values())
+    for table, version in versions_of(after.values()).items():
         old = was.get(table, 0)
         if version == old:
             continue
@@ -386,7 +387,3 @@ def _harmless(scheduler: Scheduler, table: str) -> Iterator[None]:
 def _warn(scheduler: Scheduler, table: str, error: Exception) -> None:
     with suppress(FloodmarkError):
         scheduler.log.record("warning", scheduler.clock.now(), f"{table}: {error}")
-
-
-def _versions(records: Mapping[str, ObjectRecord]) -> dict[str, int]:
-    return {t: v for record in records.values() for t, v in record.versions.items()}

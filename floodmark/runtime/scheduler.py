@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from floodmark.catalog.places import project_of
 from floodmark.connectors.base import Split
 from floodmark.runtime import (
     failpoints,
@@ -96,7 +97,6 @@ class Scheduler:
         self.kept = Retention(root)
         self.leaving = LeavingTables(root)
         self.wait = wait
-        self.project: Path | None = None
         self.home: Path | None = None
         self.guard = ClockGuard(root, self.log)
         self.max_due_rows = MAX_DUE_ROWS
@@ -114,6 +114,11 @@ class Scheduler:
     def seed(self) -> str:
         """Return what makes this warehouse's random values its own."""
         return pipeline_seed(self.root)
+
+    @property
+    def project(self) -> Path:
+        """Return where relative paths of statements start: `home`, else as for `pipelines`."""
+        return self.home or project_of(Path("pipelines"))
 
     def believed(self) -> datetime:
         """Return the clock's time for a new epoch; E0880 where it is too far ahead."""
@@ -228,7 +233,7 @@ class Scheduler:
 
     def _in_force(self, epoch: int) -> int:
         """Return the catalog version of an epoch, 0 before the first; E0431 where it is missing."""
-        version = self.log.opened(epoch).catalog_version if epoch else 0
+        version = self.log.catalog_version(epoch)
         self.catalogs.check_has(version, epoch)
         return version
 
@@ -479,7 +484,7 @@ class Scheduler:
         """Return what an epoch with a catalog version changes of the definitions before it."""
         known = self._change
         if known is None or known[0] != (epoch, version):
-            previous = self.log.opened(epoch - 1).catalog_version if epoch > 1 else 0
+            previous = self.log.catalog_version(epoch - 1)
             after = self.at_version(version)
             before = after if previous == version else self.at_version(previous)
             known = self._change = (epoch, version), VersionChange(before, after)

@@ -13,6 +13,6 @@ def unfinished(scheduler: Scheduler) -> int | None:
     head = scheduler.log.head()
     if head.open is not None:
         return head.open.epoch
-    in_force = scheduler.log.opened(head.sealed).catalog_version if head.sealed else 0
+    in_force = scheduler.log.catalog_version(head.sealed)
     latest = scheduler.catalogs.latest()
     return head.sealed + 1 if latest is not None and latest.version > in_force else None

@@ -14,6 +14,7 @@ from typing import Any
 
 from floodmark.errors import DataError
 from floodmark.storage.epoch_log import EpochLog, Head
+from floodmark.storage.object_record import versions_of
 from floodmark.storage.table import OtherHistory, Store
 from floodmark.storage.warehouse import CORRECTIONS
 
@@ -47,8 +48,7 @@ def refuse_tables_ahead(log: EpochLog, store: Store) -> None:
     log cannot be read is passed over: its object is suspended when an epoch reads it.
     """
     sealed = log.head().sealed
-    records = log.sealed(sealed).objects.values() if sealed else ()
-    pinned = {table: version for r in records for table, version in r.versions.items()}
+    pinned = versions_of(log.sealed(sealed).objects.values() if sealed else ())
     claims = list(_claims(store, pinned))
     # The log is read after the tables: what others have begun meanwhile is in it.
     head = log.head()

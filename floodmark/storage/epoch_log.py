@@ -232,6 +232,10 @@ class EpochLog:
         data["dml"] = from_log(self.root, data.get("dml", ()))
         return OpenRecord(**data, id=id)
 
+    def catalog_version(self, epoch: int) -> int:
+        """Return the catalog version of an epoch, 0 before the first."""
+        return self.opened(epoch).catalog_version if epoch else 0
+
     def time_of(self, epoch: int) -> datetime:
         """Return the time of an epoch: what `now()` was in it."""
         return self.opened(epoch).now

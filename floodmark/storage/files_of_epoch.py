@@ -12,6 +12,7 @@ from pathlib import Path
 
 from floodmark.storage import delta_log
 from floodmark.storage.epoch_log import BUCKET, EpochLog
+from floodmark.storage.object_record import versions_of
 from floodmark.storage.retention import Retention
 from floodmark.storage.warehouse import (
     BACKFILLS,
@@ -46,8 +47,8 @@ def files_of(root: Path, epoch: int) -> Iterator[str]:
     log = EpochLog(root)
     yield from _engine_files(root, epoch, log.opened(epoch).catalog_version)
     yield from rows_of_statements(root, log, kept, epoch)
-    oldest = _versions(log, kept)
-    for table, version in _versions(log, epoch).items():
+    oldest = versions_of(log.sealed(kept).objects.values())
+    for table, version in versions_of(log.sealed(epoch).objects.values()).items():
         yield from _table_files(root, table, oldest.get(table, 0), version)
     for folder in sorted((root / CORRECTIONS).glob("*/*")):
         snapshot = delta_log.load(folder)
@@ -64,11 +65,6 @@ def rows_of_statements(root: Path, log: EpochLog, first: int, last: int) -> Iter
     for epoch in range(first, last + 1):
         for entry in log.opened(epoch).dml:
             yield from (Path(path).relative_to(root).as_posix() for path in entry["paths"])
-
-
-def _versions(log: EpochLog, epoch: int) -> dict[str, int]:
-    records = log.sealed(epoch).objects.values()
-    return {table: v for record in records for table, v in record.versions.items()}
 
 
 def _engine_files(root: Path, epoch: int, version: int) -> Iterator[str]:

@@ -11,6 +11,7 @@ from floodmark.storage import delta_log, statistics
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_files import disk_errors
+from floodmark.storage.object_record import versions_of
 from floodmark.storage.retention import Retention
 from floodmark.storage.table import DataFile, Store
 
@@ -47,8 +48,8 @@ def needed(
 
 def first_versions(root: Path, log: EpochLog, epoch: int) -> dict[str, int]:
     """Return the versions that the oldest kept epoch pins, by table."""
-    records = log.sealed(min(Retention(root).read().oldest, epoch)).objects.values()
-    return {table: v for record in records for table, v in record.versions.items()}
+    oldest = min(Retention(root).read().oldest, epoch)
+    return versions_of(log.sealed(oldest).objects.values())
 
 
 def rows_of_statements(root: Path, log: EpochLog) -> Iterator[Mapping[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -119,3 +119,8 @@ def lag_of(value: Scalar, now: datetime) -> timedelta | None:
     if not isinstance(value, datetime):
         return None
     return now - (value if value.tzinfo is not None else value.replace(tzinfo=UTC))
+
+
+def versions_of(records: Iterable[ObjectRecord]) -> dict[str, int]:
+    """Return the version of each table that records pin."""
+    return {table: version for r in records for table, version in r.versions.items()}

@@ -113,14 +113,14 @@ def verify_tables(
     Those are the tables that the last seal pins, in all versions that are kept, corrections, and
     the rows of statements.
     """
-    home, told = local_root(root), set[tuple[str | None, str]]()
-    for found in _found(home, log, store, objects, progress):
-        if (found.table, found.message) not in told:
-            told.add((found.table, found.message))
+    home, seen = local_root(root), set[tuple[str | None, str]]()
+    for found in _findings(home, log, store, objects, progress):
+        if (found.table, found.message) not in seen:
+            seen.add((found.table, found.message))
             yield found
 
 
-def _found(
+def _findings(
     root: Path,
     log: EpochLog,
     store: Store,

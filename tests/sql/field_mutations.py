@@ -126,11 +126,11 @@ def _is_given(part: Any, f: Any) -> bool:
 
 def _values(statement: Statement) -> Iterator[tuple[Place, Any]]:
     """Yield what a statement gives the fields of its nodes, each of which has one at all."""
-    for part in _parts(statement):
+    for part in parts_of(statement):
         for f in fields(part):
             if _is_given(part, f):
                 yield (type(part).__name__, f.name), getattr(part, f.name)
-    for tree in _trees(statement):
+    for tree in trees_of(statement):
         for node in tree.walk():
             for name, value in node.args.items():
                 if _holds(value):
@@ -152,18 +152,20 @@ def _arguments_of(kind: str) -> tuple[str, ...]:
     return tuple(sorted({name for of, name in _known() if of == kind}))
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def parts_of(value: Any) -> Iterator[Any]:
+    """Yield a statement and the parts of it that are made of fields."""
     if is_dataclass(value) and _is_ours(type(value)):
         yield value
         for f in fields(value):
-            yield from _parts(getattr(value, f.name))
+            yield from parts_of(getattr(value, f.name))
     elif isinstance(value, tuple):
         for one in value:
-            yield from _parts(one)
+            yield from parts_of(one)
 
 
-def _trees(statement: Statement) -> Iterator[exp.Expression]:
-    for part in _parts(statement):
+def trees_of(statement: Statement) -> Iterator[exp.Expression]:
+    """Yield the expressions of a statement, each as a whole."""
+    for part in parts_of(statement):
         for f in fields(part):
             value = getattr(part, f.name)
             each = value if isinstance(value, tuple) else (value,)
@@ -216,7 +218,7 @@ def _others(place: Place, present: Any, f: Any) -> list[Any]:
 
 def _of_trees(statement: Statement) -> Iterator[tuple[Place, Callable[[], Statement]]]:
     """Yield how to make a statement with another argument in each node of its expressions."""
-    for tree in _trees(statement):
+    for tree in trees_of(statement):
         for i, node in enumerate(tree.walk()):
             kind = f"exp.{type(node).__name__}"
             for name in _arguments_of(kind):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from field_mutations import examples, refused
+from field_mutations import examples, parts_of, refused, trees_of
 from field_mutations import setup as defined_before
 from sqlglot import exp
 
@@ -95,7 +95,7 @@ def _values() -> dict[tuple[type, str], list[Any]]:
     """Return what fields of statements and of their parts are given, by class and name."""
     found: dict[tuple[type, str], list[Any]] = {}
     for statement in (s for script in _statements() for s in script):
-        for part in _parts(statement):
+        for part in parts_of(statement):
             for f in fields(part):
                 found.setdefault((type(part), f.name), []).append(getattr(part, f.name))
     return found
@@ -106,31 +106,12 @@ def _expressions() -> dict[str, list[Any]]:
     """Return what the arguments of query nodes are given, by their name."""
     found: dict[str, list[Any]] = {}
     for statement in (s for script in _statements() for s in script):
-        for tree in _trees(statement):
+        for tree in trees_of(statement):
             for node in tree.walk():
                 for name, value in node.args.items():
                     if value:
                         found.setdefault(name, []).append(value)
     return found
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    """Yield a statement and the parts of it that are made of fields."""
-    if is_dataclass(value) and type(value).__module__.startswith("floodmark.sql"):
-        yield value
-        for f in fields(value):
-            yield from _parts(getattr(value, f.name))
-    elif isinstance(value, tuple):
-        for one in value:
-            yield from _parts(one)
-
-
-def _trees(statement: Statement) -> Iterator[exp.Expression]:
-    for part in _parts(statement):
-        values = (getattr(part, f.name) for f in fields(part))
-        for value in values:
-            each = value if isinstance(value, tuple) else (value,)
-            yield from (e for e in each if isinstance(e, exp.Expression))
 
 
 def mutated(seed: int) -> str:
@@ -240,7 +221,7 @@ def _changed(value: Any, path: Sequence[tuple[str, int | None]], draw: random.Ra
 
 def _other_tree(statement: Any, draw: random.Random) -> Any:
     """Return a statement with another argument in a node of its query or expressions."""
-    trees = list(_trees(statement))
+    trees = list(trees_of(statement))
     if not trees:
         return _other(statement, draw)
     tree = draw.choice(trees)

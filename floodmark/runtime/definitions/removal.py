@@ -65,7 +65,7 @@ def finish(scheduler: Scheduler) -> None:
         return
     latest, head = scheduler.catalogs.latest(), scheduler.log.head()
     if latest is not None and latest.version >= found.version:
-        sealed = scheduler.log.opened(head.sealed).catalog_version if head.sealed else 0
+        sealed = scheduler.log.catalog_version(head.sealed)
         if sealed < found.version:
             return
         for table in found.tables:

@@ -203,8 +203,7 @@ def _former(scheduler: Scheduler, table: str, version: int, record: OpenRecord) 
 
 def _in_force(scheduler: Scheduler) -> int:
     """Return the version of the last sealed epoch; 0 before the first."""
-    sealed = scheduler.log.head().sealed
-    return scheduler.log.opened(sealed).catalog_version if sealed else 0
+    return scheduler.log.catalog_version(scheduler.log.head().sealed)
 
 
 def _changes(scheduler: Scheduler, before: int, after: int) -> tuple[str, ...]:

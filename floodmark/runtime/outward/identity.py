@@ -90,7 +90,7 @@ def out_of_reach(
     sink: str,
     path: Path,
     why: str,
-    remedy: str = "make the folder writable; the next run then goes on by itself",
+    remedy: str = "make the folder writable; one that exists goes on by itself, then",
 ) -> OutOfReach:
     """Return E0741: nothing can be written to the path now."""
     return OutOfReach(
