@@ -86,10 +86,11 @@ def test_what_runs_outside_of_the_guard_is_known_to_be_of_its_client(
 ) -> None:
     home, record = server.server_home(spark_config), server.server_home(spark_config).read()
     assert record is not None
-    (mark,) = (c.mark for c in clients(home.clients).values() if c.pid == os.getpid())
+    # Other tests of this process may be attached as well.
+    mine = {c.mark for c in clients(home.clients).values() if c.pid == os.getpid()}
     with ThreadPoolExecutor(1) as pool:
         long = pool.submit(sessions.ingest.range(3 * 10**9).selectExpr("sum(id % 7)").collect)
-        while mark not in (executing(record.pid) or ()):
+        while not mine & (executing(record.pid) or set()):
             assert not long.done()
 
 
