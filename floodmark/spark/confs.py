@@ -58,6 +58,10 @@ _LOCAL: Mapping[str, str] = {
     "spark.connect.execute.reattachable.senderMaxStreamDuration": "10s",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.maxConcurrentOutputFileWriters": "16",
+    # Spark starts a thread for each exchange and each last stage until there are 1,024 of either,
+    # and each keeps some 100 KiB of the query that it has served last.
+    "spark.sql.shuffleExchange.maxThreadThreshold": "64",
+    "spark.sql.resultQueryStage.maxThreadThreshold": "64",
     # Epochs repeat their queries: what was compiled for one serves the next, if it is still there.
     # The demo's epochs have 250 pieces of code, each under two class loaders; with Spark's 100
     # entries all of them were compiled anew in each epoch (1,330 compilations; with these 365).
