@@ -51,7 +51,7 @@ def backup(
     as_json: JsonOption = False,
 ) -> None:
     from floodmark.storage.backup import back_up
-    from floodmark.storage.backup_manifest import found_in
+    from floodmark.storage.backup_manifest import backups, found_in
 
     with reported(Settings(warehouse, json=as_json)):
         if listed:
@@ -61,6 +61,7 @@ def backup(
             made = back_up(warehouse, folder, told)
     new = f"{size(made.copied_bytes)} of {size(made.bytes)} copied"
     _say(made, f"epoch {made.epoch} is in {made.folder}: {made.files:,} files, {new}", as_json)
+    _say_histories(backups(folder))
 
 
 def restore(
@@ -95,6 +96,15 @@ def _say_all(found: list[Backup], damaged: list[Damaged], as_json: bool) -> None
         typer.echo(f"{d.folder.name}  damaged: {d.error.message}")
     if not found and not damaged:
         typer.echo("no backups")
+    _say_histories(found)
+
+
+def _say_histories(found: list[Backup]) -> None:
+    from floodmark.storage.backup_manifest import histories
+
+    ends = [backup.folder.name for backup in histories(found)]
+    if len(ends) > 1:
+        typer.echo(f"histories end with {', '.join(ends)}: restore one by its folder", err=True)
 
 
 def _as_dict(made: Backup) -> dict[str, Any]:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 from floodmark.errors import DataError
-from floodmark.storage.warehouse import local_root
+from floodmark.storage.epoch_listing import BUCKET
+from floodmark.storage.warehouse import ENGINE, local_root
 
 MANIFEST = "manifest.jsonl"
 FORMAT = 1
@@ -71,6 +73,29 @@ def found_in(folder: str | Path) -> tuple[list[Backup], list[Damaged]]:
 def backups(folder: str | Path) -> list[Backup]:
     """Return the finished backups below a folder that can be read, oldest first."""
     return found_in(folder)[0]
+
+
+def histories(found: Iterable[Backup]) -> list[Backup]:
+    """Return the newest backup of each history, that of the newest epoch first.
+
+    A restored warehouse that goes on, or a copy, has other epochs than the original from there on.
+    Backups of one history share the seals of their epochs.
+    """
+    newest = list[Backup]()
+    for backup in sorted(found, key=lambda b: (b.epoch, b.made_at), reverse=True):
+        seal = _seal(backup, backup.epoch)
+        if not any(seal is not None and seal == _seal(other, backup.epoch) for other in newest):
+            newest.append(backup)
+    return newest
+
+
+def _seal(backup: Backup, epoch: int) -> bytes | None:
+    """Return the record that sealed an epoch, as a backup has it."""
+    path = backup.folder / ENGINE / "epochs" / str(epoch // BUCKET) / f"{epoch}.seal.json"
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def is_one(folder: Path) -> bool:

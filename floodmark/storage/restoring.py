@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from floodmark.errors import DataError
 from floodmark.storage.backup import check_apart, copied
@@ -22,6 +23,7 @@ from floodmark.storage.backup_manifest import (
     entries_of,
     found_in,
     header,
+    histories,
     is_one,
     refuse_damaged,
 )
@@ -43,7 +45,8 @@ def restore(
     """Copy a backup to where no warehouse is: the newest that can be read, or that of an epoch.
 
     Every file is compared with the manifest. Raises E0442 (no such backup), E0443 (something is at
-    `root`), E0444 (a file of the backup is damaged); nothing is at `root` then.
+    `root`), E0444 (a file of the backup is damaged), E0446 (backups of several histories are
+    meant); nothing is at `root` then.
     """
     backup = _chosen(folder, epoch)
     target = local_root(root)
@@ -74,7 +77,10 @@ def _chosen(folder: str | Path, epoch: int | None) -> Backup:
     whole, damaged = ([header(home)], []) if is_one(home) else found_in(home)
     fitting = [b for b in whole if epoch is None or b.epoch == epoch]
     if fitting:
-        return fitting[-1]
+        newest = histories(fitting)
+        if len(newest) > 1:
+            _refuse_histories(home, newest)
+        return newest[0]
     for unread in damaged:
         if epoch is None or unread.epoch == epoch:
             raise unread.error
@@ -84,6 +90,15 @@ def _chosen(folder: str | Path, epoch: int | None) -> Backup:
         "E0442",
         f"there is {what} in {home}",
         hint=f"epochs with a backup there: {there}",
+    )
+
+
+def _refuse_histories(home: Path, newest: list[Backup]) -> NoReturn:
+    names = [backup.folder.name for backup in newest]
+    raise DataError(
+        "E0446",
+        f"{home} has backups of {len(names)} histories, which end with {', '.join(names)}",
+        hint=f"name the one you mean: `floodmark restore {newest[0].folder}`",
     )
 
 

@@ -166,6 +166,31 @@ def test_names_of_backups_and_of_what_is_restored_are_on_the_disk(
     ]
 
 
+def test_backups_of_a_restored_warehouse_are_no_others(root: Path, tmp_path: Path) -> None:
+    target, again = tmp_path / "backups", tmp_path / "again"
+    back_up(root, target)
+    restore(target, again)
+    assert back_up(again, target).epoch == 1  # nothing has happened there: one history
+    restore(target, tmp_path / "early")
+    for place in (root, again):
+        with connect(place) as fm:
+            fm.execute("CREATE TABLE u (k INT)")
+    first, second = (back_up(place, target) for place in (root, again))
+    with connect(root) as fm:
+        fm.execute("CREATE TABLE v (k INT)")
+    third = back_up(root, target)
+    for epoch, named in ((None, (second, third)), (2, (first, second))):
+        with pytest.raises(FloodmarkError, match="E0446") as refused:
+            restore(target, tmp_path / "new", epoch)
+        assert all(backup.folder.name in refused.value.message for backup in named)
+    assert not (tmp_path / "new").exists()
+    assert restore(target, tmp_path / "new", 3) == third
+    assert restore(second.folder, tmp_path / "other") == second
+    assert restore(target, tmp_path / "before", 1).epoch == 1
+    shown = CliRunner().invoke(app, ["backup", str(target), "--list"])
+    assert f"histories end with {third.folder.name}, {second.folder.name}" in shown.stderr
+
+
 def _names(root: Path) -> set[str]:
     """Return the files of a warehouse but those of one process, and of Delta's for itself."""
     found = (p.relative_to(root) for p in root.rglob("*") if p.is_file())
