@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,9 @@ class Check:
     remedy: str = ""
 
 
+Look = Callable[[], Check | Iterator[Check]]
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("doctor", help=HELP)(doctor)
@@ -84,42 +88,54 @@ def doctor(
 def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
     """Yield all checks, those of the machine first; one that cannot be made is a failed one.
 
-    Where there is no warehouse, nothing is said of what would be in it.
+    What fails several is told once. Where there is no warehouse, nothing is said of what would be
+    in it.
     """
     from floodmark.storage.verification import is_there
 
-    looks: tuple[tuple[str, Callable[[], Check | Iterator[Check]]], ...] = (
-        ("java", _java),
-        ("delta jars", _jars),
-        ("spark server", _server),
-        ("warehouse", lambda: _warehouse(connection, settings)),
-        ("disk", lambda: _disk(connection)),
-        ("pipelines", lambda: _pipelines(connection, settings)),
-    )
-    inside: tuple[tuple[str, Callable[[], Check | Iterator[Check]]], ...] = (
-        ("logs", lambda: _logs(connection)),
-        ("sources", lambda: _sources(connection)),
-        ("lease", lambda: _lease(connection)),
-        ("epochs", lambda: _open_epoch(connection)),
-        ("tables", lambda: _tables(connection)),
-        ("suspended", lambda: _suspended(connection)),
-        ("watermarks", lambda: _stalled(connection)),
-        ("fields", lambda: _fields(connection)),
-        ("dead letters", lambda: _dead_letters(connection)),
-    )
     try:
         there = is_there(connection.root, connection.store)
     except OSError:
         there = True  # each look says what is in its way
-    for name, look in (*looks, *(inside if there else ())):
-        try:
-            found = look()
-            yield from (found,) if isinstance(found, Check) else found
-        except FloodmarkError as error:
-            yield Check(name, FAIL, f"[{error.code}] {error.message}", error.hint or "")
-        except OSError as error:
-            yield Check(name, FAIL, f"{type(error).__name__}: {error}",
-                        "look at the disk, and at who may read and write there")  # fmt: skip
+    looks: tuple[tuple[str, Look, bool], ...] = (
+        ("java", _java, True),
+        ("delta jars", _jars, True),
+        ("spark server", _server, True),
+        ("warehouse", lambda: _warehouse(connection, settings), True),
+        ("disk", lambda: _disk(connection), True),
+        ("logs", lambda: _logs(connection), there),
+        ("pipelines", lambda: _pipelines(connection, settings), True),
+        ("sources", lambda: _sources(connection), there),
+        ("lease", lambda: _lease(connection), there),
+        ("epochs", lambda: _open_epoch(connection), there),
+        ("tables", lambda: _tables(connection), there),
+        ("suspended", lambda: _suspended(connection), there),
+        ("watermarks", lambda: _stalled(connection), there),
+        ("fields", lambda: _fields(connection), there),
+        ("dead letters", lambda: _dead_letters(connection), there),
+    )
+    told, unseen = set[str](), dict[str, None]()
+    for check in chain.from_iterable(_made(name, look) for name, look, due in looks if due):
+        if check.state == FAIL and check.message in told:
+            unseen[check.name] = None
+        else:
+            told.add(check.message)
+            yield check
+    if unseen:
+        yield Check("not seen", WARN, f"{', '.join(unseen)}: the same is in the way there",
+                    "mend what is named above, then look again")  # fmt: skip
+
+
+def _made(name: str, look: Look) -> Iterator[Check]:
+    """Yield what a look finds, or why it cannot be made."""
+    try:
+        found = look()
+        yield from (found,) if isinstance(found, Check) else found
+    except FloodmarkError as error:
+        yield Check(name, FAIL, f"[{error.code}] {error.message}", error.hint or "")
+    except OSError as error:
+        yield Check(name, FAIL, f"{type(error).__name__}: {error}",
+                    "look at the disk, and at who may read and write there")  # fmt: skip
 
 
 def _java() -> Check:
