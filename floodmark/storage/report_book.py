@@ -43,6 +43,11 @@ class Reported:
         final, audits = (last.final, last.audits) if same else ((), {})
         return replace(self, final=final, audits=audits, told=max(self.told, last.told))
 
+    def beside(self, other: Reported) -> Reported:
+        """Return it with what others have told and audited of the object meanwhile."""
+        audits = other.audits if other.fingerprint == self.fingerprint else self.audits
+        return replace(self, told=max(self.told, other.told), audits=audits)
+
     def audited(self, name: str, epoch: int, *, passed: bool) -> Reported:
         """Return it with how a check on demand came out."""
         return replace(self, audits={**self.audits, name: (int(passed), epoch)})
@@ -86,11 +91,10 @@ class ReportBook:
         )
 
     def after_run(self, fresh: Mapping[str, Reported]) -> None:
-        """Take in what a run has told; what was told without checks meanwhile stays told."""
+        """Take in what a run has told; what was told and audited meanwhile stays so."""
         self.change(
             lambda book: {
-                key: replace(now, told=max(now.told, book[key].told)) if key in book else now
-                for key, now in fresh.items()
+                key: now.beside(book[key]) if key in book else now for key, now in fresh.items()
             }
         )
 
