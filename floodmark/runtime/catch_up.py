@@ -35,6 +35,15 @@ def put_aside(scheduler: Scheduler, damaged: Mapping[str, FloodmarkError]) -> No
             suspend(scheduler, key, error)
 
 
+def unreadable(scheduler: Scheduler) -> dict[str, FloodmarkError]:
+    """Return why tables that the last seal pins are not there, by object, of those that go on.
+
+    Of each table this asks for two file names.
+    """
+    damaged, suspended = scheduler.cut().settled(scheduler.store)[1], scheduler.log.suspended()
+    return {key: error for key, error in damaged.items() if key not in suspended}
+
+
 def lift_gone(scheduler: Scheduler, restarted: Collection[str], version: int) -> None:
     """End the suspensions of objects that are gone or begin anew: they have another meaning."""
     defined = scheduler.at_version(version).pipeline.objects

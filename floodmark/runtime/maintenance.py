@@ -22,6 +22,7 @@ from floodmark.errors import FloodmarkError, TransientError
 from floodmark.runtime import folding, layout, scratch
 from floodmark.runtime.backfill.progress import under_way
 from floodmark.runtime.compacting import compact, groups_of, merged, written
+from floodmark.runtime.definitions import removal
 from floodmark.runtime.reclaiming import End, ending, reclaim
 from floodmark.storage.backfill_log import forget
 from floodmark.storage.epoch_log import ObjectRecord
@@ -329,7 +330,7 @@ def _drop_left_over(scheduler: Scheduler, horizon: _Horizon) -> None:
         table = folder.relative_to(scheduler.root).as_posix()
         # An epoch in between may have written it: replays need its rows as long as that is kept.
         if table not in known and _last_written(folder) < horizon.limit.timestamp():
-            scheduler.store.drop(table)
+            removal.drop(scheduler, table)
 
 
 def _last_written(folder: Path) -> float:

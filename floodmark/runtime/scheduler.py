@@ -16,16 +16,11 @@ from typing import Any, Protocol
 
 from floodmark.catalog.places import project_of
 from floodmark.connectors.base import Split
-from floodmark.runtime import (
-    failpoints,
-    foreign,
-    maintenance,
-    summary,
-)
+from floodmark.runtime import failpoints, foreign, maintenance, summary
 from floodmark.runtime.backfill.choice import backfills
 from floodmark.runtime.backfill.progress import can_go_on, under_way
 from floodmark.runtime.backfill.workers import Workers
-from floodmark.runtime.catch_up import behind, caught_up, lift_gone
+from floodmark.runtime.catch_up import behind, caught_up, lift_gone, put_aside, unreadable
 from floodmark.runtime.clock import ClockGuard
 from floodmark.runtime.cut import Cut, Progress
 from floodmark.runtime.definitions import new_version, removal, taking_back
@@ -240,9 +235,10 @@ class Scheduler:
     def has_new(self, select: Select = None, now: datetime | None = None) -> bool:
         """Tell whether there is an open epoch or new input; needs no Spark and no lease.
 
-        What is due at `now`, the clock's time by default, is input, what the clock closes, and a
-        backfill that can go on. With `select`, keys of objects, backfills are not, nor is what they
-        do not need, and a source that they do not need may be out of reach.
+        What is due at `now`, the clock's time by default, is input, what the clock closes, a table
+        that is older than the log, and a backfill that can go on. With `select`, keys of objects,
+        backfills are not, nor is what they do not need, and a source that they do not need may be
+        out of reach.
         """
         head = self.log.head()
         if head.open is not None:
@@ -258,7 +254,7 @@ class Scheduler:
         if foreign.changed_tables(self, chosen):
             return True
         found = due(self, until, chosen) or self._offered(chosen, limit=1)
-        return bool(found) or closes(self, until, chosen)
+        return bool(found) or closes(self, until, chosen) or bool(unreadable(self))
 
     def epochs(
         self,
@@ -307,7 +303,7 @@ class Scheduler:
     def _next(
         self, now: datetime | None, until: datetime, select: Select, out_of_reach: set[str]
     ) -> EpochSummary | None:
-        """Run the next epoch, if there is something for one.
+        """Run the next epoch, if there is something for one; else look at what tables end with.
 
         Sinks that were `out_of_reach` as the run began are tried again, once.
         """
@@ -323,6 +319,7 @@ class Scheduler:
         if not offers:
             joins = select is None and backfills(self, head.sealed + 1, deployed.version, ())
             if not (again or joins or changing or closes(self, until, select)):
+                put_aside(self, unreadable(self))
                 return None
         elif select is not None and not offers.keys() & select:
             epoch, moment = head.sealed + 1, now or self.believed()

@@ -6,7 +6,7 @@ the footers of every file that a kept epoch needs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage import delta_log
 from floodmark.storage.ahead import RecordId, epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.backfill_log import versions_of_backfills
+from floodmark.storage.corrected import CorrectedTables
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.kept_files import (
     faults_of_files,
@@ -74,6 +75,7 @@ def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
         return
     try:
         known |= {table: (key, version) for key, table, version in _unsealed(log)}
+        known |= _corrected(log.root, known)
         refuse_tables_ahead(log, store)
     except FloodmarkError as error:
         yield _of(error)
@@ -198,6 +200,13 @@ def _unsealed(log: EpochLog) -> Iterator[tuple[str, str, int]]:
     for key, record in advanced.items():
         yield from ((key, table, version) for table, version in record.versions.items())
     yield from versions_of_backfills(log.root)
+
+
+def _corrected(root: Path, known: Mapping[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
+    """Return the tables of corrections, each with its object and version."""
+    tables = CorrectedTables(root).read()
+    views = {table: known.get(table.removeprefix(f"{CORRECTIONS}/")) for table in tables}
+    return {t: (found[0], tables[t]) for t, found in views.items() if found is not None}
 
 
 def _gaps(folder: Path, version: int) -> Iterator[str]:

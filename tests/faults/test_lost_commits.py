@@ -11,6 +11,7 @@ from warehouses import dying_at
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.storage.backfill_log import BackfillLog, Step
+from floodmark.storage.corrected import CorrectedTables
 from floodmark.storage.epoch_log import ObjectRecord
 
 
@@ -38,6 +39,28 @@ def test_a_table_that_no_epoch_touches_is_suspended(root: Path, table: str) -> N
     assert f"{table} ends at version" in told.output
 
 
+@pytest.mark.parametrize("table", ["public/t", "_changes/public/u"])
+def test_a_run_that_finds_nothing_new_sees_an_older_table(
+    table: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root.parent)
+    for damaged in (False, True):
+        if damaged:
+            lose(root, table)
+        told = CliRunner().invoke(app, ["run", "-w", str(root)])
+        assert "nothing new" in told.output
+        assert (
+            told.exit_code == (2 if damaged else 0)
+            and ("older than the log" in told.output) == damaged
+        )
+    with connect(root) as fm:
+        before = fm.scheduler.log.head()
+        assert fm.advance() == [] and fm.scheduler.log.head() == before
+        (event,) = fm.scheduler.log.suspended().values()
+        assert event.code == "E0434" and event.tries == 1
+        assert len(fm.scheduler.log.events(before.sealed + 1)) == 1
+
+
 def test_what_a_selection_has_advanced_is_done_again(root: Path) -> None:
     with connect(root) as fm:
         log = fm.scheduler.log
@@ -52,6 +75,22 @@ def test_what_a_selection_has_advanced_is_done_again(root: Path) -> None:
         assert list(fm.verify()) == []
         assert fm.store.open("public/w").version == version
         assert not log.suspended()
+
+
+def test_a_lost_correction_is_known(root: Path) -> None:
+    table = "_corrections/public/u"
+    with connect(root) as fm:
+        made = fm.store.create(table, fm.store.open("public/u").schema)
+        done = fm.store.commit(made, app="u/corrections", epoch=1, metadata={"backfill": 1})
+        CorrectedTables(root).reached(table, done.version)
+        assert list(fm.verify()) == []
+        lose(root, table)
+        assert [(f.object, f.table) for f in fm.verify()] == [("u", table)]
+        told = CliRunner().invoke(app, ["doctor", "-w", str(root)])
+        assert told.exit_code == 1 and f"{table} ends at version" in told.output
+        fm.execute("DROP TABLE u")
+        assert not (root / table).exists()
+        assert list(fm.verify()) == [] and CorrectedTables(root).read() == {}
 
 
 def test_what_a_backfill_has_written_is_known(root: Path) -> None:

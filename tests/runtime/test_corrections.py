@@ -10,7 +10,7 @@ from warehouses import NOW, READINGS, START, WINDOWED, Reading, Site, put
 
 from floodmark.api import Floodmark
 from floodmark.catalog.types import Schema
-from floodmark.errors import FloodmarkError
+from floodmark.errors import DataError, FloodmarkError
 from floodmark.runtime.corrections.correct import Corrected, Span, correct, parsed
 from floodmark.runtime.maintenance import maintain
 from floodmark.runtime.tables import Tables
@@ -76,6 +76,12 @@ def test_late_rows_correct_closed_windows_once(filled: Site) -> None:
         assert _rows(fm, "SELECT kind, n, sv FROM h__corrections WHERE backfill = 3") == [
             ("+U", 4, 17), ("-U", 3, 13),
         ]  # fmt: skip
+        log = filled.root / "warehouse/_corrections/public/h/_delta_log"
+        lost = max(log.glob("*.json"))
+        aside = lost.rename(log / "lost")
+        with pytest.raises(DataError, match="E0434"):
+            _backfill(fm, "h")
+        aside.rename(lost)
         fm.execute("DROP MATERIALIZED VIEW h")
         assert not fm.store.exists("_corrections/public/h")
 

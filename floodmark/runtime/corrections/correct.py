@@ -6,6 +6,7 @@ import secrets
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.analysis.closing import closing_column
@@ -28,7 +29,8 @@ from floodmark.runtime.query import Reader
 from floodmark.runtime.tables import Tables
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
-from floodmark.storage.table import DataFile, Handle
+from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.table import DataFile, Handle, raise_missing_version, raise_older
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -117,7 +119,7 @@ def _corrected(floodmark: Floodmark, name: str, span: Span) -> Corrected:
     _check_closed(found, reader, span)
     _check_kept(found, floodmark, again, span)
     with floodmark.sessions().guarded():
-        handle = _opened(found, reader.tables)
+        handle = _opened(found, reader.tables, floodmark.root)
         number = newest(floodmark.store, found) + 1
         taken_in = floodmark.deployed.corrected.get(found.key, 0)
         rows = _corrections(found, reader, again, span, taken_in)
@@ -225,11 +227,18 @@ def _corrections(
     return differences(found, weighed, WEIGHT)
 
 
-def _opened(found: AnalysedObject, tables: Tables) -> Handle:
+def _opened(found: AnalysedObject, tables: Tables, root: Path) -> Handle:
+    """Return the table of corrections; E0434 where it has lost commits."""
     table = layout.corrections_table(found)
-    if tables.store.exists(table):
-        return tables.store.open(table)
-    return tables.store.create(table, layout.corrections_schema(found))
+    known = CorrectedTables(root).read().get(table, 0)
+    if not tables.store.exists(table):
+        if known:
+            raise_missing_version(table, None)
+        return tables.store.create(table, layout.corrections_schema(found))
+    handle = tables.store.open(table)
+    if handle.version < known:
+        raise_older(table, handle.version, known)
+    return handle
 
 
 def _written(tables: Tables, handle: Handle, number: int, rows: DataFrame) -> tuple[DataFile, ...]:
@@ -247,9 +256,10 @@ def _commit(
 ) -> None:
     """Commit corrections; another backfill of the view in the meantime is a conflict, E0501."""
     with floodmark.scheduler.held(f"corrections of {found.name}"):
-        floodmark.store.commit(
+        done = floodmark.store.commit(
             handle, adds=files, app=application(found), epoch=number, metadata={"backfill": number}
         )
+        CorrectedTables(floodmark.root).reached(done.table, done.version)
 
 
 def _kinds(paths: list[str]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from floodmark.errors import DataError
 from floodmark.runtime import failpoints, layout
 from floodmark.storage.backfill_log import fence
+from floodmark.storage.corrected import CorrectedTables
 
 if TYPE_CHECKING:
     from floodmark.runtime.definitions.deployed import Deployed
@@ -36,9 +37,15 @@ def empty(
             kept = {*layout.names_of(found)} - {*layout.state_tables(found)}
         for table in sorted({*layout.tables_of(found, scheduler.store)} - kept):
             if not _is_of_epoch(scheduler, table, home, epoch):
-                with fence(scheduler.root):
-                    scheduler.store.drop(table)
+                drop(scheduler, table)
                 failpoints.reach("table_emptied")
+
+
+def drop(scheduler: Scheduler, table: str) -> None:
+    """Remove a table."""
+    CorrectedTables(scheduler.root).forget(table)
+    with fence(scheduler.root):
+        scheduler.store.drop(table)
 
 
 def _is_of_epoch(scheduler: Scheduler, table: str, home: str, epoch: int) -> bool:
@@ -69,7 +76,6 @@ def finish(scheduler: Scheduler) -> None:
         if sealed < found.version:
             return
         for table in found.tables:
-            with fence(scheduler.root):
-                scheduler.store.drop(table)
+            drop(scheduler, table)
             failpoints.reach("table_dropped")
     scheduler.leaving.forget()
