@@ -90,7 +90,9 @@ def _rules(node: n.Node, inputs: tuple[Dependencies, ...]) -> list[Dependency]:
             bounds = frozenset((node.start, node.end))
             return [*inputs[0].rules, Dependency(frozenset((node.time,)), bounds)]
         case n.Hop():
-            rules = [_one(node.start, node.end), _one(node.end, node.start)]
+            rules = [_one(node.start, node.end)]
+            if node.end_settles_start:
+                rules.append(_one(node.end, node.start))
             return [*inputs[0].rules, *rules]
         case _:
             return list(inputs[0].rules)

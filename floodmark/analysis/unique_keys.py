@@ -38,7 +38,8 @@ def _candidates(node: n.Node, inputs: tuple[Keys, ...]) -> list[KeySet]:
             group = frozenset(node.group)
             return [group, *(key for key in inputs[0] if key <= group)]
         case n.Hop():
-            return [key | {bound} for key in inputs[0] for bound in (node.start, node.end)]
+            bounds = (node.start, node.end) if node.end_settles_start else (node.start,)
+            return [key | {bound} for key in inputs[0] for bound in bounds]
         case n.TopN():
             one = node.limit == 1 and not node.with_ties
             numbered = node.number is not None and not node.with_ties

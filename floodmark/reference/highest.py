@@ -10,9 +10,9 @@ from floodmark.analysis.monotonicity import monotone_columns
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr
 from floodmark.reference.expressions import evaluate
-from floodmark.reference.intervals import align
+from floodmark.reference.intervals import align, moved_by
 from floodmark.reference.rows import sort_value
-from floodmark.reference.watermarks import Values, moved_by
+from floodmark.reference.watermarks import Values
 
 
 def highest(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Values:

@@ -1,11 +1,12 @@
-"""Arithmetic of timestamps, dates and intervals."""
+"""Arithmetic of timestamps, dates and intervals; windows are cut where the years end."""
 
 from __future__ import annotations
 
 import calendar
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from floodmark.catalog.functions.intervals import FIRST, LAST, datetime_of, micros_of
 from floodmark.plan.nodes import Interval
 
 
@@ -33,22 +34,57 @@ def align(value: Any, size: Interval, offset: Interval) -> Any:
     >>> align(datetime(2024, 1, 1, 10, 7), (0, 0, 300_000_000), (0, 0, 0))
     datetime.datetime(2024, 1, 1, 10, 5)
     """
-    assert not size[0] and not offset[0], "windows of months have no fixed size"
-    width = length(size)
-    return value - (value - _origin(value) - length(offset)) % width
+    since, width = micros_of(value), _micros(size)
+    return _cut(since - (since - _micros(offset)) % width, value)
+
+
+def windows_of(
+    value: Any, slide: Interval, size: Interval, offset: Interval
+) -> list[tuple[Any, Any]]:
+    """Return start and end of the windows that hold a date or timestamp, the earliest first.
+
+    Of those that begin before the years the last one is a window, of those that end after them the
+    first one; they are cut there.
+
+    >>> windows_of(datetime(9999, 12, 31), (0, 1, 0), (0, 3, 0), (0, 0, 0))[0][1]
+    datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)
+    """
+    since, step, width = micros_of(value), _micros(slide), _micros(size)
+    last = since - (since - _micros(offset)) % step
+    starts = range(last, since - width, -step)
+    return [
+        (_cut(start, value), _cut(start + width, value))
+        for start in reversed(starts)
+        if start + step > FIRST and start + width - step <= LAST
+    ]
+
+
+def moved_by(value: Any, interval: Interval, sign: int = 1) -> Any:
+    """Return a time moved by an interval; where time ends, its end: no value is beyond."""
+    try:
+        return shift(value, interval, sign)
+    except OverflowError:
+        ahead = any(sign * part > 0 for part in interval)
+        return _cut(LAST if ahead else FIRST, value)
+
+
+def _cut(micros: int, like: Any) -> Any:
+    """Return the time of the years that is nearest to microseconds since 1970."""
+    if not isinstance(like, datetime):
+        return datetime_of(min(max(micros, FIRST), LAST)).date()
+    return datetime_of(min(max(micros, FIRST), LAST), zoned=like.tzinfo is not None)
+
+
+def _micros(interval: Interval) -> int:
+    """Return an interval without months in microseconds."""
+    assert not interval[0], "windows of months have no fixed size"
+    return length(interval) // timedelta(microseconds=1)
 
 
 def length(interval: Interval) -> timedelta:
     """Return an interval without months as a duration; a day has 24 hours."""
     assert not interval[0], "an interval of months has no fixed length"
     return timedelta(days=interval[1], microseconds=interval[2])
-
-
-def _origin(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return datetime(1970, 1, 1, tzinfo=UTC if value.tzinfo else None)
-    assert isinstance(value, date)
-    return date(1970, 1, 1)
 
 
 def _add_months(value: Any, months: int) -> Any:

@@ -15,7 +15,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr
 from floodmark.plan.interval_join import at_distance, distances
 from floodmark.reference.expressions import evaluate
-from floodmark.reference.intervals import align, shift
+from floodmark.reference.intervals import align, moved_by, windows_of
 from floodmark.reference.rows import Row, sort_value
 
 Values = Mapping[str, Any]
@@ -169,28 +169,18 @@ def _followed(expr: Expr, values: Values, now: datetime) -> Any:
 def _tumble(node: n.Tumble, values: Values) -> Values:
     if node.time not in values:
         return values
-    start = align(values[node.time], node.size, node.offset)
-    return {**values, node.start: start, node.end: moved_by(start, node.size)}
+    ((start, end),) = windows_of(values[node.time], node.size, node.size, node.offset)
+    return {**values, node.start: start, node.end: end}
 
 
 def _hop(node: n.Hop, values: Values) -> Values:
     """Return the earliest window that a row at the watermark can still be in."""
     if node.time not in values:
         return values
-    start = align(values[node.time], node.slide, node.offset)
-    while moved_by(moved_by(start, node.slide, -1), node.size) > values[node.time]:
-        start = moved_by(start, node.slide, -1)
-    return {**values, node.start: start, node.end: moved_by(start, node.size)}
-
-
-def moved_by(bound: Any, interval: n.Interval, sign: int = 1) -> Any:
-    """Return a watermark moved by an interval; where time ends, its end: no value is beyond."""
-    try:
-        return shift(bound, interval, sign)
-    except OverflowError:
-        ahead = any(sign * part > 0 for part in interval)
-        limit = type(bound).max if ahead else type(bound).min
-        return limit.replace(tzinfo=bound.tzinfo) if isinstance(bound, datetime) else limit
+    found = windows_of(values[node.time], node.slide, node.size, node.offset)
+    last = align(values[node.time], node.slide, node.offset)
+    start, end = found[0] if found else (last, moved_by(last, node.size))
+    return {**values, node.start: start, node.end: end}
 
 
 def _coming(node: n.TemporalFilter, values: Values, now: datetime) -> Values:

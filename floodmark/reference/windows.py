@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from floodmark.plan import nodes as n
-from floodmark.reference.intervals import align, shift
+from floodmark.reference.intervals import moved_by, windows_of
 from floodmark.reference.rows import Row, key_of
 
 
@@ -17,8 +17,7 @@ def tumble(node: n.Tumble, rows: Iterable[Row]) -> list[Row]:
     for row in rows:
         start = end = None
         if row[node.time] is not None:
-            start = align(row[node.time], node.size, node.offset)
-            end = shift(start, node.size)
+            ((start, end),) = windows_of(row[node.time], node.size, node.size, node.offset)
         out.append({**row, node.start: start, node.end: end})
     return out
 
@@ -29,12 +28,8 @@ def hop(node: n.Hop, rows: Iterable[Row]) -> list[Row]:
     for row in rows:
         if row[node.time] is None:
             continue
-        starts = []
-        start = align(row[node.time], node.slide, node.offset)
-        while shift(start, node.size) > row[node.time]:
-            starts.append(start)
-            start = shift(start, node.slide, -1)
-        out += [{**row, node.start: s, node.end: shift(s, node.size)} for s in reversed(starts)]
+        bounds = windows_of(row[node.time], node.slide, node.size, node.offset)
+        out += [{**row, node.start: start, node.end: end} for start, end in bounds]
     return out
 
 
@@ -51,7 +46,7 @@ def session(node: n.Session, rows: Sequence[Row]) -> list[Row]:
     out: list[Row] = [{**row, node.start: None, node.end: None} for row in untimed]
     for part in parts.values():
         for members in _split(node, sorted(part, key=lambda row: row[node.time])):
-            end = shift(members[-1][node.time], node.gap)
+            end = moved_by(members[-1][node.time], node.gap)
             start = members[0][node.time]
             out += [{**row, node.start: start, node.end: end} for row in members]
     return out
@@ -60,7 +55,7 @@ def session(node: n.Session, rows: Sequence[Row]) -> list[Row]:
 def _split(node: n.Session, rows: list[Row]) -> list[list[Row]]:
     sessions: list[list[Row]] = []
     for row in rows:
-        if sessions and row[node.time] <= shift(sessions[-1][-1][node.time], node.gap):
+        if sessions and row[node.time] <= moved_by(sessions[-1][-1][node.time], node.gap):
             sessions[-1].append(row)
         else:
             sessions.append([row])

@@ -16,7 +16,7 @@ from floodmark.analysis.monotonicity import monotone_columns
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import Expr, Literal
 from floodmark.reference.expressions import evaluate
-from floodmark.reference.intervals import align, shift
+from floodmark.reference.intervals import align, moved_by, windows_of
 from floodmark.storage.table import DataFile
 
 Bounds = Mapping[str, tuple[Any, Any]]
@@ -177,12 +177,9 @@ def _mapped(expr: Expr, found: Bounds) -> tuple[Any, Any] | None:
 def _tumble(node: n.Tumble, found: Bounds) -> Bounds:
     if node.time not in found:
         return found
-    try:
-        low, high = (align(end, node.size, node.offset) for end in found[node.time])
-        ends = shift(low, node.size), shift(high, node.size)
-    except OverflowError:
-        return found
-    return {**found, node.start: (low, high), node.end: ends}
+    each = (windows_of(end, node.size, node.size, node.offset) for end in found[node.time])
+    low, high = (window for (window,) in each)
+    return {**found, node.start: (low[0], high[0]), node.end: (low[1], high[1])}
 
 
 def _hop(node: n.Hop, found: Bounds) -> Bounds:
@@ -190,13 +187,9 @@ def _hop(node: n.Hop, found: Bounds) -> Bounds:
     if node.time not in found:
         return found
     low, high = found[node.time]
-    try:
-        last = align(high, node.slide, node.offset)
-        starts = shift(low, node.size, -1), last
-        ends = low, shift(last, node.size)
-    except OverflowError:
-        return found
-    return {**found, node.start: starts, node.end: ends}
+    last = align(high, node.slide, node.offset)
+    starts = moved_by(low, node.size, -1), last
+    return {**found, node.start: starts, node.end: (low, moved_by(last, node.size))}
 
 
 def _union(node: n.UnionAll, branches: Sequence[Bounds | None]) -> Bounds | None:

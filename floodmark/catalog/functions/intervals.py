@@ -22,6 +22,10 @@ def micros_of(value: datetime | date) -> int:
     return (value - EPOCH) // timedelta(microseconds=1)
 
 
+FIRST, LAST = micros_of(datetime.min), micros_of(datetime.max)
+"""The first and the last time of the years 1 to 9999, in microseconds since 1970."""
+
+
 def datetime_of(micros: int, *, zoned: bool = False) -> datetime:
     """Return the timestamp that many microseconds after 1970; refuses years outside 1 … 9999."""
     try:

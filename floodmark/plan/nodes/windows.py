@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from floodmark.catalog.types import Field, Schema
+from floodmark.catalog.types import Field, Kind, Schema
 from floodmark.plan.nodes.base import Unary, check_reads, check_unique
 
 Interval = tuple[int, int, int]
@@ -47,6 +47,14 @@ class Hop(Window):
     slide: Interval
     size: Interval
     offset: Interval
+
+    @property
+    def end_settles_start(self) -> bool:
+        """Tell whether no two windows have one end.
+
+        One of days that is cut at the end of the years ends as the one before it does.
+        """
+        return self.input.field(self.time).type.kind is not Kind.DATE
 
 
 @dataclass(frozen=True, slots=True)

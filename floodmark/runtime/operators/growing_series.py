@@ -10,13 +10,13 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.state import DUE_AT, due_name
+from floodmark.catalog.functions.intervals import LAST
 from floodmark.catalog.types import BIGINT, INT, Field
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.plan.expressions import ColumnRef
 from floodmark.plan.growing_series import following, from_on, reached_at
 from floodmark.runtime.operators.rows import Rows, error_column
-from floodmark.runtime.operators.temporal_filter import LAST
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import compile_bound
 from floodmark.spark.types import quoted
@@ -99,7 +99,8 @@ def _left(node: n.GrowingSeries, told: DataFrame, now: int) -> DataFrame:
         f"{_COUNT} + greatest(size({_VALUES}), 0) AS {_COUNT}",
         f"CASE WHEN size({_VALUES}) > 0 THEN element_at({_VALUES}, -1) END AS {_VALUE}",
     )
-    after = compile_bound(following(node, ColumnRef(type_, _VALUE)), now).value
+    # What lies outside of the years is no value: the series ends.
+    after = compile_expr(following(node, ColumnRef(type_, _VALUE)), now).value
     stepped = f"CASE WHEN {_VALUE} IS NULL THEN {_NEXT} ELSE {after} END AS {_NEXT}"
     next_ = ended.selectExpr(*names, WEIGHT, _COUNT, stepped)
     bound = compile_bound(reached_at(node, ColumnRef(type_, _NEXT)), now).value

@@ -5,17 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from floodmark.catalog.functions.intervals import FIRST, LAST
 from floodmark.changelog import ERROR
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.rows import Rows
-from floodmark.runtime.operators.tumble import from_micros, micros, to_micros
+from floodmark.runtime.operators.tumble import end_of, first_of, from_micros, micros, to_micros
 from floodmark.spark.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _BACK = "__back"
-"""BIGINT: how many slides before the last window that holds the time."""
+"""BIGINT: how many slides before the last window that holds the time.
+
+Of the windows that begin before the years the last one is a window, of those that end after them
+the first.
+"""
 
 
 def delta(node: n.Hop, rows: Rows) -> Rows:
@@ -50,14 +55,16 @@ def repeated(
     since = to_micros(quoted(time), type_)
     past = f"pmod({since} - {offset}, {slide})"
     windows = f"({size + slide - 1} - {past}) div {slide}"
-    back = f"CASE WHEN {windows} > 0 THEN sequence(0L, {windows} - 1L) END"
+    least = f"greatest({since} - {past} + {size - 1} - {LAST}L, 0L) div {slide}"
+    most = f"least({windows}, ({since} - {past} + {2 * slide - 1} - {FIRST}L) div {slide}) - 1L"
+    back = f"CASE WHEN {most} >= {least} THEN sequence({least}, {most}) END"
     if failing:
         back = f"CASE WHEN {ERROR} IS NOT NULL THEN array(0L) ELSE {back} END"
     held = [] if quoted(time) in kept else [quoted(time)]
     exploded = frame.selectExpr(*kept, *held, f"explode({back}) AS {_BACK}")
     start = f"({since} - {past} - {_BACK} * {slide})"
     bounds = [
-        f"{from_micros(start, type_)} AS {quoted(node.start)}",
-        f"{from_micros(f'{start} + {size}', type_)} AS {quoted(node.end)}",
+        f"{from_micros(first_of(start), type_)} AS {quoted(node.start)}",
+        f"{from_micros(end_of(start, size), type_)} AS {quoted(node.end)}",
     ]
     return exploded.selectExpr(*kept, *bounds)

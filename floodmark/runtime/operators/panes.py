@@ -16,7 +16,7 @@ from floodmark.plan.expressions import columns_of
 from floodmark.runtime.operators import accumulators as acc
 from floodmark.runtime.operators import hop, keyed
 from floodmark.runtime.operators.accumulators import NEW
-from floodmark.runtime.operators.tumble import from_micros, micros, to_micros
+from floodmark.runtime.operators.tumble import first_of, from_micros, micros, to_micros
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def added_up(
     type_ = windows.input.field(windows.time).type
     offset, slide = micros(windows.offset), micros(windows.slide)
     since = to_micros(quoted(windows.time), type_)
-    pane = from_micros(f"{since} - pmod({since} - {offset}, {slide})", type_)
+    pane = from_micros(first_of(f"{since} - pmod({since} - {offset}, {slide})"), type_)
     group = tuple(c for c in node.group if c not in (windows.start, windows.end))
     by_pane = sums((*group, _PANE), rows.selectExpr("*", f"{pane} AS {_PANE}"))
     texts = dict(_sums_of_sums(node, parts))

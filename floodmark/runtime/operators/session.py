@@ -15,7 +15,7 @@ from floodmark.plan import nodes as n
 from floodmark.runtime.operators import scope
 from floodmark.runtime.operators.rows import Rows
 from floodmark.runtime.operators.scope import AFTER
-from floodmark.runtime.operators.tumble import from_micros, micros, to_micros
+from floodmark.runtime.operators.tumble import end_of, from_micros, micros, to_micros
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> Dat
     type_ = node.input.field(node.time).type
     within = _within((*apart, *node.partition))
     each = f"OVER (PARTITION BY {within}, {_NUMBER})"
-    first, last = f"min({_TIME}) {each}", f"max({_TIME}) {each} + {micros(node.gap)}"
+    first, last = f"min({_TIME}) {each}", end_of(f"max({_TIME}) {each}", micros(node.gap))
     bounds = [
         f"{from_micros(first, type_)} AS {quoted(node.start)}",
         f"{from_micros(last, type_)} AS {quoted(node.end)}",

@@ -10,11 +10,10 @@ and of a row whose period is over nothing is kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from floodmark.analysis.state import DUE_AT, due_name
-from floodmark.catalog.functions.intervals import micros_of
+from floodmark.catalog.functions.intervals import LAST
 from floodmark.catalog.types import BIGINT, INT, Field
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 _FROM, _BEFORE, _NOW = "floodmark__from", "floodmark__before", "floodmark__now"
 _CHANGE = "floodmark__change"
 _EVER = 2**63 - 1
-LAST = micros_of(datetime.max)
 """Microseconds since 1970 of a time that no epoch has."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from floodmark.catalog.functions.intervals import FIRST, LAST
 from floodmark.catalog.types import Kind, SqlType
 from floodmark.plan import nodes as n
 from floodmark.runtime.operators.rows import Rows
@@ -28,9 +29,20 @@ def _columns(node: n.Tumble) -> list[str]:
     since = f"({to_micros(quoted(node.time), time.type)})"
     start = f"{since} - pmod({since} - {offset}, {size})"
     return [
-        f"{from_micros(start, time.type)} AS {quoted(node.start)}",
-        f"{from_micros(f'{start} + {size}', time.type)} AS {quoted(node.end)}",
+        f"{from_micros(first_of(start), time.type)} AS {quoted(node.start)}",
+        f"{from_micros(end_of(start, size), time.type)} AS {quoted(node.end)}",
     ]
+
+
+# The least and the greatest of several would be one that is not NULL.
+def first_of(start: str) -> str:
+    """Return the text of where a window begins, in microseconds: no earlier than the years do."""
+    return f"CASE WHEN {start} < {FIRST}L THEN {FIRST}L ELSE {start} END"
+
+
+def end_of(start: str, size: int) -> str:
+    """Return the text of where a window ends, in microseconds: no later than the years do."""
+    return f"CASE WHEN {start} > {LAST - size}L THEN {LAST}L ELSE {start} + {size} END"
 
 
 def to_micros(column: str, type_: SqlType) -> str:
