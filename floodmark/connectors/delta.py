@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import VARCHAR, Field
+from floodmark.catalog.functions.years import outside_years
+from floodmark.catalog.types import VARCHAR, Field, Schema
 from floodmark.connectors.absent import absent_column
 from floodmark.connectors.base import (
     BEFORE,
@@ -128,8 +129,11 @@ class DeltaConnector:
         if fed:
             kinds = _GONE if kind == "cdc-" else _CAME
             frame = frame.where(f"{CHANGE_TYPE} IN {kinds}")
-        names = [_with_partition(f, values) for f in self.spec.schema]
-        hidden = ["__partition", "__offset", "__corrupt", REASON, "__file", "__line"]
+        cast = [(f.name, _of_partition(f, values)) for f in self.spec.schema]
+        names = [quoted(c) if v is None else f"{v} AS {quoted(c)}" for c, v in cast]
+        fault = _fault_of_partition(self.spec.schema, values)
+        corrupt = [f"coalesce({c}, {fault}) AS {c}" for c in ("__corrupt", REASON)]
+        hidden = ["__partition", "__offset", *corrupt, "__file", "__line"]
         if self.feed.mode != APPEND:
             says = DELETES if kind in ("cdc-", "remove") else UPSERTS
             whole = ", ".join(f"{quoted(f.name)}: {spark_type(f.type)}" for f in self.spec.schema)
@@ -169,12 +173,23 @@ def _pinned(split: Split, path: Path) -> Split:
     return replace(split, payload=payload)
 
 
-def _with_partition(column: Field, values: Mapping[str, str | None]) -> str:
-    """Return the Spark text of a column: that of the file, or the value of its partition."""
-    near = {name.lower(): name for name in values}
-    name = near.get(column.name.lower())
-    if name is None:
-        return quoted(column.name)
-    value, type_ = values[name], spark_type(column.type)
+def _fault_of_partition(schema: Schema, values: Mapping[str, str | None]) -> str:
+    """Return the Spark text of what is wrong with the times of a partition."""
+    whens = []
+    for column in schema:
+        value = _of_partition(column, values)
+        outside = None if value is None else outside_years(value, column.type)
+        if outside is not None:
+            said = quote(f"{column.name} is outside of the years 1 to 9999")
+            whens.append(f"WHEN {outside} THEN {said}")
+    return f"CASE {' '.join(whens)} END" if whens else "NULL"
+
+
+def _of_partition(column: Field, values: Mapping[str, str | None]) -> str | None:
+    """Return the Spark text of the value that a partition has in a column; None for no such one."""
+    near = {name.lower(): value for name, value in values.items()}
+    if column.name.lower() not in near:
+        return None
+    value, type_ = near[column.name.lower()], spark_type(column.type)
     text = "NULL" if value is None or value == "" else quote(value)
-    return f"CAST({text} AS {type_}) AS {quoted(column.name)}"
+    return f"CAST({text} AS {type_})"

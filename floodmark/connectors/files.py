@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, VARCHAR, Kind, Schema, SqlType
-from floodmark.connectors import files_text, files_unreadable
+from floodmark.catalog.functions.years import outside_years
+from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, VARCHAR, Schema, SqlType
+from floodmark.connectors import files_looked_at, files_text, files_unreadable
 from floodmark.connectors.absent import absent_column, absent_key, absent_texts
 from floodmark.connectors.base import (
     BEFORE,
@@ -63,7 +64,6 @@ _MAP_WORK = 100_000_000
 """Up to so many rows × files the offsets go into the plan as a map, which is searched through for
 each row; beyond it into a broadcast join (0.7 s more at 366 files of 337,000 rows)."""
 
-_TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._=-]+")
 _GLOB = re.compile(r"([\\\[\]{}*?])")
 
@@ -115,7 +115,7 @@ class FilesConnector:
             facts = files_parquet.inspect_parquet(found, self.spec.schema, self._needed)
         else:
             rows = {} if self.form is None else {"rows_of": self.form.rows}
-            facts = files_text.inspect_text(
+            facts = files_looked_at.inspect_text(
                 found, self.spec.schema, self.dialect, needed=self._needed, **rows
             )
         if facts.bad is not None and not self.dead_letters:
@@ -167,7 +167,7 @@ class FilesConnector:
             return False
         from floodmark.connectors import files_parquet
 
-        times = [c.name for c in self.spec.schema if c.type.kind in _TIMES]
+        times = [c.name for c in self.spec.schema if outside_years(c.name, c.type) is not None]
         return all(files_parquet.is_intact(self.folder, s, columns, times) for s in splits)
 
     def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
@@ -210,7 +210,7 @@ class FilesConnector:
     def _scan_parquet(
         self, spark: SparkSession, paths: list[str], splits: list[Split]
     ) -> DataFrame:
-        from floodmark.connectors import files_parquet
+        from floodmark.connectors import files_parquet, parquet_faults
 
         types: Mapping[str, str | None] = splits[0].payload.get("types", {})
         stored = [
@@ -221,8 +221,7 @@ class FilesConnector:
         scan = spark.read.schema(", ".join(stored)).parquet(*paths)
         return scan.selectExpr(
             *files_parquet.column_expressions(self.spec.schema, types),
-            f"{(fault := files_parquet.fault(self.spec.schema, types))} AS __corrupt",
-            f"{fault} AS {REASON}",
+            *parquet_faults.fault_expressions(self.spec.schema, types),
             f"{_file_name(splits)} AS __file",
             "_metadata.row_index AS __row",
             *self._file_metadata(),

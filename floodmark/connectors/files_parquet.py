@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Field, Kind, Schema, SqlType
 from floodmark.connectors.base import Split, rows_of_piece
 from floodmark.connectors.fields import Fields
@@ -363,25 +362,6 @@ def _found(footer: Any, split: Split, column: str) -> list[Any]:
 def absent_columns(types: Mapping[str, str | None]) -> list[str]:
     """Return the columns that a file lacks."""
     return [name for name, stored in types.items() if stored is None]
-
-
-def fault(schema: Schema, types: Mapping[str, str | None]) -> str:
-    """Return the Spark text of what is wrong with a row's times, NULL where nothing is."""
-    whens = []
-    for column in schema:
-        stored = types.get(column.name, spark_type(column.type))
-        if stored in _CALENDAR:
-            said = quote(f"{column.name} is outside of the years 1 to 9999")
-            whens.append(f"WHEN {quoted(column.name)} NOT BETWEEN {_CALENDAR[stored]} THEN {said}")
-    return f"CASE {' '.join(whens)} END" if whens else "CAST(NULL AS STRING)"
-
-
-_LAST = "9999-12-31 23:59:59.999999"
-_CALENDAR = {
-    "date": "DATE'0001-01-01' AND DATE'9999-12-31'",
-    "timestamp_ntz": f"TIMESTAMP_NTZ'0001-01-01' AND TIMESTAMP_NTZ'{_LAST}'",
-    "timestamp_ltz": f"TIMESTAMP_LTZ'0001-01-01' AND TIMESTAMP_LTZ'{_LAST}'",
-}
 
 
 def column_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[str]:

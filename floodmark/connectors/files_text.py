@@ -1,4 +1,4 @@
-"""CSV and JSON lines: what the first lines of a file say, and how a line becomes a row.
+"""CSV and JSON lines: how a line becomes a row.
 
 A line is parsed into text cells first and every cell is then converted on its own, so that a value
 that does not fit its type makes its row corrupt and nothing raises.
@@ -6,42 +6,25 @@ that does not fit its type makes its row corrupt and nothing raises.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.functions.years import ENDS
+from floodmark.catalog.functions.years import ENDS, outside_years
 from floodmark.catalog.types import Kind, Schema, SqlType, is_bare
 from floodmark.connectors.base import REASON
-from floodmark.connectors.fields import Fields
-from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.connectors.logical_types import within_a_day
 from floodmark.errors import UserError
 from floodmark.spark.casts import holds_digits
 from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type
 
-BYTES_PER_ROW = 100
-"""The estimate where rows are not counted."""
-_SNIFF = 65_536
-_LOOKED_AT = 100
-"""Lines of a JSON file that are read for the keys that it has, and how it writes them."""
-_GZIP_MAGIC = b"\x1f\x8b"
-_COMPRESSED = (".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz", ".zip")
 _NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
 _PARSED = "__parsed"
 _LINE, _WRONG = "__value", "__wrong"
 _SHOWN = 60
 """Characters of a value that a reason shows."""
 _UNPARSED = "__unparsed"
-
-RowsOf = Callable[[Mapping[str, Any]], Iterable[Any]]
-"""Finds the rows in a parsed line: the line itself, or what a message holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,143 +48,6 @@ def check_text_types(source: str, schema: Schema) -> None:
                 "cannot be read from text",
                 hint="read it as VARCHAR and cast it in the query",
             )
-
-
-def _itself(line: Mapping[str, Any]) -> Iterable[Any]:
-    return (line,)
-
-
-def inspect_text(
-    found: FoundFile,
-    schema: Schema,
-    dialect: CsvDialect | None,
-    rows_of: RowsOf = _itself,
-    needed: Schema = (),
-) -> FileFacts:
-    """Look at the first 64 KiB; a CSV header (`dialect` given) goes into `extra["columns"]`.
-
-    A `.gz` file is unpacked once, because only its unpacked length bounds its rows. `rows_of`
-    finds the rows in a line of JSON. What a header, or the first lines, lack of the `needed`
-    columns is told, and what they have that no column takes.
-    """
-    try:
-        start, length = _unpacked(found) if found.path.suffix == ".gz" else _plain(found)
-    except (OSError, EOFError, zlib.error) as error:
-        return FileFacts(1, 1, bad=f"cannot be read: {error}")
-    bad = _not_text(found, start)
-    if bad is None and dialect is None:
-        bad = _not_json_lines(start)
-    rows = max(1, length // BYTES_PER_ROW)
-    if bad is not None:
-        return FileFacts(1, 1, bad=bad)
-    if dialect is None:
-        keys = _keys(start, rows_of)
-        variants = _key_variants(keys, schema)
-        extra: dict[str, Any] = {"columns": variants} if variants else {}
-        told = _told(schema, needed, keys) if keys else {}
-        return FileFacts(length, rows, extra={**extra, **told})
-    if not dialect.header:
-        return FileFacts(length, rows)
-    return _with_header(start, length, rows, schema, dialect, needed)
-
-
-def _told(schema: Schema, needed: Schema, names: Iterable[str]) -> dict[str, Any]:
-    unlike = Fields.between(schema, names)
-    lacks = tuple(c.name for c in needed if c.name in unlike.lacks)
-    return replace(unlike, lacks=lacks).as_payload()
-
-
-def _plain(found: FoundFile) -> tuple[bytes, int]:
-    with found.path.open("rb") as file:
-        return file.read(_SNIFF), found.size
-
-
-def _unpacked(found: FoundFile) -> tuple[bytes, int]:
-    with gzip.open(found.path) as file:
-        start = file.read(_SNIFF)
-        length = len(start)
-        while chunk := file.read(1 << 20):
-            length += len(chunk)
-    return start, max(length, 1)
-
-
-def _not_text(found: FoundFile, start: bytes) -> str | None:
-    if found.path.suffix in _COMPRESSED:
-        return f"compression {found.path.suffix} is not read; .gz is"
-    if start.startswith(b"PAR1"):
-        return "a Parquet file under another name"
-    if start.startswith(_GZIP_MAGIC):
-        return "a gzip file without .gz in its name"
-    if b"\0" in start:
-        return "not text: it holds NUL bytes"
-    # Bad bytes in single lines make those rows corrupt; a file of another encoding has them early.
-    line = start.split(b"\n", 1)[0]
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        if len(line) < _SNIFF:
-            return f"not UTF-8: {error.reason} at byte {error.start} of the first line"
-    return None
-
-
-def _not_json_lines(start: bytes) -> str | None:
-    lines = [line.strip() for line in start.removeprefix(b"\xef\xbb\xbf").splitlines()]
-    if any(line.startswith(b"{") or line == b"null" for line in lines) or not any(lines):
-        return None
-    first = next(line for line in lines if line)
-    if first.startswith(b"["):
-        return "a JSON array, where one object a line is needed"
-    return "not JSON lines: no line starts with {"
-
-
-def _keys(start: bytes, rows_of: RowsOf) -> set[str]:
-    """Return the keys of the rows in the first lines."""
-    found: set[str] = set()
-    for line in start.removeprefix(b"\xef\xbb\xbf").splitlines()[:_LOOKED_AT]:
-        try:
-            parsed = json.loads(line)
-        except (ValueError, RecursionError):  # The latter: nested deeper than Python goes.
-            continue
-        rows = rows_of(parsed) if isinstance(parsed, dict) else ()
-        for row in rows:
-            if isinstance(row, dict):
-                found.update(key for key in row if key.isprintable())
-    return found
-
-
-def _key_variants(keys: Iterable[str], schema: Schema) -> list[str]:
-    """Return keys that are columns in other upper and lower case."""
-    wanted = {column.name for column in schema}
-    lower = {name.lower() for name in wanted}
-    return sorted(k for k in keys if k not in wanted and k.lower() in lower)
-
-
-def _with_header(
-    start: bytes,
-    length: int,
-    rows: int,
-    schema: Schema,
-    dialect: CsvDialect,
-    needed: Schema,
-) -> FileFacts:
-    line = start.decode(errors="replace").removeprefix("\ufeff").split("\n", 1)[0].rstrip("\r")
-    reader = csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
-    try:
-        cells = [cell.strip() for cell in next(reader, [])]
-    except csv.Error as error:
-        return FileFacts(1, 1, bad=f"the header does not parse: {error}")
-    wanted = [column.name for column in schema]
-    by_lower = {name.lower(): name for name in wanted}
-    names = [c if c in wanted else by_lower.get(c.lower(), c) for c in cells]
-    if not set(names) & set(wanted):
-        shown = ", ".join(cells[:8])
-        return FileFacts(
-            1, 1, bad=f"the header has none of the declared columns, it has: {shown[:200]}"
-        )
-    if duplicates := sorted({n for n in names if names.count(n) > 1 and n in wanted}):
-        return FileFacts(1, 1, bad=f"the header has {duplicates[0]} twice")
-    extra: dict[str, Any] = {} if names == wanted else {"columns": names}
-    return FileFacts(length, rows, extra={**extra, **_told(schema, needed, names)})
 
 
 def cell_types(schema: Schema, variants: Sequence[str]) -> list[str]:
@@ -294,6 +140,7 @@ def row_expressions(
     if dialect is not None:
         # An odd number of quotes: the quoted cell goes on in the next line, or is broken.
         mark = quote(dialect.quote)
+        bad.append("contains(value, char(0))")
         bad.append(f"(length(value) - length(replace(value, {mark}, ''))) % 2 = 1")
     bad += [f"{_PARSED} IS NULL", f"{_PARSED}.{_UNPARSED} IS NOT NULL"]
     for column in schema:
@@ -314,16 +161,19 @@ def told_expressions(
     schema: Schema, cells: Mapping[str, str | None], dialect: CsvDialect | None
 ) -> list[str]:
     """Return the Spark text of `__corrupt` and `__reason`, over `row_expressions`."""
+    nested = dialect is not None
     line = "is not one JSON object" if dialect is None else "does not parse as CSV"
     said = [quote("the line is not UTF-8")]
     if dialect is not None:
+        said.append(quote("the line holds a NUL byte"))
         said.append(quote(f"the line has an odd number of quotes ({dialect.quote})"))
     said += [quote(f"the line {line}"), _unparsed(schema, cells, line, dialect)]
     for column in schema:
         raw = cells[column.name]
-        whole = (Kind.VARCHAR, *(() if dialect is not None else _NESTED))
-        if raw is not None and column.type.kind not in whole:
-            said.append(unlike(column.name, raw, column.type))
+        if raw is not None and convert(raw, column.type, nested_as_text=nested) != raw:
+            # A nested value is text where it lies in a cell of text.
+            text = raw if nested or column.type.kind not in _NESTED else f"to_json({raw})"
+            said.append(unlike(column.name, text, column.type))
     whens = " ".join(f"WHEN {i} THEN {text}" for i, text in enumerate(said))
     return [
         f"CASE WHEN {_WRONG} IS NOT NULL THEN make_valid_utf8({_LINE}) END AS __corrupt",
@@ -382,16 +232,29 @@ def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
             form = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
             return f"CASE WHEN lower({raw}) RLIKE '{form}' THEN lower({raw}) END"
         case kind if kind in _NESTED:
-            if not nested_as_text:
-                return raw
-            parsed = (
-                f"from_json({raw}, {quote(spark_type(type_))}, map('mode', 'PERMISSIVE', {STRICT}))"
-            )
-            return f"CASE WHEN {is_one_value(raw)} THEN {parsed} END"
+            return _nested_in_text(raw, type_) if nested_as_text else _nested(raw, type_)
         case Kind.NUMERIC if is_bare(type_):
             return f"CASE WHEN {holds_digits(raw)} THEN try_cast({raw} AS {spark_type(type_)}) END"
         case _:
             return f"try_cast({raw} AS {spark_type(type_)})"
+
+
+def _nested(raw: str, type_: SqlType) -> str:
+    """Return the Spark text of a nested value; NULL where a time in it has no year."""
+    outside = outside_years(raw, type_)
+    return raw if outside is None else f"CASE WHEN {outside} THEN NULL ELSE {raw} END"
+
+
+def _nested_in_text(raw: str, type_: SqlType) -> str:
+    """Return the Spark text of the nested value that a text is, NULL if it is none.
+
+    As a member it is parsed like those of a line: what does not fit its type is told.
+    """
+    ddl = quote(f"v {spark_type(type_)}, {_UNPARSED} STRING")
+    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}', {STRICT})"
+    parsed = f"from_json(concat('{{\"v\": ', {raw}, '}}'), {ddl}, {options})"
+    value = f"CASE WHEN __p.{_UNPARSED} IS NULL THEN {_nested('__p.v', type_)} END"
+    return f"CASE WHEN {is_one_value(raw)} THEN transform(array({parsed}), __p -> {value})[0] END"
 
 
 def _has_year(raw: str) -> str:

@@ -34,11 +34,12 @@ def _steps(lines: Lines) -> Sequence[Select]:
         f"key struct<{named}>, value struct<{named}>",
         f"key: struct<{placed}>, value: struct<{placed}>",
     )
-    of_message = (
-        f"{_MESSAGE}.key IS NOT NULL AND {_MESSAGE}.{UNPARSED} IS NULL "
-        "AND array_sort(json_object_keys(value)) = array('key', 'value')"
-    )
+    shaped = "array_sort(json_object_keys(value)) = array('key', 'value')"
+    of_message = f"{_MESSAGE}.key IS NOT NULL AND {_MESSAGE}.{UNPARSED} IS NULL AND {shaped}"
     broken = f"{PARSED} IS NULL OR {PARSED}.{UNPARSED} IS NOT NULL"
+    if not {"key", "value"} & {column.name.lower() for column in lines.schema}:
+        # A message that does not parse is no row without values.
+        broken = f"{broken} OR coalesce({_MESSAGE}.{UNPARSED} IS NOT NULL AND {shaped}, FALSE)"
     corrupt = "__broken AND NOT __keyed AND NOT __nothing"
     return (
         (

@@ -13,7 +13,7 @@ from floodmark.storage.table import Handle, Store
 
 _LOOKED_AT = 100_000
 """Letters of the newest files that are looked at for the most frequent reasons."""
-_VALUE = re.compile(r"(?s): '.*' is not ")
+_VALUE = re.compile(r"(?s): '.*' is (?=not |outside )")
 
 
 def left(store: Store, handle: Handle) -> int:
@@ -65,5 +65,5 @@ def frequent(store: Store, handle: Handle, most: int = 3) -> list[tuple[str, int
 def _reason(error: dict[str, Any]) -> str:
     """Return what letters of one kind have in common."""
     code, expression, message = error["code"], error["expression"], error["message"]
-    said = expression if message is None else _VALUE.sub(": '…' is not ", message)
+    said = expression if message is None else _VALUE.sub(": '…' is ", message)
     return f"E{code:04d} {said}" if code is not None else said or "?"

@@ -194,10 +194,12 @@ def test_text_that_is_no_utf8_and_times_that_are_none_go_aside(
     assert fm.scheduler.log.suspended() == {}
     assert fm.execute("SELECT count(*), min(k) FROM s").rows == ((21, 3),)
     assert fm.execute("SELECT sum(n) FROM v").rows == ((21,),)
-    letters = fm.execute("SELECT reason, row FROM s__dead_letter ORDER BY row").rows
+    letters = fm.execute("SELECT reason, message FROM s__dead_letter ORDER BY message").rows
     assert [reason for reason, _ in letters] == ["E0651"] * 3
-    assert [row for _, row in letters][:2] == ["ts is outside of the years 1 to 9999"] * 2
-    assert "a.parquet cannot be read: column t: " in letters[2][1]
+    said = [message for _, message in letters]
+    assert all(m.startswith("ts: '") and m.endswith("' is outside of the years 1 to 9999")
+               for m in said[:2])  # fmt: skip
+    assert "a.parquet cannot be read: column t: " in said[2]
 
 
 @pytest.mark.parametrize(

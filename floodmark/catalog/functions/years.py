@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,6 +48,42 @@ def within_years(value: str, type_: SqlType) -> str:
     """
     first, last = ENDS[type_.kind]
     return f"CASE WHEN {value} BETWEEN {first} AND {last} THEN {value} END"
+
+
+def outside_years(value: str, type_: SqlType, depth: int = 0) -> str | None:
+    """Return the Spark text of whether a value is, or holds, a time outside of the years.
+
+    None where the type has no times. `depth` tells the texts of nested lists apart.
+
+    >>> from floodmark.catalog.types import DATE, INT, list_of
+    >>> outside_years("`d`", list_of(DATE))
+    "exists(`d`, __y0 -> __y0 NOT BETWEEN DATE'0001-01-01' AND DATE'9999-12-31')"
+    >>> outside_years("`d`", INT) is None
+    True
+    """
+    match type_:
+        case SqlType(kind=kind) if kind in ENDS:
+            first, last = ENDS[kind]
+            return f"{value} NOT BETWEEN {first} AND {last}"
+        case SqlType(kind=Kind.LIST, element=SqlType() as element):
+            parts = [(value, element)]
+        case SqlType(kind=Kind.MAP, key=SqlType() as key, element=SqlType() as element):
+            parts = [(f"map_keys({value})", key), (f"map_values({value})", element)]
+        case SqlType(kind=Kind.STRUCT):
+            fields = ((f"{value}.`{f.name.replace('`', '``')}`", f.type) for f in type_.fields)
+            return _any(outside_years(text, part, depth) for text, part in fields)
+        case _:
+            return None
+    name = f"__y{depth}"
+    tests = ((text, outside_years(name, part, depth + 1)) for text, part in parts)
+    return _any(f"exists({text}, {name} -> {test})" for text, test in tests if test is not None)
+
+
+def _any(tests: Iterable[str | None]) -> str | None:
+    present = [test for test in tests if test is not None]
+    if len(present) < 2:
+        return present[0] if present else None
+    return f"({' OR '.join(present)})"
 
 
 def kept_within_years(function: Function) -> Function:

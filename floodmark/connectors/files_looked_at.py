@@ -1,0 +1,175 @@
+"""Files of text that are looked at before they are read: their first lines say what they are."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from floodmark.catalog.types import Schema
+from floodmark.connectors.fields import Fields
+from floodmark.connectors.files_discovery import FileFacts, FoundFile
+from floodmark.connectors.files_text import CsvDialect
+
+BYTES_PER_ROW = 100
+"""The estimate where rows are not counted."""
+_SNIFF = 65_536
+_LOOKED_AT = 100
+"""Lines of a JSON file that are read for the keys that it has, and how it writes them."""
+_GZIP_MAGIC = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_COMPRESSED = (".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz", ".zip")
+
+RowsOf = Callable[[Mapping[str, Any]], Iterable[Any]]
+"""Finds the rows in a parsed line: the line itself, or what a message holds."""
+
+
+def _itself(line: Mapping[str, Any]) -> Iterable[Any]:
+    return (line,)
+
+
+def inspect_text(
+    found: FoundFile,
+    schema: Schema,
+    dialect: CsvDialect | None,
+    rows_of: RowsOf = _itself,
+    needed: Schema = (),
+) -> FileFacts:
+    """Look at the first 64 KiB; a CSV header (`dialect` given) goes into `extra["columns"]`.
+
+    A `.gz` file is unpacked once, because only its unpacked length bounds its rows. `rows_of`
+    finds the rows in a line of JSON. What a header, or the first lines, lack of the `needed`
+    columns is told, and what they have that no column takes.
+    """
+    try:
+        start, length = _unpacked(found) if found.path.suffix == ".gz" else _plain(found)
+    except (OSError, EOFError, zlib.error) as error:
+        return FileFacts(1, 1, bad=f"cannot be read: {error}")
+    bad = _not_text(found, start)
+    if bad is None and dialect is None:
+        bad = _not_json_lines(start)
+    rows = max(1, length // BYTES_PER_ROW)
+    if bad is not None:
+        return FileFacts(1, 1, bad=bad)
+    if dialect is None:
+        keys = _keys(start, rows_of)
+        variants = _key_variants(keys, schema)
+        extra: dict[str, Any] = {"columns": variants} if variants else {}
+        told = _told(schema, needed, keys) if keys else {}
+        return FileFacts(length, rows, extra={**extra, **told})
+    if not dialect.header:
+        return FileFacts(length, rows)
+    return _with_header(start, length, rows, schema, dialect, needed)
+
+
+def _told(schema: Schema, needed: Schema, names: Iterable[str]) -> dict[str, Any]:
+    unlike = Fields.between(schema, names)
+    lacks = tuple(c.name for c in needed if c.name in unlike.lacks)
+    return replace(unlike, lacks=lacks).as_payload()
+
+
+def _plain(found: FoundFile) -> tuple[bytes, int]:
+    with found.path.open("rb") as file:
+        return file.read(_SNIFF), found.size
+
+
+def _unpacked(found: FoundFile) -> tuple[bytes, int]:
+    with gzip.open(found.path) as file:
+        start = file.read(_SNIFF)
+        length = len(start)
+        while chunk := file.read(1 << 20):
+            length += len(chunk)
+    return start, max(length, 1)
+
+
+def _not_text(found: FoundFile, start: bytes) -> str | None:
+    if found.path.suffix in _COMPRESSED:
+        return f"compression {found.path.suffix} is not read; .gz is"
+    if start.startswith(b"PAR1"):
+        return "a Parquet file under another name"
+    if start.startswith(_GZIP_MAGIC):
+        return "a gzip file without .gz in its name"
+    # Bad bytes in single lines make those rows corrupt; a file of another encoding has no other.
+    lines = start.splitlines(keepends=True)
+    if len(start) >= _SNIFF:
+        lines = lines[:-1]
+    wrong = [_wrong(line) for line in lines if line.strip()]
+    return wrong[0] if wrong and None not in wrong else None
+
+
+def _wrong(line: bytes) -> str | None:
+    """Say why bytes are no text; None where they are."""
+    if b"\0" in line:
+        return "not text: it holds NUL bytes"
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return f"not UTF-8: {error.reason} at byte {error.start} of the first line"
+    return None
+
+
+def _not_json_lines(start: bytes) -> str | None:
+    lines = [line.strip() for line in start.removeprefix(_BOM).splitlines()]
+    if any(line.startswith(b"{") or line == b"null" for line in lines) or not any(lines):
+        return None
+    first = next(line for line in lines if line)
+    if first.startswith(b"["):
+        return "a JSON array, where one object a line is needed"
+    if len(lines) == 1 and len(start) >= _SNIFF:
+        return None  # The others are behind what was looked at.
+    return "not JSON lines: no line starts with {"
+
+
+def _keys(start: bytes, rows_of: RowsOf) -> set[str]:
+    """Return the keys of the rows in the first lines."""
+    found: set[str] = set()
+    for line in start.removeprefix(_BOM).splitlines()[:_LOOKED_AT]:
+        try:
+            parsed = json.loads(line)
+        except (ValueError, RecursionError):  # The latter: nested deeper than Python goes.
+            continue
+        rows = rows_of(parsed) if isinstance(parsed, dict) else ()
+        for row in rows:
+            if isinstance(row, dict):
+                found.update(key for key in row if key.isprintable())
+    return found
+
+
+def _key_variants(keys: Iterable[str], schema: Schema) -> list[str]:
+    """Return keys that are columns in other upper and lower case."""
+    wanted = {column.name for column in schema}
+    lower = {name.lower() for name in wanted}
+    return sorted(k for k in keys if k not in wanted and k.lower() in lower)
+
+
+def _with_header(
+    start: bytes,
+    length: int,
+    rows: int,
+    schema: Schema,
+    dialect: CsvDialect,
+    needed: Schema,
+) -> FileFacts:
+    line = next(iter(start.removeprefix(_BOM).splitlines()), b"").decode(errors="replace")
+    reader = csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
+    try:
+        cells = [cell.strip() for cell in next(reader, [])]
+    except csv.Error as error:
+        return FileFacts(1, 1, bad=f"the header does not parse: {error}")
+    wanted = [column.name for column in schema]
+    by_lower = {name.lower(): name for name in wanted}
+    names = [c if c in wanted else by_lower.get(c.lower(), c) for c in cells]
+    if not set(names) & set(wanted):
+        shown = ", ".join(cells[:8])
+        return FileFacts(
+            1, 1, bad=f"the header has none of the declared columns, it has: {shown[:200]}"
+        )
+    if duplicates := sorted({n for n in names if names.count(n) > 1 and n in wanted}):
+        return FileFacts(1, 1, bad=f"the header has {duplicates[0]} twice")
+    extra: dict[str, Any] = {} if names == wanted else {"columns": names}
+    shown_names = [name for name in names if name.isprintable()]
+    return FileFacts(length, rows, extra={**extra, **_told(schema, needed, shown_names)})

@@ -1,0 +1,46 @@
+"""Rows of Parquet files that are not taken in: those with times outside of the years."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.functions.years import outside_years
+from floodmark.catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, Schema
+from floodmark.connectors.base import REASON
+from floodmark.connectors.files_parquet import WITHOUT_VALUES
+from floodmark.spark.types import quoted, spark_type
+
+_SHOWN = 60
+"""Characters of a value that a reason shows."""
+_TIMES = {spark_type(type_): type_ for type_ in (DATE, TIMESTAMP, TIMESTAMPTZ)}
+
+
+def fault_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[str]:
+    """Return the Spark text of `__corrupt`, the row as JSON, and of `__reason`.
+
+    `types` are those that the file has in other columns than the declared ones.
+    """
+    fault = _fault(schema, types)
+    if fault is None:
+        return ["CAST(NULL AS STRING) AS __corrupt", f"CAST(NULL AS STRING) AS {REASON}"]
+    there = (quoted(c.name) for c in schema if types.get(c.name, "") not in WITHOUT_VALUES)
+    row = f"to_json(struct({', '.join(there)}), map('ignoreNullFields', 'false'))"
+    return [f"CASE WHEN ({fault}) IS NOT NULL THEN {row} END AS __corrupt", f"{fault} AS {REASON}"]
+
+
+def _fault(schema: Schema, types: Mapping[str, str | None]) -> str | None:
+    """Return the Spark text of what is wrong with a row's times; None where nothing can be."""
+    whens = []
+    for column in schema:
+        stored, name = types.get(column.name, spark_type(column.type)), quoted(column.name)
+        plain = _TIMES.get(stored or "")
+        type_ = column.type if stored == spark_type(column.type) else plain
+        outside = None if type_ is None else outside_years(name, type_)
+        if outside is not None:
+            text = f"to_json({name})" if plain is None else f"CAST({name} AS STRING)"
+            start = quote(f"{column.name}: '")
+            end = quote("' is outside of the years 1 to 9999")
+            said = f"concat({start}, left({text}, {_SHOWN}), {end})"
+            whens.append(f"WHEN {outside} THEN {said}")
+    return f"CASE {' '.join(whens)} END" if whens else None

@@ -1,0 +1,147 @@
+"""Times outside of the years 1 to 9999 come in from nowhere, however deep they lie in a value."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+from warehouses import NOW, Site
+
+from floodmark.spark.session import Sessions
+
+COLUMNS = "(id INT{key}, a TIMESTAMP[], s STRUCT<t TIMESTAMP, d DATE>, m MAP(VARCHAR, DATE), n TIMESTAMPTZ)"  # noqa: E501
+SOURCE = """
+CREATE SOURCE of_{name} {columns} WITH (connector = 'files', path = '{{landing}}/{name}')
+FORMAT {form};
+"""
+WITHIN = {
+    "a": ["0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"],
+    "s": {"t": "9999-12-31T00:00:00", "d": "0001-01-01"},
+    "m": {"x": "9999-12-31"},
+    "n": "2013-01-01T00:00:00Z",
+}
+OUTSIDE = [
+    *({"a": [text]} for text in ("0000-01-01 00:00:00", "+10000-01-01 00:00:00", "-0005-01-01",
+                                 "99999-01-01", "infinity", "9999-12-31T23:59:59-10:00")),
+    *({"s": {"t": text}} for text in ("+12000-01-01T00:00:00", "now")),
+    *({"s": {"d": text}} for text in ("0000-01-01", "+10000-01-01", "99999-01-01")),
+    *({"m": {"x": text}} for text in ("0000-12-31", "10000-01-01")),
+    *({"n": text} for text in ("infinity", "-infinity", "-2013-01-01", "0000-12-31 23:59:59-23",
+                               "9999-12-31T23:59:59-01:00", "99999-01-01", "epoch")),
+]  # fmt: skip
+FAR = 300_000_000_000_000_000
+"""Microseconds: more than nine thousand years."""
+
+
+def landed_texts(site: Site) -> None:
+    """Write the same rows as JSON lines, as messages and as CSV."""
+    rows = [{"id": i, **row} for i, row in enumerate([WITHIN, *OUTSIDE])]
+    for name in ("json", "upsert", "csv"):
+        (site.landing / name).mkdir(parents=True)
+    lines = [json.dumps(row) for row in rows]
+    (site.landing / "json" / "0.json").write_text("\n".join(lines))
+    messages = [f'{{"key": {{"id": {i}}}, "value": {line}}}' for i, line in enumerate(lines)]
+    (site.landing / "upsert" / "0.json").write_text("\n".join(messages))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, ["id", *WITHIN])
+    writer.writeheader()
+    writer.writerows(
+        {c: v if isinstance(v, str | int) else json.dumps(v) for c, v in row.items()}
+        for row in rows
+    )
+    (site.landing / "csv" / "0.csv").write_text(text.getvalue())
+
+
+def moments(values: list[int], zone: str | None = None) -> pa.Array:
+    return pa.array(values, pa.int64()).cast(pa.timestamp("us", zone))
+
+
+def nested(values: list[int]) -> pa.Table:
+    """Return rows with a time each, in an array, a struct and a map."""
+    count = len(values)
+    days = pa.array([0] * count, pa.int32()).cast(pa.date32())
+    offsets = pa.array(range(count + 1), pa.int32())
+    return pa.table({
+        "id": pa.array(range(count), pa.int32()),
+        "a": pa.ListArray.from_arrays(offsets, moments(values)),
+        "s": pa.StructArray.from_arrays([moments([0] * count), days], ["t", "d"]),
+        "m": pa.MapArray.from_arrays(offsets, pa.array(["x"] * count), days),
+        "n": moments([0] * count, "UTC"),
+    })  # fmt: skip
+
+
+@pytest.mark.spark
+def test_no_text_holds_a_time_outside_of_the_years(tmp_path: Path, sessions: Sessions) -> None:
+    site = Site(tmp_path, sessions)
+    landed_texts(site)
+    forms = {"json": "PLAIN ENCODE JSON", "csv": "PLAIN ENCODE CSV", "upsert": "UPSERT ENCODE JSON"}
+    site.define(*(
+        SOURCE.format(name=name, form=form, columns=COLUMNS.format(
+            key=" PRIMARY KEY" if name == "upsert" else ""))
+        for name, form in forms.items()
+    ))  # fmt: skip
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        assert fm.scheduler.log.suspended() == {}
+        for name in forms:
+            ((key, *values),) = fm.execute(f"SELECT * FROM of_{name}").rows
+            assert key == 0 and None not in values
+            letters = fm.execute(f"SELECT reason, place, message FROM of_{name}__dead_letter").rows
+            assert len({place for _, place, _ in letters}) == len(letters) == len(OUTSIDE), name
+            assert all(reason == "E0651" and said for reason, _, said in letters), letters
+
+
+@pytest.mark.spark
+def test_no_parquet_file_holds_one(tmp_path: Path, sessions: Sessions) -> None:
+    site = Site(tmp_path, sessions)
+    for name in ("nested", "old", "millis"):
+        (site.landing / name).mkdir(parents=True)
+    pq.write_table(nested([0, FAR, 1, -FAR]), site.landing / "nested" / "0.parquet")
+    ancient = pa.array([datetime(1800, 1, 1), datetime(2200, 1, 1)], pa.timestamp("us"))
+    old = pa.table({"id": pa.array([0, 1], pa.int32()), "n": ancient})
+    pq.write_table(old, site.landing / "old" / "0.parquet", use_deprecated_int96_timestamps=True)
+    far = pa.array([0, 2**62], pa.int64()).cast(pa.timestamp("ms"))
+    beyond = pa.table({"id": pa.array([0, 1], pa.int32()), "n": far})
+    pq.write_table(beyond, site.landing / "millis" / "0.parquet")
+    pq.write_table(old, site.landing / "millis" / "1.parquet")
+    columns = COLUMNS.format(key="")
+    site.define(*(
+        SOURCE.format(name=name, form="PLAIN ENCODE PARQUET", columns=columns)
+        for name in ("nested", "old", "millis")
+    ))  # fmt: skip
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        assert fm.scheduler.log.suspended() == {}
+        rows = {n: fm.execute(f"SELECT * FROM of_{n} ORDER BY id").rows for n in ("nested", "old")}
+        assert [row[0] for row in rows["nested"]] == [0, 2]
+        assert [row[0] for row in rows["old"]] == [0, 1]
+        letters = fm.execute("SELECT message, row FROM of_nested__dead_letter ORDER BY place").rows
+        assert [said.partition(":")[0] for said, _ in letters] == ["a", "a"]
+        assert [json.loads(row)["id"] for _, row in letters] == [1, 3]
+        # What Spark has no microseconds for costs its file, and no other.
+        assert len(fm.execute("SELECT * FROM of_millis").rows) == 2
+        ((said,),) = fm.execute("SELECT message FROM of_millis__dead_letter").rows
+        assert "0.parquet cannot be read: column n" in said
+
+
+@pytest.mark.spark
+def test_no_delta_table_holds_one(tmp_path: Path, sessions: Sessions) -> None:
+    site = Site(tmp_path, sessions)
+    site.define(
+        "CREATE SOURCE of_delta (id INT, a TIMESTAMP[]) "
+        "WITH (connector = 'delta', path = '{landing}/delta');"
+    )
+    write_deltalake(site.landing / "delta", nested([0, FAR, 1]).select(["id", "a"]))
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        assert fm.scheduler.log.suspended() == {}
+        assert [row[0] for row in fm.execute("SELECT * FROM of_delta ORDER BY id").rows] == [0, 2]
+        ((said,),) = fm.execute("SELECT message FROM of_delta__dead_letter").rows
+        assert said.startswith("a: '") and said.endswith("outside of the years 1 to 9999")
