@@ -17,6 +17,8 @@ from floodmark.analysis.ndu.repair import conditions_lifted
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline, plain_views
 from floodmark.analysis.supported import PAIRED, unlisted, unpaired
 from floodmark.catalog.functions.intervals import micros_of
+from floodmark.catalog.functions.model import RowErrorCode
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
@@ -218,9 +220,12 @@ class Reader:
         rows = self._stored(found, layout.dead_letter_table(found), layout.DEAD_LETTER)
         parts = ("expression", "row", "place")
         code = f"concat('E', lpad(CAST({ERROR}.code AS STRING), 4, '0')) AS reason"
+        told = " ".join(f"WHEN {c.value} THEN {quote(c.says)}" for c in RowErrorCode)
+        said = f"concat(CASE {ERROR}.code {told} END, ': ', {ERROR}.expression)"
+        message = f"coalesce({ERROR}.message, {said}) AS message"
         return lambda: (
             rows()
-            .selectExpr(EPOCH, WEIGHT, code, *(f"{ERROR}.{p} AS {p}" for p in (*parts, "message")))
+            .selectExpr(EPOCH, WEIGHT, code, *(f"{ERROR}.{p} AS {p}" for p in parts), message)
             .groupBy("reason", *parts)
             .agg({EPOCH: "min", WEIGHT: "sum", "message": "max"})
             .where(f"`sum({WEIGHT})` > 0")

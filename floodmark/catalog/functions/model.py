@@ -48,6 +48,24 @@ class RowErrorCode(IntEnum):
         """
         return f"E{self.value:04d}"
 
+    @property
+    def says(self) -> str:
+        """Return the reason in words.
+
+        >>> RowErrorCode.DIVISION_BY_ZERO.says
+        'division by zero'
+        """
+        return _SAYS.get(self, self.name.lower().replace("_", " "))
+
+
+_SAYS = {
+    RowErrorCode.INVALID_TEXT: "the text is no value of the type",
+    RowErrorCode.TIME_OUT_OF_RANGE: "time out of range: the years are 1 to 9999",
+    RowErrorCode.FUNCTION_RAISED: "the function raised an error",
+    RowErrorCode.WRONG_RESULT: "the function returned no value of its type",
+    RowErrorCode.SEVERAL_ROWS: "more than one row",
+}
+
 
 class RowError(Exception):
     """An expression has no value for this row; the Python forms raise it, nothing else does."""

@@ -20,6 +20,7 @@ from floodmark.runtime.operators import owned
 from floodmark.runtime.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.runtime.operators.merge import CAME, ORDER, SINKS, row_type
 from floodmark.runtime.operators.rows import ERROR_TYPE
+from floodmark.runtime.operators.said import unmerged
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import smallest
 from floodmark.spark.types import quoted
@@ -87,7 +88,7 @@ def folded(
     letter = (
         f"named_struct('code', __m.code, 'expression', '{LABEL}', 'row', "
         f"to_json(struct({shown}), map('ignoreNullFields', 'false')), "
-        "'place', CAST(NULL AS STRING), 'message', CAST(NULL AS STRING))"
+        f"'place', CAST(NULL AS STRING), 'message', {_message(declared)})"
     )
     said = f"named_struct('error', CAST({letter} AS {ERROR_TYPE}), 'r', __o.r)"
     more = f"array_append(__a.refused, {said})"
@@ -205,6 +206,15 @@ def _missing(row: str, declared: Declared) -> str | None:
         return None
     missing = " OR ".join(f"{row}.{quoted(c)} IS NULL" for c in needed)
     return f"CASE WHEN {missing} THEN {IntakeCode.NULL_VALUE.value} END"
+
+
+def _message(declared: Declared) -> str:
+    """Return the text of what a letter says: which values are missing."""
+    needed = [c.name for c in declared.columns if c.not_null]
+    if not needed:
+        return "CAST(NULL AS STRING)"
+    told = unmerged("__o.r", needed)
+    return f"CASE WHEN __m.code = {IntakeCode.NULL_VALUE.value} THEN {told} END"
 
 
 def _first(code: str, others: Iterable[str | None]) -> str:

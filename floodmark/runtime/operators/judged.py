@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Schema
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.errors import IntakeCode
@@ -16,7 +17,8 @@ from floodmark.plan.clock_options import MAX_AHEAD
 from floodmark.plan.definitions import Declared
 from floodmark.runtime.cutoff import Cutoff
 from floodmark.runtime.layout import WATERMARK
-from floodmark.runtime.operators.rows import ERROR_TYPE, constants, error_struct, stamped
+from floodmark.runtime.operators import said
+from floodmark.runtime.operators.rows import ERROR_TYPE, constants, letter_of, stamped
 from floodmark.runtime.operators.source import DEAD, GOOD, LATE, NOTHING, latest
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.literals import literal
@@ -53,7 +55,7 @@ def judged(
     late = [f"{quoted(m.column)} < __bound_{i}" for i, m in enumerate(declared.watermarks)]
     is_late = " OR ".join(f"coalesce({test}, FALSE)" for test in late)
     tests = _tests(declared, limits)
-    is_dead = " OR ".join(f"coalesce({test}, FALSE)" for test, _, _ in tests)
+    is_dead = " OR ".join(f"coalesce({test[0]}, FALSE)" for test in tests)
     whens = f"WHEN {WEIGHT} < 0 THEN {GOOD} WHEN {is_dead} THEN {DEAD} WHEN {is_late} THEN {LATE}"
     route = f"CASE {whens} ELSE {GOOD} END"
     below = [f"WHEN {test} THEN CAST(__bound_{i} AS STRING)" for i, test in enumerate(late)]
@@ -91,21 +93,27 @@ def taken(frame: DataFrame, columns: Schema, epoch: int) -> DataFrame:
     )
 
 
-def _tests(declared: Declared, limits: Collection[str]) -> list[tuple[str, IntakeCode, str]]:
-    """Return what sends a row to the dead letters: the test, the reason, what says so."""
-    tests = [
-        (f"{quoted(m.column)} IS NULL", IntakeCode.NULL_TIME, f"WATERMARK FOR {m.column}")
-        for m in declared.watermarks
-    ]
-    ahead = (f"{quoted(c)} > {quoted(f'__latest_{c}')}" for c in limits)
-    return [*tests, *((test, IntakeCode.FUTURE_TIME, MAX_AHEAD) for test in ahead)]
+Test = tuple[str, IntakeCode, str, str]
+"""What sends a row to the dead letters: the test, the reason, what says so, the message."""
 
 
-def _dead(columns: Schema, tests: Sequence[tuple[str, IntakeCode, str]]) -> str:
+def _tests(declared: Declared, limits: Collection[str]) -> list[Test]:
+    tests: list[Test] = []
+    for column in (mark.column for mark in declared.watermarks):
+        label, told = f"WATERMARK FOR {column}", said.untimed(column)
+        tests.append((f"{quoted(column)} IS NULL", IntakeCode.NULL_TIME, label, told))
+    for column in limits:
+        latest = f"__latest_{column}"
+        test = f"{quoted(column)} > {quoted(latest)}"
+        tests.append((test, IntakeCode.FUTURE_TIME, MAX_AHEAD, said.ahead(column, latest)))
+    return tests
+
+
+def _dead(columns: Schema, tests: Sequence[Test]) -> str:
     """Return the text of why a row is a dead letter."""
     names = [f.name for f in columns]
     whens = [
-        f"WHEN {test} THEN {error_struct(str(code.value), label, names)}"
-        for test, code, label in tests
+        f"WHEN {test} THEN {letter_of(str(code.value), quote(label), names, told)}"
+        for test, code, label, told in tests
     ]
     return f"CASE {' '.join(whens)} END"

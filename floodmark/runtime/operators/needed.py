@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Schema
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.errors import IntakeCode
 from floodmark.plan.definitions import Declared
-from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, error_struct
+from floodmark.runtime.operators.rows import ERROR_TYPE, Rows, letter_of
+from floodmark.runtime.operators.said import lacking
 from floodmark.spark.types import quoted
 
 
@@ -35,7 +37,7 @@ def checked(rows: Rows, columns: Schema, declared: Declared, *, owned: bool = Fa
     for column in needed:
         # An old row that is taken back by its key alone has NULL in what is not known of it.
         known = f" AND {WEIGHT} > 0" if column in rows.unknown else ""
-        letter = error_struct(code, f"{column} NOT NULL", names)
+        letter = letter_of(code, quote(f"{column} NOT NULL"), names, lacking(column))
         whens.append(f"WHEN {quoted(column)} IS NULL{known} THEN CAST({letter} AS {ERROR_TYPE})")
     kept = [*(quoted(f.name) for f in columns), *rows.marks]
     frame = rows.frame.selectExpr(*kept, f"CASE {' '.join(whens)} END AS {ERROR}")

@@ -14,6 +14,7 @@ from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
 from floodmark.errors import IntakeCode
 from floodmark.runtime.operators import keyed
 from floodmark.runtime.operators.rows import ERROR_TYPE
+from floodmark.runtime.operators.said import twice as twice_said
 from floodmark.runtime.operators.source import DEAD, GOOD, PLACE
 from floodmark.runtime.tables import ROUTE
 from floodmark.spark.literals import literal
@@ -51,7 +52,7 @@ def once_per_key(
         twice = f"({_NTH} > 1 OR {_STORED} IS NOT NULL)"
     error = (
         f"named_struct('code', {IntakeCode.KEY_TWICE}, 'expression', {literal(promise, VARCHAR)}, "
-        f"'row', {row}, 'place', {PLACE}, 'message', NULL)"
+        f"'row', {row}, 'place', {PLACE}, 'message', {twice_said(promise, key)})"
     )
     return ranked.selectExpr(
         *map(quoted, names),

@@ -28,8 +28,8 @@ ERROR_FIELD = Field(
         ("message", VARCHAR),
     ),
 )
-"""What a dead letter says: why, in which expression, the row as JSON, where it came from, and what
-functions of users said."""
+"""What a dead letter says: why, in which expression, the row as JSON, where it came from, and the
+reason in words: of rows that are not taken in, and what functions of users said."""
 ERROR_TYPE = "struct<code:int,expression:string,row:string,place:string,message:string>"
 _SAID = f"{RowErrorCode.FUNCTION_RAISED.value}, {RowErrorCode.WRONG_RESULT.value}"
 
@@ -78,7 +78,7 @@ class Rows:
 
 
 def message_text(code: str, message: str | None) -> str:
-    """Return the text of a dead letter's message: only errors of users' functions have one."""
+    """Return the text of a dead letter's message: only errors of users' functions write one."""
     nothing = "CAST(NULL AS STRING)"
     return nothing if message is None else f"CASE WHEN ({code}) IN ({_SAID}) THEN {message} END"
 
@@ -90,12 +90,17 @@ def error_struct(code: str, expression: str, columns: list[str], message: str | 
 
 def error_of(code: str, expression: str, columns: list[str], message: str | None = None) -> str:
     """Return the Spark text of a dead letter, whose expression is Spark text, too."""
+    return letter_of(code, expression, columns, message_text(code, message))
+
+
+def letter_of(code: str, expression: str, columns: list[str], message: str) -> str:
+    """Return the Spark text of a dead letter with a message, whatever its code."""
     shown = (quoted(c) for c in columns if not c.startswith(HIDDEN_PREFIX))
     row = ", ".join(shown) or "CAST(NULL AS INT) AS nothing"
     return (
         f"named_struct('code', {code}, 'expression', {expression}, "
         f"'row', to_json(struct({row}), map('ignoreNullFields', 'false')), "
-        f"'place', CAST(NULL AS STRING), 'message', {message_text(code, message)})"
+        f"'place', CAST(NULL AS STRING), 'message', {message})"
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.intervals import datetime_of
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.functions.volatile import RowSeed
 from floodmark.catalog.types import VARCHAR, Schema
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
@@ -22,6 +23,7 @@ from floodmark.errors import IntakeCode
 from floodmark.plan.clock_options import MAX_AHEAD
 from floodmark.plan.definitions import ColumnInfo, Declared, WatermarkInfo
 from floodmark.runtime.layout import WATERMARK
+from floodmark.runtime.operators import said
 from floodmark.runtime.operators.defaults import with_defaults
 from floodmark.runtime.operators.rows import ERROR_TYPE, constants, message_text, stamped
 from floodmark.runtime.tables import ROUTE
@@ -44,9 +46,9 @@ BLOCK_BITS = 47
 _ROW_ID = f"shiftleft(CAST(__partition AS BIGINT), {BLOCK_BITS}) | __offset AS {ROW_ID}"
 _WHY = "__why"
 _FAULTS = (
-    (IntakeCode.TRUNCATE, "op t"),
-    (IntakeCode.NO_CHANGE, "op"),
-    (IntakeCode.NO_ROW, "before"),
+    (IntakeCode.TRUNCATE, "op t", "op: 't' is not applied: it would empty the whole table"),
+    (IntakeCode.NO_CHANGE, "op", "op: not c, r, u or d, or the row is missing that it needs"),
+    (IntakeCode.NO_ROW, "before", "before: NULL is not a row that a delete could take away"),
 )
 
 
@@ -122,17 +124,17 @@ def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
         compiled = compile_expr(column.generated, now)
         texts.append(f"{compiled.value} AS {quoted(column.name)}")
         code = compiled.error or "CAST(NULL AS INT)"
-        said = message_text(code, compiled.message)
-        texts += [f"{code} AS __generated_{i}", f"{said} AS __said_{i}"]
+        told = message_text(code, compiled.message)
+        texts += [f"{code} AS __generated_{i}", f"{told} AS __said_{i}"]
     return frame.selectExpr("*", *texts)
 
 
 def _placed() -> str:
     """Return the text of `__error`: why, and where the row stands; worked out for dead rows."""
-    code, expression, row, said = (
+    code, expression, row, told = (
         f"'{name}', {_WHY}.{name}" for name in ("code", "expression", "row", "message")
     )
-    fields = f"{code}, {expression}, {row}, 'place', {_WHERE}, {said}"
+    fields = f"{code}, {expression}, {row}, 'place', {_WHERE}, {told}"
     struct = f"CAST(named_struct({fields}) AS {ERROR_TYPE})"
     return f"CASE WHEN {_WHY} IS NOT NULL THEN {struct} END AS {ERROR}"
 
@@ -162,14 +164,16 @@ def _dead(declared: Declared, limits: Collection[str]) -> str:
         whens.append(f"WHEN {puts}__generated_{i} IS NOT NULL THEN {error}")
     for column in declared.columns:
         if column.not_null:
-            error = _error(IntakeCode.NULL_VALUE, f"{column.name} NOT NULL", row)
+            told = said.lacking(column.name)
+            error = _error(IntakeCode.NULL_VALUE, f"{column.name} NOT NULL", row, told)
             when = "" if column.name in declared.primary_key else puts
             whens.append(f"WHEN {when}{quoted(column.name)} IS NULL THEN {error}")
     for mark in declared.watermarks:
-        error = _error(IntakeCode.NULL_TIME, f"WATERMARK FOR {mark.column}", row)
+        told = said.untimed(mark.column)
+        error = _error(IntakeCode.NULL_TIME, f"WATERMARK FOR {mark.column}", row, told)
         whens.append(f"WHEN {quoted(mark.column)} IS NULL THEN {error}")
     for name in limits:
-        error = _error(IntakeCode.FUTURE_TIME, MAX_AHEAD, row)
+        error = _error(IntakeCode.FUTURE_TIME, MAX_AHEAD, row, said.ahead(name, _limit(name)))
         whens.append(f"WHEN {quoted(name)} > {quoted(_limit(name))} THEN {error}")
     return f"CASE {' '.join(whens)} END"
 
@@ -181,7 +185,8 @@ def _faults(declared: Declared) -> list[str]:
     if not declared.is_messages:
         return [corrupt]
     faults = [
-        f"WHEN {FAULT} = {code} THEN {_error(code, part, '__corrupt')}" for code, part in _FAULTS
+        f"WHEN {FAULT} = {code} THEN {_error(code, part, '__corrupt', quote(told))}"
+        for code, part, told in _FAULTS
     ]
     return [*faults, corrupt, f"WHEN {OPERATION} = '{IGNORED}' THEN NULL"]
 
