@@ -5,7 +5,7 @@ What a TRANSFORM USING makes of the rows is all that is written; time alone writ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -84,13 +84,17 @@ class _Intake:
         frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
         if declared.primary_key:
             columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
-            routed = source.routed(frame, late, columns, task.now)
+            routed, read = self._counted(source.routed(frame, late, columns, task.now))
             row = source.as_json(declared)
-            return self._taken_once(routed, columns, declared.primary_key, row)
-        routed = source.routed(frame, late, schema, task.now)
+            return self._taken_once(routed, columns, declared.primary_key, row, read=read)
+        routed, read = self._counted(source.routed(frame, late, schema, task.now))
         files = task.writer.write_routed(table, routed)
         aside = ((table, files.get(source.DEAD, ())),)
-        return self._committed(table, files, files.get(source.GOOD, ()), aside)
+        return self._committed(table, files, files.get(source.GOOD, ()), aside, read=read)
+
+    def _counted(self, routed: DataFrame) -> tuple[DataFrame, Counted | None]:
+        """Return routed rows and what counts them; None where files lack no column."""
+        return reading(routed, self.task.declared, self.task.work.splits[self.task.found.key])
 
     def _rows(self, sessions: Sessions, splits: Sequence[Split]) -> DataFrame:
         session = sessions.ingest if self.connector.reads_text else sessions.main
@@ -143,6 +147,8 @@ class _Intake:
         key: tuple[str, ...],
         row: str,
         counted: Counted | None = None,
+        *,
+        read: Counted | None = None,
     ) -> ObjectRecord:
         """Store the rows whose key is not there yet; the source has promised that for all.
 
@@ -165,7 +171,7 @@ class _Intake:
                 table, once_per_key(rows, stored, key, promise, names, row, few=few)
             )
         aside = ((scratch, files.get(source.DEAD, ())), (table, once.get(source.DEAD, ())))
-        return self._committed(scratch, files, once.get(source.GOOD, ()), aside, counted)
+        return self._committed(scratch, files, once.get(source.GOOD, ()), aside, counted, read=read)
 
     def _committed(
         self,
@@ -174,10 +180,13 @@ class _Intake:
         good: tuple[DataFile, ...],
         dead: Sequence[tuple[str, tuple[DataFile, ...]]],
         counted: Counted | None = None,
+        *,
+        read: Counted | None = None,
     ) -> ObjectRecord:
         """Commit what the routes of the table `written` hold; `good` are the files to store.
 
-        What is not written is `counted`.
+        What is not written is `counted`; what files seem to lack is looked for in all that is
+        `read`.
         """
         task, found = self.task, self.task.found
         failpoints.reach("files_written")
@@ -188,12 +197,11 @@ class _Intake:
         highs = self._highs(files) if counted is None else counted.highs
         marks = task.marks.raised({CONNECTOR: highs}).at_end(found.key in task.work.exhausted)
         written_rows = sum(rows_of(f) for f in files.values())
-        kept = (*files.get(source.GOOD, ()), *files.get(source.LATE, ()))
-        fields = fields_in(task.work.splits[found.key], kept)
+        fields = fields_in(task.work.splits[found.key], counted or read)
         record = ObjectRecord(
             found.key,
             versions,
-            lacking=fields.lacks if counted is None else counted.lacking,
+            lacking=fields.lacks,
             unused=fields.unused,
             rows_in=written_rows if counted is None else counted.rows,
             rows_out=rows_of(good),
@@ -291,11 +299,21 @@ class _Intake:
         return versions
 
 
-def fields_in(splits: Sequence[Split], files: Iterable[DataFile]) -> Fields:
-    """Return what splits lack and have besides; a column with a value in any of `files` is there.
+def reading(
+    routed: DataFrame, declared: Declared, splits: Sequence[Split]
+) -> tuple[DataFrame, Counted | None]:
+    """Return routed rows and what counts those that have what files seem to lack; None for none."""
+    lacks = fields_of(splits).lacks
+    if not lacks:
+        return routed, None
+    counted = Counted(declared, lacks)
+    return counted.over(routed), counted
+
+
+def fields_in(splits: Sequence[Split], read: Counted | None) -> Fields:
+    """Return what splits lack and have besides; what a row that was `read` has is there.
 
     Of the text that rows are delivered in, the beginning alone was looked at.
     """
-    fields, counted = fields_of(splits), list(files)
-    valueless = (c for c in fields.lacks if all(f.nulls.get(c, 0) == f.rows for f in counted))
-    return Fields(tuple(valueless), fields.unused)
+    fields = fields_of(splits)
+    return fields if read is None else Fields(read.lacking, fields.unused)

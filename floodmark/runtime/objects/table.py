@@ -28,7 +28,7 @@ from floodmark.runtime.objects.at_rest import AtRest
 from floodmark.runtime.objects.former import Formers, difference, with_columns
 from floodmark.runtime.objects.merging import Counts, Merging, Operations
 from floodmark.runtime.objects.owning import held, moves, with_former_owners
-from floodmark.runtime.objects.source import fields_in
+from floodmark.runtime.objects.source import fields_in, reading
 from floodmark.runtime.objects.task import WEIGHT_FIELD, OfTable, Task
 from floodmark.runtime.objects.timed import timed
 from floodmark.runtime.objects.undone import undo
@@ -241,7 +241,7 @@ class _Gathering(OfTable):
             frame = messages.operations(frame, declared)
         marked = self.watermarked
         late = LateFilter((), {}) if marked is None else marked.late_filter()
-        routed = source.routed(frame, late, columns, task.now)
+        routed, read = reading(source.routed(frame, late, columns, task.now), declared, splits)
         if declared.transform is not None:
             text = source.as_json(declared)
             passed = (ROW_ID, EPOCH, WEIGHT)
@@ -256,7 +256,7 @@ class _Gathering(OfTable):
         accepted = files.get(source.GOOD, ())
         good = self.stages.read_scratch(scratch, accepted, columns)
         came = sum(rows_of(f) for f in files.values())
-        self.delivered = came, fields_in(splits, (*accepted, *files.get(source.LATE, ())))
+        self.delivered = came, fields_in(splits, read)
         self.rows_in += came
         if good is None:
             return None

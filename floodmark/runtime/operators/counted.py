@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.functions.intervals import datetime_of
+from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, SqlType
+from floodmark.changelog import ERROR
+from floodmark.errors import IntakeCode
 from floodmark.plan.definitions import Declared
 from floodmark.runtime.operators.source import DEAD
 from floodmark.runtime.tables import ROUTE
@@ -33,7 +36,7 @@ class Counted:
         self._lacks = lacks
         self._observed = Observation()
 
-    def over(self, frame: DataFrame, dropped: str) -> DataFrame:
+    def over(self, frame: DataFrame, dropped: str = "FALSE") -> DataFrame:
         """Return routed rows, counted when they are computed; dead ones move no watermark.
 
         `dropped` is the text of which are left out.
@@ -47,7 +50,7 @@ class Counted:
                 F.expr(f"max(CASE WHEN {ROUTE} <> {DEAD} THEN {_told(c, t)} END)").alias(_high(i))
                 for i, (c, t) in enumerate(self._marks.items())
             ),
-            *(F.expr(f"count({quoted(c)})").alias(_values(i)) for i, c in enumerate(self._lacks)),
+            *(F.expr(f"count_if({_has(c)})").alias(_values(i)) for i, c in enumerate(self._lacks)),
         ]
         return frame.observe(self._observed, *counts)
 
@@ -75,6 +78,13 @@ class Counted:
         return {
             column: _value(value, type_) for column, type_, value in values if value is not None
         }
+
+
+def _has(column: str) -> str:
+    """Return the text of whether a row has a value in a column, or does not parse and names it."""
+    named = quote(f'"{column.lower()}"')
+    corrupt = f"{ERROR}.code = {IntakeCode.CORRUPT.value} AND contains(lower({ERROR}.row), {named})"
+    return f"{quoted(column)} IS NOT NULL OR coalesce({corrupt}, FALSE)"
 
 
 def _values(number: int) -> str:
