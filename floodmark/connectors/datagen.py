@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from floodmark.catalog.functions.intervals import LAST
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Field, Kind, Schema
 from floodmark.connectors.base import SourceSpec
@@ -141,5 +142,6 @@ _UUID_PARTS = f"{quote('^(.{8})(.{4})(.{4})(.{4})(.{12})$')}, '$1-$2-$3-$4-$5'"
 
 
 def _from_micros(micros: str, column: Field) -> str:
-    moment = f"timestamp_micros({micros})"
+    """Return the Spark text of a time; one beyond the years is the last that there is."""
+    moment = f"timestamp_micros(least({micros}, {LAST}L))"
     return moment if column.type.kind is Kind.TIMESTAMPTZ else f"CAST({moment} AS TIMESTAMP_NTZ)"

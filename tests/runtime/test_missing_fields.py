@@ -118,3 +118,32 @@ def test_a_renamed_field_is_told_by_the_run_and_the_doctor(site: Site) -> None:
         assert len(of_fields(epoch.objects, fm.deployed.pipeline)) == 6
         found = fm.status()
         assert found["of_csv"].lacking == ("ts",) and found["of_csv"].unused == ("time",)
+
+
+@pytest.mark.spark
+def test_what_is_read_is_told_whatever_is_kept(site: Site) -> None:
+    place = "WITH (connector = 'files', path = '{landing}/FOLDER') FORMAT PLAIN ENCODE JSON"
+    upserted = place.replace("FOLDER", "renamed").replace("PLAIN", "UPSERT")
+    keyed = "id BIGINT PRIMARY KEY, ts TIMESTAMP, v VARCHAR"
+    site.define(
+        f"CREATE SOURCE left_out ({keyed}) {upserted} "
+        "TRANSFORM USING (SELECT id, v FROM left_out WHERE id > 5);",
+        f"CREATE SOURCE made_of ({keyed}) {upserted} "
+        "TRANSFORM USING (SELECT id, v || '!' AS v FROM made_of);",
+        "CREATE SOURCE dead (id BIGINT NOT NULL, ts TIMESTAMP, v VARCHAR) "
+        f"{place.replace('FOLDER', 'dead')};",
+        f"CREATE SOURCE unparsed {COLUMNS} {place.replace('FOLDER', 'unparsed')};",
+    )
+    deliver(site.landing / "renamed", "json", "0", RENAMED)
+    # That rows have the field is seen behind the first hundred lines, and none of them is kept.
+    first: list[dict[str, Any]] = [{"id": None, "v": "x"}] * 150
+    deliver(site.landing / "dead", "json", "0", [*first, {"id": None, "ts": "2013-01-01"}])
+    first = [{"id": "abc", "v": "x"}] * 150
+    deliver(site.landing / "unparsed", "json", "0", [*first, {"id": 1, "ts": "abc"}])
+    with site.connect() as fm:
+        (epoch,) = fm.advance(now=NOW)
+        assert set(epoch.notices) == {
+            f"{name}: ts is in none of 2 rows; the rows have id, time, v"
+            for name in ("left_out", "made_of")
+        }
+        assert epoch.objects["dead"].dead_rows == epoch.objects["unparsed"].dead_rows == 151
