@@ -56,6 +56,10 @@ def _line_ends(source: str) -> tuple[int, ...]:
     return tuple(match.start() for match in re.finditer("\n", source))
 
 
+_LONG_WORD = re.compile(r"(\S{60})\S{340,}")
+"""What no message needs in full: a word of a statement or file that goes on and on."""
+
+
 class FloodmarkError(Exception):
     """The root of all errors that are shown to a person."""
 
@@ -68,6 +72,7 @@ class FloodmarkError(Exception):
         hint: str | None = None,
         detail: str | None = None,
     ) -> None:
+        message = _LONG_WORD.sub(lambda found: f"{found[1]}…", message)
         super().__init__(message)
         self.code = code
         self.message = message

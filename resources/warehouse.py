@@ -18,7 +18,7 @@ from floodmark.runtime.definitions import deployment
 from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.runtime.definitions.deployment import Plan
 from floodmark.runtime.definitions.desired import Desired
-from floodmark.runtime.settings import DEFAULTS, grain_of_setting
+from floodmark.runtime.settings import Settings
 from floodmark.runtime.summary import assumed_formats
 from floodmark.sql.files import sql_files
 from resources.clock import EngineClock
@@ -104,5 +104,7 @@ class Warehouse(ConfigurableResource):
             desired = Desired(()) if objects and not folder.is_dir() else floodmark.read(folder)
         created = {key: found for key, found in objects if found.origin is Origin.STATEMENT}
         plan = deployment.plan_files(desired, Deployed(0, Pipeline(Catalog(created))))
-        said = {setting.name.lower(): setting.value for setting in desired.settings}
-        return plan.pipeline, grain_of_setting(said.get("partitions") or DEFAULTS["partitions"])
+        settings = Settings()
+        for statement in desired.settings:
+            settings.set(statement)
+        return plan.pipeline, settings.grain

@@ -268,7 +268,7 @@ def _fades(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 def _filtered_changes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     if found.kind is not Kind.SINK or found.append_only:
         return ()
-    set_ = [name for name in ("force_append_only", "ignore_delete") if _is_on(found, name)]
+    set_ = [name for name in ("force_append_only", "ignore_delete") if found.object.is_on(name)]
     text = "depends on where epochs are cut: {} drops changes that an epoch may merge"
     return tuple(Note("A116", text.format(name)) for name in set_)
 
@@ -279,10 +279,6 @@ def _no_snapshot(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     return (
         Note("A117", "depends on where epochs are cut: snapshot = false starts at one of them"),
     )
-
-
-def _is_on(found: AnalysedObject, option: str) -> bool:
-    return (found.object.option(option) or "").lower() in ("true", "on", "1", "t")
 
 
 _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -27,13 +28,12 @@ FILES, DELTA = "files", "delta"
 OP = "op"
 """VARCHAR: the column with the row kind; `changelog_op` where the query has a column `op`."""
 ROWS_PER_FILE = 1_000_000
+_MOST = 1_000_000_000
 _NOT_YET = ("kafka", "jdbc", "iceberg", "s3", "elasticsearch", "redis")
 _ENCODES = ("json", "csv", "parquet")
 _COMMON = ("connector", "path", "type", "primary_key", FORCED, KEEPING, "determinism")
 _OF_FILES = ("format", "encode", "rows_per_file")
 _OF_CSV = ("csv.header", "csv.delimiter")
-_TRUTH = {"true": True, "on": True, "1": True, "t": True, "yes": True,
-          "false": False, "off": False, "0": False, "f": False, "no": False}  # fmt: skip
 
 
 class SinkType(StrEnum):
@@ -244,15 +244,19 @@ class _Options:
     def flag(self, name: str, default: bool) -> bool:
         """Return a yes or no."""
         text = self.text(name)
-        if text is not None and text.lower() not in _TRUTH:
+        if text is None:
+            return default
+        if (found := s.truth_of(text)) is None:
             raise self.wrong(name, "it is no yes or no", "'true' or 'false'")
-        return default if text is None else _TRUTH[text.lower()]
+        return found
 
     def count(self, name: str, default: int) -> int:
-        """Return a number of at least 1."""
-        text = (self.text(name) or str(default)).replace("_", "")
-        if not (text.isascii() and text.isdigit() and int(text)):
-            raise self.wrong(name, "it is no whole number from 1 on", f"{name} = '{default}'")
+        """Return a number from 1 to a billion."""
+        given = self.text(name)
+        text = str(default) if given is None else given.replace("_", "")
+        if not re.fullmatch("[0-9]{1,10}", text) or not 1 <= int(text) <= _MOST:
+            what = f"it is no whole number from 1 to {_MOST:,}"
+            raise self.wrong(name, what, f"{name} = '{default}'")
         return int(text)
 
 
@@ -303,7 +307,7 @@ def _check_mode(options: _Options, plan: AnalysedPlan, type_: SinkType, *, force
 
 def _path(options: _Options, resolved: str | None) -> Path:
     text = options.text("path")
-    if not text:
+    if not text or not text.strip():
         raise BindError(
             "E0721",
             "a sink to the outside needs a path",
@@ -326,7 +330,8 @@ def _encode(options: _Options, statement: s.CreateSink) -> str:
             hint="FORMAT PLAIN with type = 'append-only', 'upsert' or 'retract'",
         )
     named = None if written is None else written.encode
-    text = named or options.text("encode") or options.text("format")
+    said = (named, options.text("encode"), options.text("format"))
+    text = next((word for word in said if word is not None), None)
     if text is None or text.lower() not in _ENCODES:
         what = "the sink says no format" if text is None else f"a sink writes no {text}"
         span = options.span("format") if written is None else written.span
@@ -350,7 +355,8 @@ def _parquet(statement: s.CreateSink) -> str:
 
 
 def _delimiter(options: _Options) -> str:
-    text = (options.text("csv.delimiter") or ",").replace("\\t", "\t")
+    text = options.text("csv.delimiter")
+    text = "," if text is None else text.replace("\\t", "\t")
     if len(text) != 1 or text in '"\r\n':
         raise options.wrong("csv.delimiter", "it is no delimiter", "one character, such as ;")
     return text

@@ -33,7 +33,6 @@ MAX_CALLS = 512
 """So many aggregates, or window functions, has one operator. A `sum(CASE …)` is some 230 nodes of
 an epoch's query, and a query of 100,000 nodes is planned for some ten seconds."""
 _SINK_TYPES = ("append-only", "upsert")
-_YES_OR_NO = ("true", "false", "on", "off", "1", "0", "t", "f", "yes", "no")
 
 
 def check_options(found: CatalogObject) -> None:
@@ -51,7 +50,7 @@ def check_options(found: CatalogObject) -> None:
         if option.name.lower() == "type" and option.value in _SINK_TYPES:
             continue
         of_sink = found.kind is Kind.SINK and option.name.lower() in (FORCED, KEEPING)
-        if of_sink and option.value.lower() in _YES_OR_NO:
+        if of_sink and s.truth_of(option.value) is not None:
             continue
         if option.name.lower() == OPTION:
             parse_mode(option)

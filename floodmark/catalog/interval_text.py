@@ -39,6 +39,8 @@ _MICROS = {
     "h": 3600 * 10**6,
 }
 _DAY = 86_400_000_000
+_LONGEST_TEXT = 256
+"""No interval has more characters, as in PostgreSQL; looking for parts takes long in long texts."""
 _PART = re.compile(
     r"([+-]?[0-9]*\.?[0-9]+)\s*([a-zA-Z]+)|([+-]?)([0-9]+):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?"
 )
@@ -56,7 +58,10 @@ def parse_interval(text: str, unit: str | None = None) -> tuple[int, int, int]:
     >>> parse_interval("1 day 02:03:04", "hour")
     (0, 1, 7200000000)
     """
-    months, days, micros = _value(text.strip(), unit)
+    body = text.strip()
+    if len(body) > _LONGEST_TEXT:
+        raise RowError(RowErrorCode.INVALID_TEXT)
+    months, days, micros = _value(body, unit)
     match unit:
         case "year":
             return months - _rest(months, 12), 0, 0
@@ -67,6 +72,15 @@ def parse_interval(text: str, unit: str | None = None) -> tuple[int, int, int]:
         case "hour" | "minute":
             return months, days, micros - _rest(micros, _MICROS[unit])
     return months, days, micros
+
+
+def has_unit(text: str) -> bool:
+    """Tell whether an interval says what it counts: a number alone counts seconds.
+
+    >>> [has_unit(text) for text in ("5", "5 days", "00:05", "P1D")]
+    [False, True, True, True]
+    """
+    return re.search("[a-zA-Z:]", text) is not None
 
 
 def _rest(number: int, unit: int) -> int:

@@ -153,7 +153,7 @@ class CatalogObject:
 
     def is_on(self, name: str) -> bool:
         """Tell whether a WITH option says yes."""
-        return (self.option(name) or "").lower() in ("true", "on", "1", "t", "yes")
+        return s.truth_of(self.option(name) or "") is True
 
 
 SINK_PREFIX = "sink:"

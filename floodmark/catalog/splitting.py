@@ -17,7 +17,6 @@ from floodmark.sql.nodes import ChangelogOf, WindowTable
 STORED = "__stored"
 """What a split source is called, behind the name of the view over it."""
 _SPLIT = "split"
-_TRUTH = {"true": True, "on": True, "1": True, "t": True, "false": False, "off": False, "0": False}
 _MORE = (
     exp.Join, exp.Group, exp.Having, exp.Distinct, exp.Limit, exp.Offset, exp.Fetch, exp.Order,
     exp.SetOperation, exp.Values, exp.Window, exp.WithinGroup, exp.Lateral, exp.Exists,
@@ -30,7 +29,7 @@ def is_split(transform: s.Transform) -> bool:
     """Tell whether a TRANSFORM USING may be split; E0239 for options that it does not have."""
     found = False
     for option in transform.options:
-        value = _TRUTH.get(option.value.lower()) if option.name.lower() == _SPLIT else None
+        value = s.truth_of(option.value) if option.name.lower() == _SPLIT else None
         if value is None and option.name.lower() == _SPLIT:
             raise _refused(option, f"split = '{option.value}' is neither true nor false")
         found = found or bool(value)

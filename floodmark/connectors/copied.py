@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,6 @@ from floodmark.sql import statements as s
 FORMATS = ("csv", "json", "parquet")
 _ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
             ".parquet": "parquet", ".pq": "parquet", ".tsv": "csv", ".txt": "csv"}  # fmt: skip
-_TRUTH = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> Copy
     """
     given = {o.name.lower(): o for o in options}
     place = Path(path).expanduser()
+    if not path.strip():
+        raise _unopened(place, "the path is empty", span)
     format_ = _ENDINGS.get(place.suffix.lower(), "csv")
     if "format" in given:
         format_ = given["format"].value.lower()
@@ -66,7 +68,7 @@ def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> Copy
         hint = "one character other than the quote and the line's end"
         raise _wrong_option(given["delimiter"], "no such delimiter", hint)
     # A device or a pipe has no end, and is not to be replaced.
-    if place.exists() and not place.is_file():
+    if os.path.exists(place) and not os.path.isfile(place):
         raise _unopened(place, "it is no regular file", span)
     null = given["null"].value if "null" in given else ""
     return CopyFile(place, format_, _truth(given.get("header")), delimiter, null, span)
@@ -75,9 +77,9 @@ def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> Copy
 def _truth(option: s.Option | None) -> bool:
     if option is None:
         return False
-    if option.value.lower() not in _TRUTH:
+    if (found := s.truth_of(option.value)) is None:
         raise _wrong_option(option, f"header is no {option.value!r}", "true or false")
-    return _TRUTH[option.value.lower()]
+    return found
 
 
 def _wrong_option(option: s.Option, message: str, hint: str) -> DataError:

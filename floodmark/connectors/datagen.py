@@ -11,15 +11,19 @@ from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Field, Kind, Schema
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.generated import GeneratedConnector, below, hash_of, unit
-from floodmark.connectors.options import Options
+from floodmark.connectors.options import LARGEST, Options
 from floodmark.errors import UserError
 from floodmark.spark.types import quoted, spark_type
 
-_FIELD_OPTIONS = ("kind", "start", "end", "min", "max", "length", "seed", "nulls", "step")
+OPTIONS = ("datagen.rows", "datagen.rows.per.second", "datagen.start", "datagen.seed")
+FIELD_OPTIONS = ("kind", "start", "end", "min", "max", "length", "seed", "nulls", "step")
 _EPOCH = "2024-01-01 00:00:00"
+_MOST = 2**46
+"""Rows that one source has at most."""
+_LARGEST_OF = {Kind.SMALLINT: 2**15 - 1, Kind.INT: 2**31 - 1, Kind.BIGINT: LARGEST}
 
 
-def make_datagen(spec: SourceSpec) -> GeneratedConnector:
+def make_datagen(spec: SourceSpec, options: Options) -> GeneratedConnector:
     """Make the connector.
 
     Options: `datagen.rows` (how many in all), `datagen.rows.per.second` with `datagen.start` (rows
@@ -27,10 +31,8 @@ def make_datagen(spec: SourceSpec) -> GeneratedConnector:
     `start`, `end` (a sequence repeats after it), `step` (seconds, for timestamps), `min`, `max`,
     `length` (of text), `nulls` (share from 0 to 1) and `seed`.
     """
-    options = Options(spec.name, spec.options)
-    names = [f"fields.{c.name}.{option}" for c in spec.schema for option in _FIELD_OPTIONS]
-    own = ("datagen.rows", "datagen.rows.per.second", "datagen.start", "datagen.seed")
-    options.check_names((*own, *names))
+    names = [f"fields.{c.name}.{option}" for c in spec.schema for option in FIELD_OPTIONS]
+    options.check_names((*OPTIONS, *names))
     seed = options.integer("datagen.seed", 0)
     return GeneratedConnector(
         spec=spec,
@@ -45,11 +47,11 @@ def make_datagen(spec: SourceSpec) -> GeneratedConnector:
 
 def _available(options: Options) -> Callable[[], int]:
     if "datagen.rows.per.second" not in options.values:
-        rows = options.integer("datagen.rows", least=0)
+        rows = options.integer("datagen.rows", least=0, most=_MOST)
         return lambda: rows
-    rate = options.integer("datagen.rows.per.second", least=1)
+    rate = options.integer("datagen.rows.per.second", least=1, most=10**9)
     start = _moment(options, "datagen.start", _EPOCH)
-    most = options.integer("datagen.rows", 2**46, least=0)
+    most = options.integer("datagen.rows", _MOST, least=0, most=_MOST)
     return lambda: max(0, min(most, int((time.time() - start.timestamp()) * rate)))
 
 
@@ -87,7 +89,7 @@ def _column(options: Options, column: Field, seed: int, tag: int) -> str:
         else (_random(options, column, prefix, bits))
     )
     text = f"CAST({value} AS {spark_type(column.type)})"
-    share = options.number(f"{prefix}.nulls", 0.0)
+    share = options.number(f"{prefix}.nulls", 0.0, least=0, most=1)
     if share <= 0:
         return text
     return f"CASE WHEN {unit(hash_of(seed, 2 * tag + 1))} >= {share!r}D THEN {text} END"
@@ -96,12 +98,14 @@ def _column(options: Options, column: Field, seed: int, tag: int) -> str:
 def _sequence(options: Options, column: Field, prefix: str) -> str:
     if column.type.is_timestamp or column.type.kind is Kind.DATE:
         start = int(_moment(options, f"{prefix}.start", _EPOCH).timestamp() * 1_000_000)
-        step = int(options.number(f"{prefix}.step", 1.0) * 1_000_000)
+        step = int(options.number(f"{prefix}.step", 1.0, least=-1e9, most=1e9) * 1_000_000)
         return _from_micros(f"{start}L + id * {step}L", column)
-    start = options.integer(f"{prefix}.start", 0)
+    most = _LARGEST_OF.get(column.type.kind, LARGEST)
+    start = options.integer(f"{prefix}.start", 0, least=-most, most=most)
     number = "id"
     if f"{prefix}.end" in options.values:
-        count = options.integer(f"{prefix}.end", least=start) - start + 1
+        most = min(most, start + LARGEST - 1)
+        count = options.integer(f"{prefix}.end", least=start, most=most) - start + 1
         number = below("id", count)
     return f"({start}L + {number})"
 
@@ -109,8 +113,10 @@ def _sequence(options: Options, column: Field, prefix: str) -> str:
 def _random(options: Options, column: Field, prefix: str, bits: str) -> str:
     match column.type.kind:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
-            low = options.integer(f"{prefix}.min", 0)
-            high = options.integer(f"{prefix}.max", max(low, 32_767), least=low)
+            most = _LARGEST_OF[column.type.kind]
+            low = options.integer(f"{prefix}.min", 0, least=-most, most=most)
+            most = min(most, low + LARGEST - 1)
+            high = options.integer(f"{prefix}.max", max(low, 32_767), least=low, most=most)
             return f"({low}L + {below(bits, high - low + 1)})"
         case Kind.REAL | Kind.DOUBLE | Kind.NUMERIC:
             low_number = options.number(f"{prefix}.min", 0.0)
@@ -119,7 +125,7 @@ def _random(options: Options, column: Field, prefix: str, bits: str) -> str:
         case Kind.BOOLEAN:
             return f"({below(bits, 2)} = 1)"
         case Kind.VARCHAR:
-            length = options.integer(f"{prefix}.length", 10, least=0)
+            length = options.integer(f"{prefix}.length", 10, least=0, most=1_000_000)
             return f"substr(repeat(hex({bits}), {length // 16 + 1}), 1, {length})"
         case Kind.UUID:
             return f"regexp_replace(md5(CAST({bits} AS STRING)), {_UUID_PARTS})"

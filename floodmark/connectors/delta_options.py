@@ -12,9 +12,8 @@ from floodmark.errors import UserError
 OPTIONS = ("path", "mode", "ignore_deletes", "skip_change_commits", "starting_version")
 
 
-def make_delta(spec: SourceSpec) -> DeltaConnector:
+def make_delta(spec: SourceSpec, options: Options) -> DeltaConnector:
     """Make the connector from a source's options; no file is touched."""
-    options = Options(spec.name, spec.options)
     options.check_names(OPTIONS)
     mode = options.choice("mode", (APPEND, CHANGE_FEED), APPEND)
     ignores, skips = (options.flag(name, False) for name in OPTIONS[2:4])

@@ -31,17 +31,19 @@ _DECIMALS, _BINARY = "decimal.handling.mode", "binary.handling.mode"
 _PRECISE = "precise"
 
 
-def make_files(spec: SourceSpec) -> FilesConnector:
+def make_files(spec: SourceSpec, options: Options) -> FilesConnector:
     """Make the connector from a source's options; no file is touched."""
-    options = Options(spec.name, spec.options)
     options.check_names((*OPTIONS, *((_DECIMALS, _BINARY) if spec.format == "DEBEZIUM" else ())))
-    encode = (spec.encode or options.text("format", options.text("encode", ""))).lower()
+    encode = spec.encode.lower()
     if encode not in _FORMATS:
         raise UserError(
             "E0482",
             f"source {spec.name}: the files connector does not read format {encode!r}",
             hint=f"FORMAT PLAIN ENCODE {{{' | '.join(f.upper() for f in _FORMATS)}}}",
         )
+    for name in ("encode", "format"):
+        if options.text(name, encode).lower() != encode:
+            raise options.wrong(name, "what FORMAT … ENCODE says", encode)
     form = _form_of(spec, encode, options)
     check_metadata(spec, known_metadata(form), _what(spec))
     if encode != "parquet":
@@ -49,7 +51,7 @@ def make_files(spec: SourceSpec) -> FilesConnector:
     return FilesConnector(
         spec=spec,
         folder=options.folder("path", "landing/orders"),
-        pattern=options.text("match_pattern", "*"),
+        pattern=options.filled("match_pattern", "*.csv", "*"),
         encode=encode,
         dialect=_dialect(options) if encode == "csv" else None,
         dead_letters=options.choice("on_error", ("dead_letter", "fail", "null"), "dead_letter")
@@ -87,7 +89,15 @@ def _dialect(options: Options) -> files_text.CsvDialect:
     return files_text.CsvDialect(
         header=options.flag("csv.header", plain.header),
         delimiter=delimiter,
-        quote=options.text("csv.quote", plain.quote),
-        escape=options.text("csv.escape", plain.escape),
+        quote=_character(options, "csv.quote", plain.quote),
+        escape=_character(options, "csv.escape", plain.escape),
         null=options.text("csv.null", plain.null),
     )
+
+
+def _character(options: Options, name: str, default: str) -> str:
+    """Return an option that is one character, or empty for none."""
+    text = options.text(name, default)
+    if len(text) > 1:
+        raise options.wrong(name, "one character, or empty for none", default)
+    return text

@@ -7,6 +7,7 @@ a chunk. What comes back is of the declared types, or an error: nothing is cast 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -35,7 +36,7 @@ _TYPES = (
     Kind.BOOLEAN, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.REAL, Kind.DOUBLE, Kind.NUMERIC,
     Kind.VARCHAR, Kind.UUID, Kind.JSONB, Kind.BYTEA, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ,
 )  # fmt: skip
-_OWN = ("store", "path", "table", "chunk", "busy_seconds")
+OPTIONS = ("store", "path", "table", "chunk", "busy_seconds")
 _MOST_VALUES = 30_000
 """So many values SQLite takes in one query, and some."""
 _SPELLINGS = 4
@@ -154,14 +155,13 @@ class Lookup(WithoutFiles):
             yield (*row, counts[key])
 
 
-def make_lookup(spec: SourceSpec) -> Lookup:
+def make_lookup(spec: SourceSpec, options: Options) -> Lookup:
     """Make the connector.
 
     Options: `store` = sqlite | delta, `path` of the file or folder, `table` (sqlite; the name by
     default), `chunk` (keys a query, 500), `busy_seconds` (how long a locked file is waited for, 5).
     """
-    options = Options(spec.name, spec.options)
-    options.check_names(_OWN)
+    options.check_names(OPTIONS)
     for field in spec.schema:
         if field.type.kind not in _TYPES:
             raise UserError(
@@ -169,14 +169,15 @@ def make_lookup(spec: SourceSpec) -> Lookup:
                 f"{spec.name}.{field.name}: {field.type} cannot be looked up elsewhere",
                 hint="declare it as VARCHAR and cast it in the query, or leave it out",
             )
-    path = Path(options.text("path"))
+    path = Path(options.filled("path", "dim.db"))
     store: Store
     if options.choice("store", ("sqlite", "delta")) == "sqlite":
-        table = options.text("table", spec.name.rpartition(".")[2])
-        store = SqliteStore(spec.name, path, table, options.number("busy_seconds", 5.0))
+        table = options.filled("table", "dim", spec.name.rpartition(".")[2])
+        busy = options.number("busy_seconds", 5.0, least=0, most=3600)
+        store = SqliteStore(spec.name, path, table, busy)
     else:
         store = DeltaStore(spec.name, path)
-    return Lookup(spec, store, options.integer("chunk", 500, least=1))
+    return Lookup(spec, store, options.integer("chunk", 500, least=1, most=10**6))
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ class SqliteStore:
             raise self._failure(error) from error
 
     def _connection(self) -> sqlite3.Connection:
-        if not self.path.is_file():
+        if not os.path.isfile(self.path):
             raise unreachable(self.name, f"there is no file {self.path}")
         uri = f"file:{quote(str(self.path.resolve()))}?mode=ro"
         return sqlite3.connect(uri, uri=True, timeout=self.busy_seconds)

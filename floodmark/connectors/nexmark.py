@@ -192,12 +192,11 @@ def rows_of(table: str, events: int) -> int:
     return events // GROUP * share + min(max(events % GROUP - first, 0), share)
 
 
-def make_nexmark(spec: SourceSpec) -> GeneratedConnector:
+def make_nexmark(spec: SourceSpec, options: Options) -> GeneratedConnector:
     """Make the connector for one table: `nexmark.table.type` = person | auction | bid."""
-    options = Options(spec.name, spec.options)
     options.check_names(OPTIONS)
     table = options.choice("nexmark.table.type", _TABLES)
-    total = rows_of(table, options.integer("nexmark.event.num", least=0))
+    total = rows_of(table, options.integer("nexmark.event.num", least=0, most=10**12))
     generator = _generator(options)
     texts = _TABLES[table](generator)
     first, share = _SHARES[table]
@@ -235,7 +234,7 @@ def _generator(options: Options) -> Nexmark:
         raise options.wrong("nexmark.base.time", "a timestamp", "2015-07-15 00:00:00") from None
     return Nexmark(
         seed=options.integer("nexmark.seed", 0),
-        rate=options.integer("nexmark.event.rate", 10_000, least=1),
+        rate=options.integer("nexmark.event.rate", 10_000, least=1, most=10**9),
         base=base if base.tzinfo else base.replace(tzinfo=UTC),
-        group_size=options.integer("nexmark.out.of.order.group.size", 1, least=1),
+        group_size=options.integer("nexmark.out.of.order.group.size", 1, least=1, most=10**6),
     )

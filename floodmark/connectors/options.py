@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from floodmark.errors import UserError
+from floodmark.sql.parts import truth_of
 
 LARGEST_EPOCH = 10_000_000
 """Rows of a source that an epoch takes in when there are so many, unless an option says less: a
 large epoch costs far less than many small ones."""
 BEHIND = 1_000_000
 """A source that has more new rows than so many is behind: the log says so."""
+LARGEST = 2**63 - 1
+"""No whole number of an option is larger, unless the option says less."""
 COMMON = frozenset(
     {
         "connector",
@@ -29,6 +34,8 @@ COMMON = frozenset(
     }
 )
 """Options that every source takes and that the runtime reads."""
+_CODING = {"format", "encode"}
+"""Those of connectors that read files."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -45,10 +52,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one source, with typed readers."""
+    """The options of one source, with typed readers; `asked` are those that something has read."""
 
     source: str
     values: Mapping[str, str]
+    asked: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def check_names(self, known: Iterable[str]) -> None:
         """Refuse an option that the connector does not know."""
@@ -61,8 +69,19 @@ class Options:
                     hint=nearest(name, allowed),
                 )
 
+    def check_asked(self) -> None:
+        """Refuse an option of the connector that says nothing beside the others."""
+        for name in self.values:
+            if name not in self.asked | (COMMON - _CODING):
+                raise UserError(
+                    "E0471",
+                    f"source {self.source}: nothing follows from option {name!r} here",
+                    hint="leave it out: it is for another format, store or kind of column",
+                )
+
     def text(self, name: str, default: str | None = None) -> str:
         """Return an option's text; without a default it must be there."""
+        self.asked.add(name)
         value = self.values.get(name, default)
         if value is None:
             raise UserError(
@@ -74,11 +93,17 @@ class Options:
 
     def folder(self, name: str, example: str) -> Path:
         """Return an option that is a local folder, or the file:// URL of one."""
-        text = self.text(name)
+        text = self.filled(name, example)
         url = urlparse(text)
         if url.scheme not in ("", "file"):
             raise self.wrong(name, "a local folder or a file:// URL", example)
         return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
+
+    def filled(self, name: str, example: str, default: str | None = None) -> str:
+        """Return an option that is a text with something in it."""
+        if not (text := self.text(name, default)).strip():
+            raise self.wrong(name, "a text with something in it", example)
+        return text
 
     def choice(self, name: str, choices: Iterable[str], default: str | None = None) -> str:
         """Return an option that is one of a few words, in lower case."""
@@ -89,30 +114,47 @@ class Options:
 
     def flag(self, name: str, default: bool) -> bool:
         """Return a true/false option."""
-        return self.choice(name, ("true", "false"), str(default).lower()) == "true"
+        if (found := truth_of(self.text(name, str(default)))) is None:
+            raise self.wrong(name, "true or false", str(default).lower())
+        return found
 
-    def integer(self, name: str, default: int | None = None, *, least: int | None = None) -> int:
+    def integer(
+        self,
+        name: str,
+        default: int | None = None,
+        *,
+        least: int = -LARGEST,
+        most: int = LARGEST,
+    ) -> int:
         """Return a whole-number option."""
         value = self.text(name, None if default is None else str(default)).replace("_", "")
-        example = str(max(1000, least or 0))
-        try:
-            number = int(value)
-        except ValueError:
-            raise self.wrong(name, "a whole number", example) from None
-        if least is not None and number < least:
+        example = str(min(max(1000, least), most))
+        if not re.fullmatch("[+-]?[0-9]{1,19}", value):
+            raise self.wrong(name, "a whole number of at most 19 digits", example)
+        if int(value) < least:
             raise self.wrong(name, f"at least {least}", example)
-        return number
+        if int(value) > most:
+            raise self.wrong(name, f"at most {most}", example)
+        return int(value)
 
-    def number(self, name: str, default: float) -> float:
+    def number(
+        self, name: str, default: float, *, least: float = -1e300, most: float = 1e300
+    ) -> float:
         """Return a number option."""
+        text = self.text(name, str(default))
         try:
-            return float(self.text(name, str(default)))
+            number = float(text)
         except ValueError:
-            raise self.wrong(name, "a number", str(default)) from None
+            number = math.nan
+        if not text.isascii() or math.isnan(number):
+            raise self.wrong(name, "a number", str(default))
+        if not least <= number <= most:
+            raise self.wrong(name, f"between {least:g} and {most:g}", str(default))
+        return number
 
     def rows_per_epoch(self) -> int:
         """Return the most rows that an epoch takes from the source."""
-        return self.integer("max_rows_per_epoch", LARGEST_EPOCH, least=1)
+        return self.integer("max_rows_per_epoch", LARGEST_EPOCH, least=1, most=10**12)
 
     def wrong(self, name: str, expected: str, example: str) -> UserError:
         """Make the error for a value that an option does not take, with one that it does."""

@@ -13,7 +13,7 @@ from floodmark.connectors.nexmark import make_nexmark
 from floodmark.connectors.options import Options, nearest
 from floodmark.errors import UserError
 
-CONNECTORS: Mapping[str, Callable[[SourceSpec], Connector]] = {
+CONNECTORS: Mapping[str, Callable[[SourceSpec, Options], Connector]] = {
     "files": make_files,
     "datagen": make_datagen,
     "delta": make_delta,
@@ -29,8 +29,19 @@ def make_connector(spec: SourceSpec) -> Connector:
     Raises `UserError` for a connector or option that is unknown, a required option that is
     missing, an option's value or a column that the connector cannot serve.
     """
+    return _make(spec, Options(spec.name, spec.options))
+
+
+def check_connector(spec: SourceSpec) -> None:
+    """Raise what `make_connector` does, and E0471 for an option from which nothing follows."""
     options = Options(spec.name, spec.options)
+    _make(spec, options)
+    options.check_asked()
+
+
+def _make(spec: SourceSpec, options: Options) -> Connector:
     options.rows_per_epoch()
+    options.flag("static", False)
     name = options.text("connector").lower()
     if name not in CONNECTORS:
         raise UserError(
@@ -44,4 +55,4 @@ def make_connector(spec: SourceSpec) -> Connector:
             f"source {spec.name}: the connector {name} has no messages of FORMAT {spec.format}",
             hint="FORMAT PLAIN, or connector = 'files'",
         )
-    return CONNECTORS[name](spec)
+    return CONNECTORS[name](spec, options)

@@ -177,7 +177,7 @@ def declare_columns(
         options=tuple(o for o in without_ttl(options) if o[0] not in TELLING),
         connector=connector,
         format=format_,
-        encode=(st.format.encode if st.format is not None else None) or "JSON",
+        encode=_encode_of(st, dict(options)),
         clock=clock_options(
             st.options,
             {mark.column: mark.expr.type for mark in watermarks},
@@ -202,6 +202,13 @@ def _format_of(st: s.CreateSource | s.CreateTable, options: Mapping[str, str]) -
     declared = st.format.format if st.format is not None else PLAIN
     feeds = (options.get("connector"), options.get("mode")) == FEED
     return UPSERT if feeds and declared == PLAIN else declared
+
+
+def _encode_of(st: s.CreateSource | s.CreateTable, options: Mapping[str, str]) -> str:
+    """Return the encoding that FORMAT … ENCODE says, else an option, else JSON."""
+    if st.format is not None:
+        return st.format.encode or "JSON"
+    return options.get("encode", options.get("format", "JSON")).upper()
 
 
 def _check(declared: Declared, st: s.CreateSource | s.CreateTable) -> None:

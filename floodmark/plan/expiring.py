@@ -11,7 +11,7 @@ from floodmark.plan.lookups import LOOKUP
 from floodmark.plan.table_options import OPTIONS, check_names
 from floodmark.plan.ttl import Ttl, bind_ttl
 from floodmark.sql import statements as s
-from floodmark.sql.parts import WatermarkDef
+from floodmark.sql.parts import WatermarkDef, truth_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _check_kept(st: s.CreateTable) -> None:
     options = {o.name.lower(): o for o in st.options}
     named = next(options[name] for name in OPTIONS if name in options)
     static, connector = options.get("static"), options.get("connector")
-    if static is not None and static.value.lower() == "true":
+    if static is not None and truth_of(static.value):
         raise BindError(
             "E0757",
             "static = 'true' promises that rows never change, and a TTL takes them away",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from floodmark.catalog.functions.model import RowError
-from floodmark.catalog.interval_text import parse_interval
+from floodmark.catalog.interval_text import has_unit, parse_interval
 from floodmark.errors import BindError
 
 _LONGEST = timedelta(days=36_525)
@@ -18,7 +18,7 @@ def length_of(text: str, wrong: Callable[[str], BindError]) -> timedelta:
 
     Raises what `wrong` makes of the reason why it says none.
     """
-    bare = re.sub(r"^interval\s*'(.*)'$", r"\1", text.strip(), flags=re.I)
+    bare = _bare(text)
     try:
         months, days, micros = parse_interval(bare)
     except RowError:
@@ -26,6 +26,19 @@ def length_of(text: str, wrong: Callable[[str], BindError]) -> timedelta:
     if months:
         raise wrong("months have no fixed length; count days")
     return fitting(timedelta(days=days, microseconds=micros), bare, wrong)
+
+
+def counts_nothing(text: str) -> bool:
+    """Tell whether a length is a number without a unit; as an interval that counts seconds.
+
+    >>> [counts_nothing(text) for text in ("5", "INTERVAL '5'", "5 days")]
+    [True, True, False]
+    """
+    return not has_unit(_bare(text))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"^interval\s*'(.*)'$", r"\1", text.strip(), flags=re.I)
 
 
 def fitting(length: timedelta, text: str, wrong: Callable[[str], BindError]) -> timedelta:

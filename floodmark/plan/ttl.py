@@ -120,7 +120,7 @@ def _length(found: Mapping[str, Option], span: Span | None) -> timedelta:
 
 def _seconds(option: Option) -> timedelta:
     text = option.value.strip()
-    if not re.fullmatch(r"\d{1,12}", text):
+    if not re.fullmatch("[0-9]{1,12}", text):
         raise _wrong(option, f"{option.value!r} is not a whole number of seconds")
     return fitting(timedelta(seconds=int(text)), option.value, partial(_wrong, option))
 

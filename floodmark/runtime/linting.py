@@ -30,13 +30,7 @@ from floodmark.runtime.definitions.desired import (
     no_pipelines,
     out_of_place,
 )
-from floodmark.runtime.settings import (
-    ACCEPTED,
-    DEFAULTS,
-    check_setting,
-    check_value,
-    mode_named,
-)
+from floodmark.runtime.settings import ACCEPTED, check_setting, mode_named, value_of
 from floodmark.sql import statements as s
 from floodmark.sql.each import Attempt, each_statement
 from floodmark.sql.files import read_sql, sql_files
@@ -226,11 +220,9 @@ def _set(statement: s.SetOption, lint: _Lint) -> None:
     name = statement.name.lower()
     if name not in ACCEPTED:
         check_setting(name, statement.span)
-    if name in DEFAULTS:
-        value = statement.value or DEFAULTS[name]
-        check_value(name, value, statement.span)
-        if name == OPTION:
-            lint.mode = mode_named(value, statement.span)
+    value = value_of(statement)
+    if name == OPTION and value is not None:
+        lint.mode = mode_named(value, statement.span)
 
 
 def _judge(lint: _Lint) -> None:

@@ -15,19 +15,22 @@ from floodmark.storage.epoch_log import BUCKET, EpochLog
 
 def connector_of(found: AnalysedObject) -> Connector:
     """Make the connector of a source or table; a `UserError` where its definition does not do."""
+    return make_connector(spec_of(found))
+
+
+def spec_of(found: AnalysedObject) -> SourceSpec:
+    """Return what the connector of a source or table needs to know."""
     declared = found.declared
     assert declared is not None
-    return make_connector(
-        SourceSpec(
-            found.name,
-            declared.physical,
-            declared.format,
-            declared.encode,
-            declared.connecting,
-            declared.metadata,
-            declared.primary_key,
-            declared.defaulted,
-        )
+    return SourceSpec(
+        found.name,
+        declared.physical,
+        declared.format,
+        declared.encode,
+        declared.connecting,
+        declared.metadata,
+        declared.primary_key,
+        declared.defaulted,
     )
 
 

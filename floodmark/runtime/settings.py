@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 from floodmark.analysis.ndu import DeterminismMode, parse_mode, with_default
 from floodmark.analysis.ndu import mode as determinism
 from floodmark.catalog.functions.model import RowError
-from floodmark.catalog.interval_text import parse_interval
+from floodmark.catalog.interval_text import has_unit, parse_interval
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.runtime.due import MAX_DUE_ROWS
 from floodmark.runtime.parts import PLAN_NODES
@@ -18,15 +20,69 @@ from floodmark.runtime.results import Result
 from floodmark.sql import statements as s
 
 QUERY_TIMEOUT = "query_timeout"
+GRAINS = ("hour", "day", "week", "month")
+"""What `SET partitions` takes."""
+_LONGEST = timedelta(days=36_525)
 
-DEFAULTS: Mapping[str, str] = {
-    "retention": "7 days",
-    determinism.OPTION: DeterminismMode.STRICT.value,
-    "max_due_rows": str(MAX_DUE_ROWS),
-    "partitions": "day",
-    "plan_nodes": str(PLAN_NODES),
-    "max_clock_jump": "1 day",
-    QUERY_TIMEOUT: "10 minutes",
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What SET gives a value; `read` makes it of a text, or raises ValueError with the reason."""
+
+    default: str
+    read: Callable[[str], Any]
+
+
+def _count(most: int) -> Callable[[str], int]:
+    """Return what reads a whole number from 1 on."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,18}", text) or not 1 <= int(text) <= most:
+            raise ValueError(f"not a whole number from 1 to {most:,}")
+        return int(text)
+
+    return read
+
+
+def _length(text: str, most: timedelta = _LONGEST) -> timedelta:
+    try:
+        months, days, micros = parse_interval(text)
+        length = timedelta(days=days, microseconds=micros)
+    except (RowError, OverflowError):
+        raise ValueError("not a length of time") from None
+    if months:
+        raise ValueError("of no fixed length: count days in place of months")
+    if not has_unit(text):
+        raise ValueError("a number without a unit")
+    if not timedelta() < length <= most:
+        raise ValueError(f"not between nothing and {most.days:,} days")
+    return length
+
+
+def _seconds(text: str) -> float | None:
+    """Return the seconds of a length of at most 30 days; None for 0: as long as it takes."""
+    return None if text.strip() == "0" else _length(text, timedelta(days=30)).total_seconds()
+
+
+def _word(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError(f"not one of {', '.join(words)}")
+        return text.lower()
+
+    return read
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "retention": Setting("7 days", _length),
+    determinism.OPTION: Setting(
+        DeterminismMode.STRICT.value, _word(*(mode.value for mode in DeterminismMode))
+    ),
+    "max_due_rows": Setting(str(MAX_DUE_ROWS), _count(1_000_000_000)),
+    "partitions": Setting("day", _word(*GRAINS)),
+    "plan_nodes": Setting(str(PLAN_NODES), _count(1_000_000)),
+    "max_clock_jump": Setting("1 day", _length),
+    QUERY_TIMEOUT: Setting("10 minutes", _seconds),
 }
 """Every setting, with its value unless SET gives another.
 
@@ -38,9 +94,6 @@ an orchestrator shows what is final; `plan_nodes` above how many nodes a query o
 epoch; `query_timeout` how long an object's work in one epoch may take, which holds for filling it
 only where SET says it.
 """
-
-GRAINS = ("hour", "day", "week", "month")
-"""What `SET partitions` takes."""
 
 
 ACCEPTED = frozenset(
@@ -67,18 +120,16 @@ class Settings:
     """The settings of one connection, by name."""
 
     def __init__(self) -> None:
-        self.values = dict(DEFAULTS)
+        self.values = {name: setting.default for name, setting in SETTINGS.items()}
         self._given: set[str] = set()
 
     def set(self, statement: s.SetOption) -> Result:
         """Give a setting its value, or the default again; one of other engines is told of."""
+        value = value_of(statement)
+        if value is None:
+            told = () if _is_zone(statement) else (f"nothing follows from {statement.name} here",)
+            return Result(status="SET", notices=told)
         name = statement.name.lower()
-        if name in ("timezone", "rw_timezone"):
-            return _utc(statement)
-        if name not in DEFAULTS:
-            return Result(status="SET", notices=(f"nothing follows from {statement.name} here",))
-        value = DEFAULTS[name] if statement.value is None else statement.value
-        check_value(name, value, statement.span)
         self.values[name] = value
         (self._given.discard if statement.value is None else self._given.add)(name)
         return Result(status="SET")
@@ -86,37 +137,66 @@ class Settings:
     @property
     def retention(self) -> timedelta:
         """Return how long changes and old epochs are kept."""
-        return retention_of(self.values["retention"])
+        found: timedelta = self._read("retention")
+        return found
 
     @property
     def max_clock_jump(self) -> timedelta:
         """Return how far the machine's clock may be ahead."""
-        return span_of_setting("max_clock_jump", self.values["max_clock_jump"])
+        found: timedelta = self._read("max_clock_jump")
+        return found
 
     @property
     def timeouts(self) -> Timeouts:
         """Return how long the work on an object may take."""
-        seconds = seconds_of(self.values[QUERY_TIMEOUT])
+        seconds = self._read(QUERY_TIMEOUT)
         return Timeouts(seconds, seconds if QUERY_TIMEOUT in self._given else None)
 
     @property
     def max_due_rows(self) -> int:
         """Return how many rows come and go in one epoch because of the time."""
-        return rows_of_setting(self.values["max_due_rows"])
+        return int(self._read("max_due_rows"))
 
     @property
     def plan_nodes(self) -> int:
         """Return above how many nodes a query of an epoch is split."""
-        return nodes_of_setting(self.values["plan_nodes"])
+        return int(self._read("plan_nodes"))
+
+    @property
+    def grain(self) -> str:
+        """Return how long the spans of event time are that an orchestrator shows."""
+        return str(self._read("partitions"))
 
     @property
     def mode(self) -> DeterminismMode:
         """Return the determinism of what is created from now on."""
-        return mode_named(self.values[determinism.OPTION])
+        return DeterminismMode(self._read(determinism.OPTION))
+
+    def _read(self, name: str) -> Any:
+        return SETTINGS[name].read(self.values[name])
 
 
-def _utc(statement: s.SetOption) -> Result:
-    """Take the one time zone that there is; E0369 for another."""
+def value_of(statement: s.SetOption) -> str | None:
+    """Return the text of the value that a setting gets; None where nothing follows from it.
+
+    Raises E0369, of determinism E0324, for a value that it cannot have.
+    """
+    name = statement.name.lower()
+    if _is_zone(statement):
+        _check_zone(statement)
+    if name not in SETTINGS:
+        return None
+    value = SETTINGS[name].default if statement.value is None else statement.value
+    _check_value(name, value, statement.span)
+    return value
+
+
+def _is_zone(statement: s.SetOption) -> bool:
+    return statement.name.lower() in ("timezone", "rw_timezone")
+
+
+def _check_zone(statement: s.SetOption) -> None:
+    """Refuse all time zones but one: E0369."""
     value = "UTC" if statement.value is None else statement.value
     if value.upper() not in ("UTC", "ETC/UTC", "GMT"):
         raise UserError(
@@ -125,125 +205,37 @@ def _utc(statement: s.SetOption) -> Result:
             span=statement.span,
             hint="name the zone where it matters: t AT TIME ZONE 'Europe/Berlin'",
         )
-    return Result(status="SET")
 
 
 def check_setting(name: str, span: Span | None = None) -> None:
     """Raise E0381 for a setting that nothing follows from."""
-    if name in DEFAULTS:
+    if name in SETTINGS:
         return
-    near = difflib.get_close_matches(name, DEFAULTS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(DEFAULTS)}"
+    near = difflib.get_close_matches(name, SETTINGS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(SETTINGS)}"
     raise NotSupported("E0381", f'there is no setting "{name}"', span=span, hint=hint)
 
 
-def check_value(name: str, value: str, span: Span | None = None) -> None:
+def _check_value(name: str, value: str, span: Span | None = None) -> None:
     """Raise E0369 or E0324 for a value that a setting cannot have."""
-    match name:
-        case "retention":
-            retention_of(value, span)
-        case "max_clock_jump":
-            span_of_setting(name, value, span)
-        case determinism.OPTION:
-            mode_named(value, span)
-        case "max_due_rows":
-            rows_of_setting(value, span)
-        case "plan_nodes":
-            nodes_of_setting(value, span)
-        case "query_timeout":
-            seconds_of(value, span)
-        case "partitions":
-            grain_of_setting(value, span)
+    if name == determinism.OPTION:
+        mode_named(value, span)
+        return
+    try:
+        SETTINGS[name].read(value)
+    except ValueError as problem:
+        other = ", or '0' for as long as it takes" if name == QUERY_TIMEOUT else ""
+        raise UserError(
+            "E0369",
+            f"{name} = '{value}' is {problem}",
+            span=span,
+            hint=f"SET {name} = '{SETTINGS[name].default}'{other}",
+        ) from None
 
 
 def mode_named(value: str, span: Span | None = None) -> DeterminismMode:
     """Return the mode of `SET determinism`; E0324 for a value that is none."""
     return parse_mode(s.Option(determinism.OPTION, value, span))
-
-
-def rows_of_setting(text: str, span: Span | None = None) -> int:
-    """Return the number of rows of `SET max_due_rows`; one that is none above zero is E0369."""
-    if not text.isdecimal() or int(text) == 0:
-        raise UserError(
-            "E0369",
-            f"max_due_rows = '{text}' is not a number of rows",
-            span=span,
-            hint=f"SET max_due_rows = {MAX_DUE_ROWS}",
-        )
-    return int(text)
-
-
-def nodes_of_setting(text: str, span: Span | None = None) -> int:
-    """Return the number of nodes of `SET plan_nodes`; one that is none above zero is E0369."""
-    if not text.isdecimal() or int(text) == 0:
-        raise UserError(
-            "E0369",
-            f"plan_nodes = '{text}' is not a number of nodes",
-            span=span,
-            hint=f"SET plan_nodes = {PLAN_NODES}",
-        )
-    return int(text)
-
-
-def grain_of_setting(text: str, span: Span | None = None) -> str:
-    """Return the span of time of `SET partitions`; one that is not among `GRAINS` is E0369."""
-    if text.lower() not in GRAINS:
-        raise UserError(
-            "E0369",
-            f"partitions = '{text}' is not one of {', '.join(GRAINS)}",
-            span=span,
-            hint="SET partitions = 'day'",
-        )
-    return text.lower()
-
-
-def retention_of(text: str, span: Span | None = None) -> timedelta:
-    """Return the span of time of `SET retention`; one of months, or not above zero, is E0369.
-
-    >>> retention_of("36 hours")
-    datetime.timedelta(days=1, seconds=43200)
-    """
-    return span_of_setting("retention", text, span)
-
-
-def span_of_setting(name: str, text: str, span: Span | None = None) -> timedelta:
-    """Return a setting's span of time; one of months, or not above zero, is E0369."""
-    try:
-        months, days, micros = parse_interval(text)
-        span_of_time = timedelta(days=days, microseconds=micros)
-    except (RowError, OverflowError):
-        months, span_of_time = 1, timedelta()
-    if months or span_of_time <= timedelta():
-        raise UserError(
-            "E0369",
-            f"{name} = '{text}' is not a span of days, hours or minutes",
-            span=span,
-            hint=f"SET {name} = '{DEFAULTS[name]}'",
-        )
-    return span_of_time
-
-
-def seconds_of(text: str, span: Span | None = None) -> float | None:
-    """Return the seconds of `SET query_timeout`, None for 0: as long as it takes. E0369.
-
-    >>> seconds_of("10 minutes"), seconds_of("0")
-    (600.0, None)
-    """
-    if text.strip() == "0":
-        return None
-    try:
-        months, days, micros = parse_interval(text)
-        seconds = timedelta(days=days, microseconds=micros).total_seconds()
-    except (RowError, OverflowError):
-        months, seconds = 1, 0.0
-    if months or seconds <= 0:
-        raise UserError(
-            "E0369",
-            f"query_timeout = '{text}' is not a span of days, hours, minutes or seconds",
-            span=span,
-            hint="SET query_timeout = '10 minutes', or '0' for as long as it takes",
-        )
-    return seconds
 
 
 def with_mode(statement: s.Statement, mode: DeterminismMode) -> s.Statement:

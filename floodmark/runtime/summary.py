@@ -114,4 +114,5 @@ def assumed_formats(plan: Collection[str], pipeline: Pipeline) -> list[str]:
         if o.declared is not None
         and o.declared.connector == FILES
         and getattr(o.object.statement, "format", None) is None
+        and o.object.option("format", o.object.option("encode")) is None
     ]

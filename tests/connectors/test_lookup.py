@@ -35,6 +35,7 @@ from floodmark.catalog.types import (
 )
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.lookup import Lookup, make_lookup, typed
+from floodmark.connectors.options import Options
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError, TransientError, UserError
 
@@ -56,7 +57,8 @@ def file(tmp_path: Path) -> Path:
 def lookup(path: Path, schema: Schema = NAMED, key: tuple[str, ...] = (), **options: str) -> Lookup:
     """Return the lookup of a file."""
     given = {"connector": "lookup", "store": "sqlite", "path": str(path), "table": "dim"}
-    return make_lookup(SourceSpec("d", schema, "PLAIN", "JSON", given | options, key=key))
+    spec = SourceSpec("d", schema, "PLAIN", "JSON", given | options, key=key)
+    return make_lookup(spec, Options("d", spec.options))
 
 
 def test_rows_of_keys_come_typed_and_numbered(file: Path) -> None:
@@ -98,7 +100,10 @@ def test_keys_are_found_however_they_are_written(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path / "outside"), pa.table({"u": texts}))
     options = {"store": "delta", "path": str(tmp_path / "outside")}
     spec = SourceSpec("d", (Field("u", UUID),), "PLAIN", "JSON", options)
-    assert list(make_lookup(spec).fetch(["u"], [(high,)])) == [(high, 1), (high, 2)]
+    assert list(make_lookup(spec, Options("d", options)).fetch(["u"], [(high,)])) == [
+        (high, 1),
+        (high, 2),
+    ]
 
 
 def test_names_are_quoted(file: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from floodmark.connectors.copied import copy_file
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
 from floodmark.runtime.definitions.deployment import Plan, plan_statement
@@ -48,6 +49,7 @@ class Planner:
                 self._reader.plan(statement.query, statement.span)
                 self.run(s.Explain(statement=statement, span=statement.span))
             case s.CopyTo():
+                copy_file(statement.path, statement.options, statement.span)
                 self._reader.plan(statement.query, statement.span)
             case s.Insert() | s.Update() | s.Delete():
                 plan_dml(statement, target_of(statement, self.deployed), self._reader)

@@ -17,7 +17,9 @@ from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.places import located
 from floodmark.catalog.renames import free_names, renamed
+from floodmark.connectors.registry import check_connector
 from floodmark.errors import UserError
+from floodmark.plan.table_options import check_values
 from floodmark.runtime import layout
 from floodmark.runtime.definitions.altering import catalog_after, check_filled, refuse_loss
 from floodmark.runtime.definitions.changes import (
@@ -28,7 +30,7 @@ from floodmark.runtime.definitions.changes import (
 )
 from floodmark.runtime.definitions.deployed import Deployed, Pins
 from floodmark.runtime.definitions.desired import Desired, catalog_of_files, checked, definitions_of
-from floodmark.runtime.offers import connector_of
+from floodmark.runtime.offers import spec_of
 from floodmark.sql import statements as s
 from floodmark.storage.delta_types import delta_schema
 
@@ -142,8 +144,10 @@ def check_outside(found: AnalysedObject) -> None:
     """
     try:
         delta_schema(found.relation.columns)
+        if found.declared is not None:
+            check_values(found.object.statement)
         if found.declared is not None and found.declared.connector is not None:
-            connector_of(found)
+            check_connector(spec_of(found))
     except UserError as problem:
         raise problem.with_span(found.object.statement.name.span) from None
 

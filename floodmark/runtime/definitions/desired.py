@@ -20,7 +20,7 @@ from floodmark.plan.user_functions import check, functions_of
 from floodmark.runtime.definitions.altering import keeping_columns
 from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.runtime.definitions.filed import deployed_as
-from floodmark.runtime.settings import DEFAULTS, mode_named
+from floodmark.runtime.settings import mode_named, value_of
 from floodmark.sql import statements as s
 from floodmark.sql.files import read_sql, sql_files
 from floodmark.sql.parse import parse_script
@@ -52,8 +52,9 @@ def read_files(folder: Path) -> Desired:
                 definitions.append(with_default(statement, mode))
             elif isinstance(statement, s.SetOption):
                 settings.append(statement)
-                if statement.name.lower() == OPTION:
-                    mode = mode_named(statement.value or DEFAULTS[OPTION], statement.span)
+                value = value_of(statement)
+                if statement.name.lower() == OPTION and value is not None:
+                    mode = mode_named(value, statement.span)
             else:
                 raise out_of_place(statement)
     return Desired(tuple(definitions), tuple(settings), project_of(folder))

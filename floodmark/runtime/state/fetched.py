@@ -17,6 +17,7 @@ from floodmark.catalog.types import BIGINT, Field, Schema
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.lookup import Key, Lookup, Values, make_lookup
+from floodmark.connectors.options import Options
 from floodmark.spark.types import nullable_ddl, quoted
 from floodmark.storage.table import DataFile
 
@@ -35,16 +36,15 @@ def lookup_of(found: AnalysedObject) -> Lookup:
     """Return how an object that is kept elsewhere is asked."""
     declared = found.declared
     assert declared is not None and found.relation.external
-    return make_lookup(
-        SourceSpec(
-            found.name,
-            found.relation.visible,
-            declared.format,
-            declared.encode,
-            declared.connecting,
-            key=declared.primary_key,
-        )
+    spec = SourceSpec(
+        found.name,
+        found.relation.visible,
+        declared.format,
+        declared.encode,
+        declared.connecting,
+        key=declared.primary_key,
     )
+    return make_lookup(spec, Options(spec.name, spec.options))
 
 
 def keys_of(rows: DataFrame, columns: Sequence[str]) -> list[Key]:

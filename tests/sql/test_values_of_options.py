@@ -1,0 +1,180 @@
+"""Each setting and each option has a type with bounds: another value is refused when it is planned.
+
+The names are those of the engine's own lists, so that one that is added fails here until it has a
+statement and a type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pytest
+from planned_scripts import Planner
+
+from floodmark.analysis import outside, owners, refresh, replacement, sinks, snapshot
+from floodmark.analysis.ndu import mode
+from floodmark.connectors import datagen, delta_options, files_options, lookup, nexmark, options
+from floodmark.errors import FloodmarkError
+from floodmark.plan import table_options
+from floodmark.runtime.settings import SETTINGS
+
+VALUES = {
+    "nothing": "''", "blank": "' '", "number": "5", "huge": "99999999999999999999",
+    "digits": f"'{'9' * 5000}'", "negative": "-1", "past": "'-1 day'", "fraction": "1.5",
+    "infinite": "'inf'", "nan": "'nan'", "1e400": "'1e400'", "other digit": "'٣'",
+    "word": "'nonsense'", "bool": "true", "null": "'a\0b'",
+}  # fmt: skip
+REFUSED = set[str]()
+TEXT = {*VALUES} - {"null", "nothing", "blank"}
+CHARACTER = {"number", "other digit", "blank"}
+COUNT, WHOLE, NUMBER = {"number"}, {"number", "negative"}, {"number", "negative", "fraction"}
+YES = {"bool"}
+TAKES: dict[str, set[str]] = {
+    "max_due_rows": COUNT, "plan_nodes": COUNT, "static": YES, "max_rows_per_epoch": COUNT,
+    "path": TEXT, "match_pattern": TEXT, "follow_symlinks": YES, "csv.header": YES,
+    "csv.delimiter": CHARACTER, "csv.quote": {*CHARACTER, "nothing"}, "table": TEXT,
+    "csv.escape": {*CHARACTER, "nothing"}, "csv.null": {*VALUES} - {"null"},
+    "ignore_deletes": YES, "skip_change_commits": YES, "starting_version": COUNT,
+    "busy_seconds": COUNT | {"fraction"}, "chunk": COUNT, "nexmark.event.num": COUNT,
+    "nexmark.seed": WHOLE, "nexmark.event.rate": COUNT, "nexmark.out.of.order.group.size": COUNT,
+    "datagen.rows": COUNT, "datagen.rows.per.second": COUNT, "datagen.seed": WHOLE,
+    "length": COUNT, "seed": WHOLE, "nulls": REFUSED, "step": NUMBER, "v.start": WHOLE,
+    "v.end": COUNT, "v.min": WHOLE, "v.max": COUNT, "d.min": NUMBER | {"huge"},
+    "d.max": NUMBER | {"huge"}, "retention_seconds": COUNT, "snapshot": YES, "continuous": YES,
+    "force_append_only": YES, "ignore_delete": YES, "rows_per_file": COUNT, "split": YES,
+    "header": YES, "delimiter": CHARACTER, "null": {*VALUES} - {"null"}, "copied path": TEXT - {
+        "number", "huge", "negative", "fraction", "bool",
+    },
+}  # fmt: skip
+"""What each option takes of the values; one that is not here takes none of them."""
+_TABLES = (
+    "CREATE TABLE base (k INT PRIMARY KEY, v BIGINT);"
+    "CREATE TABLE target (k INT PRIMARY KEY, v BIGINT);"
+)
+_COLUMNS = (
+    "(v BIGINT, s VARCHAR, d DOUBLE, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 second')"
+)
+
+
+def _with(given: dict[str, str], name: str) -> str:
+    written = {**given, name: "{}"}
+    return ", ".join(f"{option} = {value}" for option, value in written.items())
+
+
+def _source(
+    connector: str, given: dict[str, str], names: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    columns = _COLUMNS if connector != "nexmark" else "(price BIGINT)"
+    for name in names:
+        text = _with({"connector": f"'{connector}'", **given}, name)
+        yield name, f"CREATE SOURCE x {columns} WITH ({text})"
+
+
+def _datagen() -> Iterator[tuple[str, str]]:
+    kinds = {
+        ("random", "s"): ("length", "nulls", "kind", "seed"),
+        ("random", "v"): ("min", "max"),
+        ("random", "d"): ("min", "max"),
+        ("random", "ts"): ("min", "max"),
+        ("sequence", "v"): ("start", "end"),
+        ("sequence", "ts"): ("start", "step"),
+    }
+    for (kind, column), names in kinds.items():
+        given = {"datagen.rows": "9", f"fields.{column}.kind": f"'{kind}'"}
+        fields = tuple(f"fields.{column}.{name}" for name in names)
+        yield from _source("datagen", given, fields)
+
+
+def _forms() -> Iterator[tuple[str, str]]:
+    yield from ((name, f"SET {name} = {{}}") for name in SETTINGS)
+    files = {"path": "'p'", "format": "'csv'"}
+    plain = [n for n in files_options.OPTIONS if n != "path"]
+    yield from _source("files", files, (*options.COMMON, "path", *plain))
+    yield from _source("delta", {"path": "'p'"}, delta_options.OPTIONS)
+    made = {"nexmark.table.type": "'bid'", "nexmark.event.num": "9"}
+    yield from _source("nexmark", made, nexmark.OPTIONS)
+    made = {"datagen.rows": "9", "datagen.rows.per.second": "9"}
+    yield from _source("datagen", made, datagen.OPTIONS)
+    yield from _datagen()
+    for name in lookup.OPTIONS:
+        given = {"connector": "'lookup'", "store": "'sqlite'", "path": "'p'"}
+        yield name, f"CREATE TABLE x (k INT PRIMARY KEY) WITH ({_with(given, name)})"
+    for name in table_options.OPTIONS:
+        given = {} if name == table_options.RETENTION else {"ttl": "'1 day'"}
+        yield name, f"CREATE TABLE x (k INT PRIMARY KEY) WITH ({_with(given, name)})"
+    for name in ("static", "on_error", "watermark.max_ahead"):
+        yield (
+            name,
+            f"CREATE TABLE x (t DATE, WATERMARK FOR t AS t) APPEND ONLY WITH ({name} = {{}})",
+        )
+    for name in (mode.OPTION, snapshot.SNAPSHOT, refresh.OPTION):
+        yield name, f"CREATE MATERIALIZED VIEW x AS SELECT k, v FROM base WITH ({name} = {{}})"
+    inside = (replacement.BACKFILL, owners.ON_DELETE, snapshot.SNAPSHOT, "type", mode.OPTION)
+    for name in (*inside, sinks.FORCED, sinks.KEEPING):
+        yield name, f"CREATE SINK x INTO target AS SELECT k, v FROM base WITH ({name} = {{}})"
+    given = {"connector": "'files'", "path": "'p'", "format": "'csv'", "primary_key": "'k'"}
+    for name in (*outside._COMMON, *outside._OF_FILES, *outside._OF_CSV):
+        if name not in (sinks.FORCED, sinks.KEEPING):
+            of = {"type": "'upsert'", **given}
+            yield name, f"CREATE SINK x AS SELECT k, v FROM base WITH ({_with(of, name)})"
+    for name in ("format", "header", "delimiter", "null"):
+        yield name, f"COPY base TO '/tmp/x.csv' WITH ({name} = {{}})"
+    yield "copied path", "COPY base TO {}"
+    yield "continuous", "CREATE TABLE x WITH (continuous = {}) AS SELECT k, v FROM base"
+    yield (
+        "split",
+        "CREATE SOURCE x (k INT) WITH (connector = 'datagen', datagen.rows = 3) "
+        "TRANSFORM USING (SELECT k FROM x) WITH (split = {})",
+    )
+
+
+def _taken(name: str) -> set[str]:
+    field = name.removeprefix("fields.")
+    return TAKES.get(field, TAKES.get(field.rpartition(".")[2], REFUSED))
+
+
+@pytest.mark.parametrize(("name", "form"), _forms())
+def test_a_value_is_of_its_options_type_or_refused(name: str, form: str) -> None:
+    taken = set()
+    for kind, value in VALUES.items():
+        try:
+            Planner().script(_TABLES + form.replace("{}", value))
+        except FloodmarkError as error:
+            assert error.hint or error.code == "E0101", (kind, error.message)
+            assert error.span is not None and len(error.message) < 300, (kind, error.message)
+        else:
+            taken.add(kind)
+    assert taken == _taken(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ("ttl = 'INTERVAL ''5'''", "E0154"),
+        ("ttl = '5 seconds'", None),
+        ("watermark.advance = 'now() - 5'", "E0154"),
+        ("watermark.advance = 'now() - 5 seconds'", None),
+        ("csv.null = '-'", "E0471"),
+        ("format = 'csv', csv.null = '-'", None),
+    ],
+)
+def test_an_option_says_something(options: str, code: str | None) -> None:
+    """A length has a unit; what is for another format is refused."""
+    form = "CREATE TABLE x (t DATE, WATERMARK FOR t AS t) APPEND ONLY WITH (connector = 'files', "
+    try:
+        Planner().script(f"{form} path = 'p', {options})")
+    except FloodmarkError as error:
+        assert error.code == code
+    else:
+        assert code is None
+
+
+def test_an_option_names_the_format_where_no_clause_does() -> None:
+    planner = Planner()
+    head = "CREATE SOURCE x (k INT) WITH (connector = 'files', path = 'p', format = 'csv')"
+    planner.script(head)
+    declared = planner.deployed.pipeline["x"].declared
+    assert declared is not None and declared.encode == "CSV"
+    with pytest.raises(FloodmarkError) as refused:
+        Planner().script(f"{head} FORMAT PLAIN ENCODE JSON")
+    assert refused.value.code == "E0473"
