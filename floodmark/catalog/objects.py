@@ -199,12 +199,13 @@ def kind_named(statement: s.Drop | s.Alter) -> Kind | None:
 
 
 def not_available(statement: s.Statement) -> NotSupported:
-    """Return the error for a statement that does not run yet."""
+    """Return the error for a statement about a schema: no other does not run yet."""
     return NotSupported(
         "E0341",
         f"{statement.words} is understood but not available yet",
         span=statement.span,
-        hint="the statements that run are listed in docs/sql.md",
+        hint="there is nothing to create or drop: a schema is the part of a name before the dot, "
+        "as in CREATE TABLE s.t",
     )
 
 

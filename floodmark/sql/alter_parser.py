@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from floodmark.errors import NotSupported
+from floodmark.sql.elsewhere import refuse_elsewhere
 from floodmark.sql.function_parser import FunctionParser
 from floodmark.sql.statements import (
     AlterAddColumn,
@@ -83,6 +84,8 @@ class AlterParser(FunctionParser):
                 return self._alter_table(start, head)
             case ObjectKind.SINK | ObjectKind.MATERIALIZED_VIEW | ObjectKind.VIEW:
                 return self._alter_query(start, head)
+        if kind is None:
+            refuse_elsewhere("alter", head["name"].name, span=head["name"].span)
         raise self.unexpected(_ACTIONS)
 
     def _rename(self, start: int, head: dict[str, Any]) -> Statement:
@@ -188,6 +191,7 @@ class AlterParser(FunctionParser):
         """Parse what follows DROP."""
         kind = self.object_kind()
         if kind is None:
+            refuse_elsewhere("drop", self.current.value, span=self.place(self.current))
             raise self.unexpected(
                 "what kind of object to drop", hint="write DROP TABLE t, DROP SINK k, …"
             )

@@ -6,6 +6,7 @@ from typing import Any
 
 from floodmark.errors import SqlSyntaxError
 from floodmark.sql.create_parser import CreateParser
+from floodmark.sql.elsewhere import refuse_elsewhere
 from floodmark.sql.lexer import TokenKind
 from floodmark.sql.statements import (
     CreateAggregate,
@@ -27,6 +28,7 @@ class FunctionParser(CreateParser):
             return self._aggregate(start, self._head(head))
         if self.accept("function"):
             return self._function(start, self._head(head))
+        refuse_elsewhere("create", self.current.value, span=self.place(self.current))
         raise self.unexpected(
             "SOURCE, TABLE, MATERIALIZED VIEW, VIEW, SINK, INDEX, FUNCTION, AGGREGATE or SCHEMA"
         )

@@ -214,5 +214,7 @@ class Statement:
 
     @property
     def words(self) -> str:
-        """Return what kind of statement it is, in words of SQL."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).upper()
+        """Return what kind of statement it is, in words of SQL: DROP SCHEMA, ALTER TABLE RENAME."""
+        first, *rest = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).upper().split()
+        kind = getattr(self, "kind", None)
+        return " ".join((first, *([kind.value] if kind is not None else []), *rest))

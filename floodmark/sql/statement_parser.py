@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from floodmark.errors import NotSupported, Span, SqlSyntaxError
 from floodmark.sql.alter_parser import AlterParser
+from floodmark.sql.elsewhere import refuse_elsewhere
 from floodmark.sql.lexer import TokenKind
 from floodmark.sql.nodes import ConstantRows
 from floodmark.sql.statements import (
@@ -37,14 +38,6 @@ _FIRST_WORDS = (
     "explain", "flush", "insert", "rollback", "select", "set", "show", "start", "update", "values",
     "with",
 )  # fmt: skip
-_REFUSED = {
-    "merge": "write INSERT INTO a table with ON CONFLICT, or a sink INTO it",
-    "truncate": "write DELETE FROM t",
-    "grant": "there are no users and rights; the folder's rights decide",
-    "revoke": "there are no users and rights; the folder's rights decide",
-    "vacuum": "old files are removed by the warehouse's retention",
-    "comment": "write comments as -- in the pipeline file",
-}
 _SHOWN = (
     "tables", "sources", "sinks", "views", "materialized views", "functions", "aggregates",
     "indexes", "schemas", "columns", "objects", "epochs", "watermarks", "jobs", "parameters", "all",
@@ -126,13 +119,8 @@ class StatementParser(AlterParser):
 
     def _unknown(self) -> NoReturn:
         token = self.current
-        if token.value in _REFUSED:
-            raise NotSupported(
-                "E0394",
-                f"{token.value.upper()} is not part of this language",
-                span=self.place(token),
-                hint=_REFUSED[token.value],
-            )
+        if token.kind is TokenKind.WORD:
+            refuse_elsewhere(token.value, span=self.place(token))
         near = difflib.get_close_matches(token.value, _FIRST_WORDS, n=1, cutoff=0.6)
         raise SqlSyntaxError(
             "E0121",

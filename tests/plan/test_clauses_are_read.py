@@ -147,3 +147,11 @@ def test_explain_refuses_what_create_refuses(statement: str) -> None:
         except FloodmarkError as error:
             codes.append(error.code)
     assert codes[0] == codes[1]
+
+
+@pytest.mark.parametrize("text", ["CREATE SCHEMA s", "DROP SCHEMA s", "ALTER SCHEMA s RENAME TO r"])
+def test_a_statement_about_a_schema_is_named_whole(text: str) -> None:
+    with pytest.raises(FloodmarkError) as refused:
+        Planner().script(text)
+    assert refused.value.message.startswith(" ".join(text.split()[:2]))
+    assert "s.t" in (refused.value.hint or "")
