@@ -56,8 +56,8 @@ PATTERNS = (
     "[^,]*",
 )
 SIMILAR = ("%", "a%", "_b_", "(a|b)%", "[a-c]+", "%c\\", "")
-TIMES = ("YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS.US", "FMMonth DD, YYYY", "Dy Mon DDD Q", "IYYY-IW-ID", "HH12:MI AM", "J", "CC WW W", "SSSS MS", "Y,YYY", "DD/MM/YY")  # fmt: skip
-NUMBER_FORMATS = ("999.99", "FM999.0", "000", "9,999.99", "S99.9", "99MI", "99PR", "SG9", "9.99", "FM9999999990.0099", "L99", "RN", "9.9EEEE", "V99")  # fmt: skip
+TIMES = ("YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS.US", "FMMonth DD, YYYY", "Dy Mon DDD Q", "IYYY-IW-ID", "HH12:MI AM", "J", "CC WW W", "SSSS MS", "Y,YYY", "DD/MM/YY", "YYYYMMDD", "YYYY MS", "DD Month YYYY", "")  # fmt: skip
+NUMBER_FORMATS = ("999.99", "FM999.0", "000", "9,999.99", "S99.9", "99MI", "99PR", "SG9", "9.99", "FM9999999990.0099", "99S9", "FM9.9", "9.", ".9", "9MI9", "FM,999,990.0S", "MI9.9,9", "0.00000000000000000000", "L99", "RN", "9.9EEEE", "V99", "")  # fmt: skip
 _CONSTANTS: Mapping[tuple[str, int], tuple[str, ...]] = {
     ("extract", 0): FIELDS, ("date_trunc", 0): UNITS, ("at_time_zone", 1): ZONES, ("timezone", 1): ZONES,
     ("date_bin", 0): ("15 minutes", "1 day", "7 days", "0.5 seconds", "0", "-1 hour"),

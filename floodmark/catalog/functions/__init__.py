@@ -40,6 +40,7 @@ from floodmark.catalog.functions.model import (
     WindowFunction,
 )
 from floodmark.catalog.functions.number_format import number_formats
+from floodmark.catalog.functions.number_parsing import number_parsing
 from floodmark.catalog.functions.numbers import numbers
 from floodmark.catalog.functions.pattern import patterns
 from floodmark.catalog.functions.regexes import regexes
@@ -113,6 +114,7 @@ REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
         *formats(),
         *time_parsing(),
         *number_formats(),
+        *number_parsing(),
         *arrays(),
         *lists(),
         *maps(),

@@ -24,7 +24,7 @@ _ARGUMENT = null_means(RowErrorCode.INVALID_ARGUMENT)
 _TEXT = null_means(RowErrorCode.INVALID_TEXT)
 _LINE = 76
 """How many characters a line of base64 has."""
-_BLANK = "[ \\t\\n\\r\\f]"
+_BLANK = "[ \\t\\n\\r]"
 _BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 
@@ -51,9 +51,12 @@ def _encode(value: bytes, form: str) -> str:
 
 
 def _print_decode(o: Operands) -> str:
-    text = f"regexp_replace({o[0]}, '[ \\\\t\\\\n\\\\r\\\\f]', '')"
+    blank = _BLANK.replace("\\", "\\\\")
+    text = f"regexp_replace({o[0]}, '{blank}', '')"
     if _format_of(o) == "hex":
-        return f"CASE WHEN {text} RLIKE '^([0-9a-fA-F]{{2}})*$' THEN unhex({text}) END"
+        # Blanks stand between bytes, not in them.
+        rest = f"regexp_replace({o[0]}, '[0-9a-fA-F]{{2}}', '')"
+        return f"CASE WHEN regexp_replace({rest}, '{blank}', '') = '' THEN unhex({text}) END"
     return f"CASE WHEN {text} RLIKE '{_BASE64}' THEN unbase64({text}) END"
 
 
@@ -61,7 +64,11 @@ def _decode(text: str, form: str) -> bytes:
     plain = re.sub(_BLANK, "", text)
     try:
         if form.lower() == "hex":
+            if re.sub(_BLANK, "", re.sub("[0-9a-fA-F]{2}", "", text)):
+                raise RowError(RowErrorCode.INVALID_TEXT)
             return bytes.fromhex(plain)
+        if not re.match(_BASE64, plain):
+            raise RowError(RowErrorCode.INVALID_TEXT)
         return base64.b64decode(plain, validate=True)
     except ValueError:
         raise RowError(RowErrorCode.INVALID_TEXT) from None
@@ -159,7 +166,8 @@ def byte_strings() -> list[Function]:
     return [
         Function("encode", (_B, _S), VARCHAR, _print_encode, _encode, constant=second),
         Function(
-            "decode", (_S, _S), BYTEA, _print_decode, _decode, constant=second, error=_TEXT
+            "decode", (_S, _S), BYTEA, _print_decode, _decode, constant=second, error=_TEXT,
+            version=2,
         ),
         Function(
             "convert_from", (_B, _S), VARCHAR, _print_text_of, _text_of,

@@ -312,10 +312,14 @@ def _make_date(year: int, month: int, day: int) -> date:
         raise RowError(RowErrorCode.TIME_OUT_OF_RANGE) from None
 
 
+_TO_2000 = 946_684_800
+"""Seconds from 1970 to 2000, from where PostgreSQL counts, and rounds."""
+
+
 def _from_seconds(seconds: float) -> datetime:
     if not abs(seconds) < 1e12:
         raise RowError(RowErrorCode.TIME_OUT_OF_RANGE)
-    return cal.datetime_of(round(seconds * 1e6), zoned=True)
+    return cal.datetime_of(round((seconds - _TO_2000) * 1e6) + _TO_2000 * 1_000_000, zoned=True)
 
 
 def _in_utc(value: datetime, zone: str) -> datetime:
@@ -333,9 +337,8 @@ def datetimes() -> list[Function]:
     """Return the date and time family; session time is UTC throughout."""
     keep = 0
     make = "CASE WHEN {0} BETWEEN 1 AND 9999 THEN try_cast(format_string('%04d-%02d-%02d', {0}, {1}, {2}) AS DATE) END"  # noqa: E501
-    seconds = (
-        "CASE WHEN abs({0}) < 1e12D THEN timestamp_micros(CAST(rint({0} * 1e6D) AS BIGINT)) END"
-    )
+    micros = f"CAST(rint(({{0}} - {_TO_2000}D) * 1e6D) AS BIGINT) + {_TO_2000}000000L"
+    seconds = f"CASE WHEN abs({{0}}) < 1e12D THEN timestamp_micros({micros}) END"
     return [
         *_date_operators(),
         *(_shift(sign, kind) for kind in (_TS, _TZ, _DATE) for sign in (1, -1)),
@@ -354,6 +357,7 @@ def datetimes() -> list[Function]:
                 _from_seconds,
                 error=_RANGE,
                 monotone=keep,
+                version=2,
             )
         ),
         Function(

@@ -110,8 +110,10 @@ _ALONE = re.compile(r"date_format\(\{0\}, '([A-Za-z]+)'\)")
 
 
 def _print(o: Operands) -> str:
-    texts = []
-    for at_once, run in groupby(tokens(str(o[1].constant)), _goes_with_others):
+    texts, found = [], tokens(str(o[1].constant))
+    if not found:
+        return "CAST(NULL AS STRING)"
+    for at_once, run in groupby(found, _goes_with_others):
         pieces = list(run)
         if at_once and any(is_field for _, is_field, _ in pieces):
             texts.append(f"date_format({o[0]}, {quote(''.join(map(_pattern, pieces)))})")
@@ -119,7 +121,7 @@ def _print(o: Operands) -> str:
             texts += [_text(piece, o[0].sql) for piece in pieces]
     if len(texts) == 1 and texts[0].startswith("date_format("):
         return texts[0]
-    return f"CASE WHEN {o[0]} IS NOT NULL THEN concat({', '.join(texts)}) END" if texts else "''"
+    return f"CASE WHEN {o[0]} IS NOT NULL THEN concat({', '.join(texts)}) END"
 
 
 def _goes_with_others(piece: Piece) -> bool:
@@ -143,7 +145,9 @@ def _text(piece: Piece, moment: str) -> str:
     return f"regexp_replace(trim({found}), '^0+(?=[0-9])', '')" if bare else found
 
 
-def _format(value: date, pattern: str) -> str:
+def _format(value: date, pattern: str) -> str | None:
+    if not pattern:
+        return None
     moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     out = []
     for piece, is_field, bare in tokens(pattern):
@@ -162,7 +166,7 @@ def formats() -> list[Function]:
             _print,
             _format,
             constant=frozenset({1}),
-            version=2,
+            version=3,
         )
         for kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE)
     ]

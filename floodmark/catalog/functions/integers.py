@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 
 from floodmark.catalog.functions.arithmetic import decimal_name, fit_integer
 from floodmark.catalog.functions.model import (
@@ -21,6 +22,7 @@ _ARGUMENT = null_means(RowErrorCode.INVALID_ARGUMENT)
 LARGEST_FACTORIAL = 33
 """34! has more than 38 digits."""
 _WIDE = numeric(38, 0)
+_LAST = 2**31 - 1
 
 
 def _gcd_text(a: str, b: str) -> str:
@@ -58,10 +60,10 @@ def _pair(type_: SqlType, bits: int) -> list[Function]:
     ]  # fmt: skip
 
 
-def _factorial(n: int) -> int:
+def _factorial(n: int) -> Decimal:
     if not 0 <= n <= LARGEST_FACTORIAL:
         raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
-    return math.factorial(n)
+    return Decimal(math.factorial(n))
 
 
 def _print_factorial(o: Operands) -> str:
@@ -75,30 +77,44 @@ def _print_factorial(o: Operands) -> str:
 
 def _width_bucket(value: float, low: float, high: float, count: int) -> int:
     sound = math.isfinite(low) and math.isfinite(high) and not math.isnan(value)
-    if not 0 < count < (1 << 31) - 1 or low == high or not sound:
+    if count < 1 or low == high or not sound:
         raise RowError(RowErrorCode.INVALID_ARGUMENT)
     if low > high:
         value, low, high = -value, -low, -high
     if value < low:
         return 0
     if value >= high:
+        if count == _LAST:
+            raise RowError(RowErrorCode.INVALID_ARGUMENT)
         return count + 1
     # The order of the operations decides the last bit.
-    return int(float(count) * (value - low) / (high - low)) + 1
+    part = float(count) * (value - low) / (high - low)
+    if math.isinf(float(count) * (value - low)) or math.isinf(high - low):
+        part = count * ((value / 2 - low / 2) / (high / 2 - low / 2))
+    return min(int(part), _LAST - 1) + 1
 
 
 def _print_bucket(o: Operands) -> str:
     v, low, high, count = (x.sql for x in o)
 
+    infinity = "CAST('Infinity' AS DOUBLE)"
+
     def inside(sign: str) -> str:
         a, b, c = (f"({sign}{x})" for x in (v, low, high))
-        whole = f"CAST(CAST({count} AS DOUBLE) * ({a} - {b}) / nullif({c} - {b}, 0D) AS INT) + 1"
-        return f"CASE WHEN {a} < {b} THEN 0 WHEN {a} >= {c} THEN {count} + 1 ELSE {whole} END"
+        product, span = f"CAST({count} AS DOUBLE) * ({a} - {b})", f"({c} - {b})"
+        halves = f"(({a} / 2 - {b} / 2) / nullif({c} / 2 - {b} / 2, 0D))"
+        part = (
+            f"CASE WHEN {infinity} IN ({product}, {span}) THEN CAST({count} AS DOUBLE) * {halves} "
+            f"ELSE {product} / nullif({span}, 0D) END"
+        )
+        whole = f"CAST(least({part}, {_LAST - 1}D) AS INT) + 1"
+        above = f"CASE WHEN {count} < {_LAST} THEN {count} + 1 END"
+        cases = f"WHEN {a} < {b} THEN 0 WHEN {a} >= {c} THEN {above} WHEN {a} < {c} THEN {whole}"
+        return f"CASE {cases} END"
 
-    infinity = "CAST('Infinity' AS DOUBLE)"
     finite = f"abs({low}) < {infinity} AND abs({high}) < {infinity} AND NOT isnan({v})"
     return (
-        f"CASE WHEN {count} BETWEEN 1 AND 2147483646 AND {low} <> {high} AND {finite} THEN "
+        f"CASE WHEN {count} > 0 AND {low} <> {high} AND {finite} THEN "
         f"CASE WHEN {low} < {high} THEN {inside('')} ELSE {inside('-')} END END"
     )
 
@@ -130,7 +146,8 @@ def integers() -> list[Function]:
         *_pair(BIGINT, 63),
         Function("factorial", (_L,), _WIDE, _print_factorial, _factorial, error=_RANGE),
         Function(
-            "width_bucket", (_D, _D, _D, _I), INT, _print_bucket, _width_bucket, error=_ARGUMENT
+            "width_bucket", (_D, _D, _D, _I), INT, _print_bucket, _width_bucket, error=_ARGUMENT,
+            version=2,
         ),
         Function("log", (_D, _D), DOUBLE, log, _safely(_log), error=_ARGUMENT),
         Function(

@@ -161,6 +161,17 @@ _EXP = (
 )
 
 
+_DEGREE = 0.017453292519943295
+_UNLESS_LOST = f"CASE WHEN NOT (abs({{{{0}}}}) < {_INFINITY} AND abs({{0}}) = {_INFINITY}) AND NOT ({{0}} = 0 AND {{{{0}}}} <> 0) THEN {{0}} END"  # noqa: E501
+
+
+def _unless_lost(value: float, result: float) -> float:
+    """Return a result; raises `RowError` where it has left the range that the value is in."""
+    if (math.isinf(result) and not math.isinf(value)) or (result == 0 and value):
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
+    return result
+
+
 def _of_double(
     name: str, spark: str, python: Callable[..., Any], *, fails: bool = False, order: bool = False
 ) -> Function:
@@ -212,10 +223,29 @@ def _powers() -> list[Function]:
 
 
 def _angles() -> list[Function]:
+    lost = null_means(RowErrorCode.NUMBER_OUT_OF_RANGE)
     within = "CASE WHEN {{0}} BETWEEN -1 AND 1 THEN {}({{0}}) END"
     return [
-        _of_double("degrees", "degrees({0})", math.degrees, order=True),
-        _of_double("radians", "radians({0})", math.radians, order=True),
+        Function(
+            "degrees",
+            (_D,),
+            DOUBLE,
+            _UNLESS_LOST.format(f"{{0}} / {_DEGREE}D"),
+            lambda x: _unless_lost(x, x / _DEGREE),
+            error=lost,
+            monotone=0,
+            version=2,
+        ),
+        Function(
+            "radians",
+            (_D,),
+            DOUBLE,
+            _UNLESS_LOST.format(f"{{0}} * {_DEGREE}D"),
+            lambda x: _unless_lost(x, x * _DEGREE),
+            error=lost,
+            monotone=0,
+            version=2,
+        ),
         *(
             _of_double(n, f"{n}({{0}})", _or_infinite(getattr(math, n)))
             for n in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from itertools import pairwise
 
 from floodmark.catalog.functions.formats import tokens
 from floodmark.catalog.functions.model import (
@@ -20,117 +21,180 @@ from floodmark.catalog.types import DATE, TIMESTAMPTZ, Kind
 from floodmark.errors import NotSupported
 
 _TEXT = null_means(RowErrorCode.INVALID_TEXT)
-_DIGITS = {
-    "YYYY": 4, "MM": 2, "DD": 2, "HH24": 2, "HH12": 2, "HH": 2, "MI": 2, "SS": 2, "MS": 3, "US": 6,
+_NUMBERS: Mapping[str, tuple[str, int]] = {
+    "YYYY": ("year", 4), "MM": ("month", 2), "DD": ("day", 2), "HH24": ("hour", 2),
+    "HH12": ("hour", 2), "HH": ("hour", 2), "MI": ("minute", 2), "SS": ("second", 2),
+    "MS": ("milli", 3), "US": ("micro", 6),
 }  # fmt: skip
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NAMED = {
-    "MON": f"({'|'.join(_MONTHS)})",
-    "MONTH": f"({'|'.join(_MONTHS)})[a-z]*",
-    "AM": "(am|pm)",
+"""What a field is of, and how many digits it has where others follow it."""
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+)  # fmt: skip
+_WORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "MON": ("month", tuple(name[:3] for name in _MONTHS)),
+    "MONTH": ("month", _MONTHS),
+    "AM": ("half", ("am", "pm")),
 }
+_TWELVE = frozenset({"HH12", "HH", "AM"})
+"""Fields that make the hour one of 1 to 12."""
+_BLANK = "[ \\t-\\r]"
+_SEPARATOR = "[ \\t-\\r!-/:-@\\[-`{-~]?+"
+_INT = 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A regular expression with one group per field, in order."""
+    """A regular expression with one group per field, in order: None from where the text ends."""
 
     regex: str
     fields: tuple[str, ...]
 
 
 def _compiled(pattern: str, what: str) -> _Pattern:
-    parts, fields = ["^(?i) *"], []
-    for piece, is_field, _ in tokens(pattern, what):
-        name = {"PM": "AM"}.get(piece.upper(), piece.upper())
-        if not is_field:
-            parts.append("." * len(piece) if piece.isalnum() else "[^0-9A-Za-z]*")
-        elif name in _DIGITS:
-            fields.append(name)
-            parts.append(f" *([0-9]{{1,{_DIGITS[name]}}})")
-        elif name in _NAMED:
-            fields.append(name)
-            parts.append(" *" + _NAMED[name])
+    pieces = [
+        (_name(piece) if is_field else piece, is_field, bare)
+        for piece, is_field, bare in tokens(pattern, what)
+    ]
+    parts, fields = list[str](), list[str]()
+    for i, (piece, is_field, bare) in enumerate(pieces):
+        following = pieces[i + 1] if i + 1 < len(pieces) else None
+        blanks = "" if following and _is_text(following) else f"{_BLANK}*+"
+        if is_field:
+            fields.append(piece)
+            parts.append(f"{_BLANK}*+({_field(piece, bare, following, what)}){blanks}")
+        elif _is_text((piece, is_field, bare)):
+            parts.append(_passed(len(piece), i == 0 or pieces[i - 1][1]))
         else:
-            raise NotSupported(
-                "E0378",
-                f"{what} does not read {piece!r}",
-                hint="fields: " + " ".join([*_DIGITS, "Mon Month AM PM"]),
-            )
-    return _Pattern("".join(parts), tuple(fields))
+            parts.append(_SEPARATOR)
+    # What stands behind the end of the text is not asked for.
+    whole = "".join(f"(?:(?!.)|{part}" for part in parts) + ")" * len(parts)
+    first = "" if pieces and _is_text(pieces[0]) else f"{_BLANK}*+"
+    return _Pattern(f"(?is)^{first}{whole}", tuple(fields))
+
+
+def _name(piece: str) -> str:
+    return {"PM": "AM"}.get(piece.upper(), piece.upper())
+
+
+def _is_text(piece: tuple[str, bool, bool]) -> bool:
+    """Tell whether a piece stands for as many characters, and not for a separator."""
+    return not piece[1] and (len(piece[0]) > 1 or piece[0].isalnum() or not piece[0].isascii())
+
+
+def _field(name: str, bare: bool, following: tuple[str, bool, bool] | None, what: str) -> str:
+    if name in _WORDS:
+        return "|".join(_WORDS[name][1])
+    if name not in _NUMBERS:
+        raise NotSupported(
+            "E0378",
+            f"{what} does not read {name!r}",
+            hint="fields: " + " ".join([*_NUMBERS, "Mon Month AM PM"]),
+        )
+    digits = following is not None and (
+        following[0] not in _WORDS if following[1] else following[0][0].isdigit()
+    )
+    if bare or not digits:
+        return "[+-]?[0-9]++"
+    size = _NUMBERS[name][1]
+    return f"[0-9]{{{size}}}|[+-][0-9]{{{size - 1}}}"
+
+
+def _passed(count: int, after_field: bool) -> str:
+    """Return what passes characters; blanks that a field has behind it count as such."""
+    if not after_field:
+        return f".{{0,{count}}}+"
+    some = [f"{_BLANK}{{{n}}}(?!{_BLANK}).{{0,{count - n}}}+" for n in range(count)]
+    return f"(?>{_BLANK}{{{count},}}+|{'|'.join(some)})"
 
 
 def _parse(text: str, pattern: str, what: str) -> datetime:
     compiled = _compiled(pattern, what)
-    # Python wants the flag in front.
-    found = re.match(compiled.regex.replace("^(?i)", "(?i)^"), text, re.DOTALL)
+    found = re.match(compiled.regex, text)
     if found is None:
         raise RowError(RowErrorCode.INVALID_TEXT)
-    read: dict[str, Any] = dict(zip(compiled.fields, found.groups(), strict=True))
-    hour = int(read.get("HH24") or 0)
-    if "HH24" not in read and ("HH12" in read or "HH" in read):
-        hour = int(read.get("HH12") or read.get("HH") or 0)
+    read: dict[str, int] = {}
+    reached = [(f, t) for f, t in zip(compiled.fields, found.groups(), strict=True) if t]
+    for field, group in reached:
+        part, value = _read(field, group)
+        if read.get(part, value) not in (0, value):
+            raise RowError(RowErrorCode.INVALID_TEXT)
+        read[part] = value
+    hour = read.get("hour", 0)
+    if _TWELVE & {field for field, _ in reached}:
         if not 1 <= hour <= 12:
             raise RowError(RowErrorCode.INVALID_TEXT)
-        if "AM" in read:
-            hour = hour % 12 + (12 if read["AM"].lower() == "pm" else 0)
-    micros = int((read.get("US") or "0").ljust(6, "0")) + 1000 * int(
-        (read.get("MS") or "0").ljust(3, "0")
-    )
-    name = read.get("MON") or read.get("MONTH")
-    month = _MONTHS.index(name.lower()) + 1 if name else int(read.get("MM") or 1)
+        hour = hour % 12 + 12 * read.get("half", 0)
+    micros = 1000 * read.get("milli", 0) + read.get("micro", 0)
     try:
-        year, day = int(read.get("YYYY") or 1), int(read.get("DD") or 1)
-        minute, second = int(read.get("MI") or 0), int(read.get("SS") or 0)
-        return datetime(year, month, day, hour, minute, second, micros)
-    except ValueError:
+        year, month, day = (read.get(part, 0) for part in ("year", "month", "day"))
+        minute, second = read.get("minute", 0), read.get("second", 0)
+        return datetime(year, month or 1, day or 1, hour, minute, second, micros)
+    except (ValueError, OverflowError):
         raise RowError(RowErrorCode.INVALID_TEXT) from None
+
+
+def _read(field: str, text: str) -> tuple[str, int]:
+    if field in _WORDS:
+        part, words = _WORDS[field]
+        return part, words.index(text.lower()) + (part == "month")
+    part, size = _NUMBERS[field]
+    value = int(text.ljust(size, "0") if field in ("MS", "US") else text)
+    if not -_INT <= int(text) < _INT:
+        raise RowError(RowErrorCode.INVALID_TEXT)
+    return part, value
 
 
 def _print(o: Operands, what: str) -> str:
     compiled = _compiled(str(o[1].constant), what)
     regex = quote(compiled.regex)
+    groups = [f"regexp_extract({o[0]}, {regex}, {i + 1})" for i in range(len(compiled.fields))]
+    read: dict[str, list[str]] = {}
+    for field, group in zip(compiled.fields, groups, strict=True):
+        part, value = _print_read(field, group)
+        read.setdefault(part, []).append(value)
 
-    def group(name: str) -> str:
-        return f"regexp_extract({o[0]}, {regex}, {compiled.fields.index(name) + 1})"
+    def number(part: str) -> str:
+        return f"coalesce({', '.join([*reversed(read.get(part, [])), '0'])})"
 
-    def number(name: str, default: str) -> str:
-        return f"CAST({group(name)} AS INT)" if name in compiled.fields else default
-
-    month = number("MM", "1")
-    for name in ("MON", "MONTH"):
-        if name in compiled.fields:
-            known = f"array({', '.join(map(quote, _MONTHS))})"
-            month = f"CAST(array_position({known}, lower({group(name)})) AS INT)"
-    hour, fits = _print_hour(compiled, number, group)
-    fraction = "0"
-    if "US" in compiled.fields:
-        fraction = f"CAST(rpad({group('US')}, 6, '0') AS INT)"
-    if "MS" in compiled.fields:
-        fraction = f"({fraction} + 1000 * CAST(rpad({group('MS')}, 3, '0') AS INT))"
-    values = ", ".join([
-        number("YYYY", "1"), month, number("DD", "1"), hour, number("MI", "0"), number("SS", "0"),
-        fraction,
-    ])  # fmt: skip
+    hour = number("hour")
+    twelve = [g for f, g in zip(compiled.fields, groups, strict=True) if f in _TWELVE]
+    fits = list(_print_fits(read))
+    if twelve:
+        known = f"concat({', '.join(twelve)}) <> ''"
+        fits.append(f"({hour} BETWEEN 1 AND 12 OR NOT {known})")
+        hour = f"CASE WHEN {known} THEN {hour} % 12 + 12 * {number('half')} ELSE {hour} END"
+    micros = f"(1000 * CAST({number('milli')} AS BIGINT) + {number('micro')})"
+    fits.append(f"{micros} BETWEEN 0 AND 999999 AND {number('year')} BETWEEN 1 AND 9999")
+    fits += [f"{number(part)} BETWEEN 0 AND 59" for part in ("minute", "second") if part in read]
+    fits.append(f"{hour} BETWEEN 0 AND 23")
+    dated = [f"coalesce(nullif({number(part)}, 0), 1)" for part in ("month", "day")]
+    values = ", ".join([number("year"), *dated, hour, number("minute"), number("second"), micros])
     text = f"format_string('%04d-%02d-%02d %02d:%02d:%02d.%06d', {values})"
     zone = "DATE" if what == "to_date" else "TIMESTAMP_LTZ"
     whole = f"CAST(try_cast({text} AS TIMESTAMP_NTZ) AS {zone})"
-    return f"CASE WHEN {o[0]} RLIKE {regex} THEN CASE WHEN {fits} THEN {whole} END END"
+    condition = " AND ".join(fits)
+    return f"CASE WHEN {o[0]} RLIKE {regex} THEN CASE WHEN {condition} THEN {whole} END END"
 
 
-def _print_hour(compiled: _Pattern, number: Any, group: Any) -> tuple[str, str]:
-    """Return the hour's text, and the condition under which the text has a value at all."""
-    fits = [f"{number('YYYY', '1')} > 0"]
-    if "US" in compiled.fields and "MS" in compiled.fields:
-        raise NotSupported("E0378", "a pattern reads MS or US, not both", hint="leave one out")
-    if "HH24" in compiled.fields or not {"HH", "HH12"} & set(compiled.fields):
-        hour = number("HH24", "0")
-        return hour, " AND ".join([*fits, f"{hour} < 24"])
-    hour = number("HH12" if "HH12" in compiled.fields else "HH", "0")
-    fits.append(f"{hour} BETWEEN 1 AND 12")
-    if "AM" in compiled.fields:
-        hour = f"({hour} % 12 + CASE WHEN lower({group('AM')}) = 'pm' THEN 12 ELSE 0 END)"
-    return hour, " AND ".join(fits)
+def _print_read(field: str, group: str) -> tuple[str, str]:
+    """Return what a field is of, and its value: NULL from where the text ends."""
+    if field in _WORDS:
+        part, words = _WORDS[field]
+        known = f"array({', '.join(map(quote, words))})"
+        place = f"CAST(array_position({known}, lower({group})) AS INT)"
+        return part, f"nullif({place}, 0)" if part == "month" else f"nullif({place}, 0) - 1"
+    part, size = _NUMBERS[field]
+    if field in ("MS", "US"):
+        group = f"rpad({group}, greatest({size}, length({group})), '0')"
+        return part, f"try_cast(nullif({group}, repeat('0', {size})) AS INT)"
+    return part, f"try_cast(nullif({group}, '') AS INT)"
+
+
+def _print_fits(read: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield that fields of one part say the same, as far as the text goes."""
+    for values in read.values():
+        yield from (f"coalesce({a} IN (0, {b}), true)" for a, b in pairwise(values))
 
 
 def _to_date(text: str, pattern: str) -> date:
@@ -147,10 +211,10 @@ def time_parsing() -> list[Function]:
     return [
         Function(
             "to_date", params, DATE, lambda o: _print(o, "to_date"), _to_date,
-            constant=frozenset({1}), error=_TEXT,
+            constant=frozenset({1}), error=_TEXT, version=2,
         ),
         Function(
             "to_timestamp", params, TIMESTAMPTZ, lambda o: _print(o, "to_timestamp"),
-            _to_timestamp, constant=frozenset({1}), error=_TEXT,
+            _to_timestamp, constant=frozenset({1}), error=_TEXT, version=2,
         ),
     ]  # fmt: skip
