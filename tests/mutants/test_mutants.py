@@ -60,7 +60,7 @@ def run(folder: Path, tests: Iterable[str]) -> subprocess.CompletedProcess[str]:
     ]  # fmt: skip
     environ = {**os.environ, "PYTHONPATH": f"{folder}:{HERE}:{ROOT}"}
     ended = subprocess.run(
-        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=500, check=False
+        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=1500, check=False
     )
     assert f"{SAYS}{folder / 'floodmark'}" in ended.stdout, ended.stdout + ended.stderr
     return ended
