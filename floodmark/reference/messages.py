@@ -87,7 +87,11 @@ def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> 
 def _upsert(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> Delivered:
     of_key, value = line.get("key"), line.get("value")
     forms = isinstance(of_key, dict) and (value is None or isinstance(value, dict))
-    if set(line) != {"key", "value"} or not forms:
+    both = {"key", "value"}
+    odd = any(part is not None and not isinstance(part, dict) for part in (of_key, value))
+    if set(line) == both and odd and not both & {column.name.lower() for column in schema}:
+        return Refused(IntakeCode.CORRUPT)
+    if set(line) != both or not forms:
         return ((RowKind.INSERT, _row(line, schema)),)
     assert isinstance(of_key, dict)
     if value is None:

@@ -18,7 +18,7 @@ DEFINED = """
 CREATE SOURCE {name} (id INT, b VARCHAR) WITH (connector = 'files', path = '{{landing}}/{name}')
 FORMAT PLAIN ENCODE {encode};
 """
-LONG = b"x" * 5_000_000
+LONG = b"x" * 500_000
 JSON = {
     "a_nul": b'{"id": 3, "b": "a\0b"}',
     "nothing_but_nuls": b"\0\0\0",
@@ -26,7 +26,7 @@ JSON = {
     "a_byte": b'{"id": 3, "b": "\xff"}',
     "a_surrogate": b'{"id": 3, "b": "\xed\xa0\x80"}',
     "an_escaped_surrogate": b'{"id": 3, "b": "\\ud800"}',
-    "a_mark": BOM + b'{"id": 3}',
+    "a_mark": b'{"id": 3}' + BOM,
     "broken": b'{"id": 3',
     "long": b'{"id": 3, "b": "' + LONG,
 }

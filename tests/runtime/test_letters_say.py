@@ -23,8 +23,8 @@ CREATE TABLE whole (id INT PRIMARY KEY, v INT NOT NULL);
 CREATE SINK of_once INTO whole AS SELECT id, v FROM once;
 CREATE TABLE merged (id INT PRIMARY KEY, v INT NOT NULL) ON CONFLICT DO UPDATE IF NOT NULL;
 CREATE SINK to_merged INTO merged AS SELECT id, v FROM once;
-CREATE TABLE marked (id INT PRIMARY KEY, ts TIMESTAMP, WATERMARK FOR ts AS ts)
-WITH (watermark.max_ahead = '1 hour');
+CREATE TABLE marked (id INT, ts TIMESTAMP, WATERMARK FOR ts AS ts)
+APPEND ONLY WITH (watermark.max_ahead = '1 hour');
 CREATE SINK to_marked INTO marked AS SELECT id, CASE WHEN v = 1 THEN TIMESTAMP '2999-01-01' END
 FROM once;
 CREATE MATERIALIZED VIEW divided AS SELECT id, 10 / v AS q FROM once;
