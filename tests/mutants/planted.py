@@ -256,8 +256,8 @@ TIMES = (
     Planted(
         "a window ends a microsecond early",
         f"{_OPERATORS}/tumble.py",
-        "from_micros(f'{start} + {size}', time.type)",
-        "from_micros(f'{start} + {size} - 1', time.type)",
+        "ELSE {start} + {size} END",
+        "ELSE {start} + {size} - 1 END",
         on_spark("close_tumble_emits_once"),
     ),
     Planted(
