@@ -252,15 +252,19 @@ def _open_epoch(connection: Floodmark) -> Check:
     return Check("epochs", WARN, text, remedy)
 
 
-def _logs(connection: Floodmark) -> Check:
+def _logs(connection: Floodmark) -> Iterator[Check]:
     from floodmark.storage.durability import is_durable
+    from floodmark.storage.log_check import checked_singles
 
+    for error in (looked.error for looked in checked_singles(connection.root)):
+        if error is not None:
+            yield Check("logs", FAIL, f"[{error.code}] {error.message}", error.hint or "")
     head = connection.scheduler.log.head()
     latest = connection.scheduler.catalogs.latest()
     version = 0 if latest is None else latest.version
     kind = "durable" if is_durable(connection.root) else "not durable: a power cut may lose epochs"
     text = f"epoch {head.sealed}, catalog version {version}; {kind}"
-    return Check("logs", OK, text)
+    yield Check("logs", OK, text)
 
 
 def _tables(connection: Floodmark) -> Iterator[Check]:

@@ -8,6 +8,7 @@ After a restart nothing has counted: then the step has to be one that a pause ma
 from __future__ import annotations
 
 import ctypes
+import os
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -126,7 +127,7 @@ class ClockGuard:
 
         Where the record is damaged, that is when the last epoch was opened.
         """
-        if not (self._files.folder / _NAME).exists():
+        if not os.path.lexists(self._files.folder / _NAME):
             return None
         try:
             found = Witness(**(self._files.derived(_NAME) or {}))

@@ -26,8 +26,12 @@ from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.files_of_epoch import files_of
 from floodmark.storage.local_files import disk_errors, flush, make_folder
 from floodmark.storage.locks import exclusive_if_free
+from floodmark.storage.plain_files import check_plain
 from floodmark.storage.progress import Progress
-from floodmark.storage.warehouse import local_root
+from floodmark.storage.records import read_record
+from floodmark.storage.seed import NAME as SEED
+from floodmark.storage.seed import drawn_seed
+from floodmark.storage.warehouse import ENGINE, local_root
 
 _TRIES = 5
 _CHUNK = 2**20
@@ -36,9 +40,9 @@ _CHUNK = 2**20
 def back_up(root: str | Path, destination: str | Path, progress: Progress | None = None) -> Backup:
     """Copy a warehouse as of its last sealed epoch into a new folder below `destination`.
 
-    Raises E0440 (nothing is sealed), E0441 (a file of the warehouse is missing), E0445 (one folder
-    lies in the other), E0525 (another backup writes there), E0526 (tables go faster than they are
-    copied).
+    Raises E0440 (nothing is sealed), E0441 (a file of the warehouse is missing or not whole), E0445
+    (one folder lies in the other), E0525 (another backup writes there), E0526 (tables go faster
+    than they are copied), and what is wrong with a record.
     """
     source, target = local_root(root), local_root(destination)
     check_apart(source, target)
@@ -98,7 +102,7 @@ def _back_up(source: Path, target: Path, partial: Path, progress: Progress | Non
     if EpochLog(source).head().sealed == epoch:
         raise DataError(
             "E0441",
-            f"epoch {epoch} needs a file that is not there: {missing}",
+            f"epoch {epoch} needs a file that is not there, or not whole: {missing}",
             hint="`floodmark verify` names everything that is missing; restore an earlier backup",
         )
     raise TransientError(
@@ -125,12 +129,21 @@ def _copy(
         entry, held = known.get(path, (None, None))
         same = entry is not None and _is_same(entry, found)
         if entry is None or held is None or not (same and _link(held, entry.size, target)):
+            _check_record(source, path)
             entry = Entry(path, found.st_size, found.st_mtime_ns, copied(source / path, target))
             new += found.st_size
         entries.append(entry)
         if progress is not None:
             progress(path, number, len(paths))
     return [*entries, *_name_checkpoints(partial)], new
+
+
+def _check_record(source: Path, path: str) -> None:
+    """Raise what is wrong with a record or the seed: a damaged one is copied into no backup."""
+    if path == f"{ENGINE}/{SEED}":
+        drawn_seed(source)
+    elif path.startswith(f"{ENGINE}/") and path.endswith(".json"):
+        read_record(source / path)
 
 
 def _name_checkpoints(partial: Path) -> Iterator[Entry]:
@@ -171,6 +184,7 @@ def _link(held: Path, size: int, target: Path) -> bool:
 
 def copied(source: Path, target: Path) -> int:
     """Copy a file and return the CRC-32 of its bytes."""
+    check_plain(source)
     crc = 0
     with source.open("rb") as read, target.open("wb") as written:
         while chunk := read.read(_CHUNK):

@@ -23,6 +23,7 @@ from floodmark.storage.delta_commit import Action as Action
 from floodmark.storage.delta_commit import actions_of
 from floodmark.storage.delta_types import sql_schema
 from floodmark.storage.local_files import flush
+from floodmark.storage.plain_files import check_plain, read_plain
 from floodmark.storage.table import DataFile
 
 LOG = "_delta_log"
@@ -65,7 +66,7 @@ def is_begun(folder: Path) -> bool:
 def read_commit(folder: Path, version: int) -> list[Action] | None:
     """Return the actions of a commit, or None when there is none; E0435 for a damaged one."""
     try:
-        text = commit_path(folder, version).read_bytes().decode("utf-8", "replace")
+        text = read_plain(commit_path(folder, version)).decode("utf-8", "replace")
     except FileNotFoundError:
         return None
     return actions_of(text, commit_path(folder, version))
@@ -231,7 +232,7 @@ def _from_checkpoint(folder: Path, version: int | None) -> Snapshot:
 
 def _last_checkpoint(folder: Path) -> int | None:
     try:
-        return int(json.loads((folder / LOG / LAST_CHECKPOINT).read_text())["version"])
+        return int(json.loads(read_plain(folder / LOG / LAST_CHECKPOINT))["version"])
     except (FileNotFoundError, ValueError, KeyError):
         return None
 
@@ -240,6 +241,7 @@ def checkpoint_actions(path: Path) -> Iterator[Action]:
     """Yield the actions of one file of a checkpoint; maps in them are lists of pairs."""
     from pyarrow import parquet as pq
 
+    check_plain(path)
     known = set(pq.read_schema(path).names)
     rows = pq.read_table(
         path, columns=[c for c in ("protocol", "metaData", "txn", "add") if c in known]

@@ -41,7 +41,8 @@ def is_durable(root: str | Path) -> bool:
 
 def chosen_for(root: str | Path) -> bool | None:
     """Return what was chosen for a warehouse; None before it is made."""
-    record = read_record(engine_folder(root) / NAME)
+    with disk_errors("the record of the warehouse"):
+        record = read_record(engine_folder(root) / NAME)
     return None if record is None else bool(record.body["durable"])
 
 

@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from floodmark.storage import delta_log
+from floodmark.storage.corrected import NAME as CORRECTED
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 from floodmark.storage.object_record import versions_of
 from floodmark.storage.retention import Retention
+from floodmark.storage.seed import NAME as SEED
+from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
     BACKFILLS,
     CORRECTIONS,
@@ -33,6 +36,7 @@ _OTHERS = frozenset(
         "reported.json",
         "reported.lock",
         "leaving.json",
+        CORRECTED,
     }
 )
 """What of the engine's folder is of one process, of a moment after the epoch, or of a statement."""
@@ -41,7 +45,8 @@ _OTHERS = frozenset(
 def files_of(root: Path, epoch: int) -> Iterator[str]:
     """Yield the files of a warehouse as of a sealed epoch, relative to its root.
 
-    Raises `FileNotFoundError` where a log that tells them is not there (any more).
+    Raises `FileNotFoundError` where a log that tells them is not there (any more), and for a file
+    that is not whole.
     """
     kept = min(Retention(root).read().oldest, epoch)
     log = EpochLog(root)
@@ -68,13 +73,17 @@ def rows_of_statements(root: Path, log: EpochLog, first: int, last: int) -> Iter
 
 
 def _engine_files(root: Path, epoch: int, version: int) -> Iterator[str]:
-    """Yield the files of the engine's folder up to an epoch and a catalog version."""
+    """Yield the files of the engine's folder up to an epoch and a catalog version.
+
+    A folder in the place of one is among them: it is no file that may be left out.
+    """
     engine = engine_folder(root)
     for base, folders, names in os.walk(engine):
         place = Path(base)
         if place == engine:
             folders[:] = sorted(name for name in folders if name not in _OTHERS)
             names = [name for name in names if name not in _OTHERS]
+        names += [name for name in folders if name == SEED or name.endswith(".json")]
         for name in sorted(names):
             if not name.startswith(".") and _is_up_to(place, name, epoch, version):
                 yield (place / name).relative_to(root).as_posix()
@@ -106,14 +115,18 @@ def _table_files(root: Path, table: str, oldest: int, version: int) -> Iterator[
     # An epoch that is kept reads versions from `oldest` on; what is older may be gone.
     before = delta_log.load(folder, oldest) if oldest <= version else None
     first = before.version + 1 if before is not None else version
-    needed = dict.fromkeys([*snapshot.files, *(before.files if before is not None else ())])
-    needed |= dict.fromkeys(_added(folder, range(first, version + 1)))
-    yield from (f"{table}/{path}" for path in needed)
-    for path in dict.fromkeys(_added(folder, range(first))):
+    needed = {**_added(folder, range(first, version + 1)), **snapshot.files}
+    needed |= before.files if before is not None else {}
+    for path, file in needed.items():
+        if (folder / path).stat().st_size != file.size:
+            raise FileNotFoundError(2, "not whole", str(folder / path))
+        yield f"{table}/{path}"
+    for path in _added(folder, range(first)):
         if path not in needed and (folder / path).exists():
             yield f"{table}/{path}"
 
 
-def _added(folder: Path, versions: range) -> Iterator[str]:
-    for version in versions:
-        yield from delta_log.added(delta_log.read_commit(folder, version) or ())
+def _added(folder: Path, versions: range) -> dict[str, DataFile]:
+    """Return the files that some commits of a table add, by path."""
+    commits = (delta_log.read_commit(folder, version) or () for version in versions)
+    return {file.path: file for actions in commits for file in delta_log.added_files(actions)}

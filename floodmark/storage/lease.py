@@ -26,6 +26,7 @@ import psutil
 
 from floodmark.errors import TransientError
 from floodmark.storage.local_files import disk_errors
+from floodmark.storage.plain_files import is_other
 from floodmark.storage.warehouse import engine_folder
 
 _POLL_SECONDS = 0.02
@@ -81,7 +82,8 @@ class Lease:
 
     def holder(self) -> Holder | None:
         """Return who holds the lease, or None."""
-        return _read_holder(self._folder / "holder")
+        with disk_errors("the lease"):
+            return _read_holder(self._folder / "holder")
 
     def _take_ticket(self, purpose: str) -> tuple[int, int]:
         """Return the number of a new ticket and its open, locked file."""
@@ -116,11 +118,10 @@ class Lease:
     def _try_hold(self, purpose: str) -> int | None:
         path = self._folder / "holder"
         with ExitStack() as undo, disk_errors("the lease"):
-            try:
-                lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-            except IsADirectoryError:
+            if is_other(path):
                 self._put_aside(path)
                 return None
+            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
             undo.callback(os.close, lock)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,12 +140,12 @@ class Lease:
     def _is_alive(self, number: int) -> bool:
         """Tell whether a ticket's process lives; a dead one's ticket is taken away."""
         path = self._ticket_path(number)
+        if is_other(path):
+            self._put_aside(path)
+            return False
         try:
             file = os.open(path, os.O_RDWR)
         except FileNotFoundError:
-            return False
-        except IsADirectoryError:
-            self._put_aside(path)
             return False
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -162,7 +163,7 @@ class Lease:
             os.close(file)
 
     def _put_aside(self, path: Path) -> None:
-        """Move a folder out of the way of a file; nothing of it is lost."""
+        """Move what is no file out of the way of one; nothing of it is lost."""
         with suppress(FileNotFoundError):
             path.rename(self._folder / f"not-of-floodmark-{uuid.uuid4().hex}")
 
@@ -190,9 +191,11 @@ class Lease:
 
 
 def _read_holder(path: Path) -> Holder | None:
+    if is_other(path):
+        return None
     try:
-        found = Holder(**json.loads(path.read_text(encoding="utf-8")))
-    except (FileNotFoundError, IsADirectoryError, ValueError, TypeError):
+        found = Holder(**json.loads(path.read_bytes()))
+    except (FileNotFoundError, ValueError, TypeError):
         return None
     return found if isinstance(found.pid, int) and isinstance(found.started, float) else None
 

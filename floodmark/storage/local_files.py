@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _OF_PATHS = (
     None, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST,
-    errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL,
+    errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO,
 )  # fmt: skip
 """What is wrong with one path and not with the disk. Arrow has no number for damaged files."""
 

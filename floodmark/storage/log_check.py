@@ -16,10 +16,11 @@ from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage.backfill_log import check_backfills
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_listing import BUCKET, buckets, listed
+from floodmark.storage.local_files import disk_errors
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.records import read_record
 from floodmark.storage.seed import NAME as SEED
-from floodmark.storage.seed import pipeline_seed
+from floodmark.storage.seed import drawn_seed
 from floodmark.storage.warehouse import BACKFILLS, engine_folder
 
 _UNDONE = ".undone-000000.json"
@@ -41,17 +42,23 @@ def checked_logs(root: str | Path) -> Iterator[Checked]:
     """
     engine = engine_folder(root)
     newest = epoch = 0
+    yield from checked_singles(root)
     for path in _records(engine):
         name, found = path.relative_to(engine).as_posix(), list[Any]()
         yield _told(name, partial(_read, path, found))
         if name.endswith((".open.json", _UNDONE)) and found and found[0] is not None:
             said = int(found[0].body["catalog_version"]), int(path.name.partition(".")[0])
             newest, epoch = max((newest, epoch), said)
-    if (engine / SEED).exists():
-        yield _told(SEED, partial(pipeline_seed, root))
     yield from _epochs(root)
     yield _told("catalog", partial(CatalogLog(root).check_has, newest, epoch))
     yield _told(BACKFILLS, partial(check_backfills, root))
+
+
+def checked_singles(root: str | Path) -> Iterator[Checked]:
+    """Yield the records that are no part of a log, and the seed, once each is read."""
+    for path in sorted(engine_folder(root).glob("[!.]*.json")):
+        yield _told(path.name, partial(read_record, path))
+    yield _told(SEED, partial(drawn_seed, root))
 
 
 def _read(path: Path, into: list[Any]) -> None:
@@ -59,12 +66,12 @@ def _read(path: Path, into: list[Any]) -> None:
 
 
 def _records(engine: Path) -> Iterator[Path]:
-    """Yield the files of all records, those of a folder by name."""
-    yield from sorted(path for path in engine.glob("[!.]*.json") if path.is_file())
+    """Yield what has the name of a record in a log, whatever it is; that of a folder by name."""
     for log in _LOGS:
         for base, folders, names in os.walk(engine / log):
             folders.sort()
-            yield from (Path(base, n) for n in sorted(names) if n[0] != "." and n.endswith(".json"))
+            found = sorted(n for n in (*names, *folders) if n[0] != "." and n.endswith(".json"))
+            yield from (Path(base, name) for name in found)
 
 
 def _epochs(root: str | Path) -> Iterator[Checked]:
@@ -80,10 +87,11 @@ def _epochs(root: str | Path) -> Iterator[Checked]:
 
 def _told(name: str, look: Callable[[], Any]) -> Checked:
     try:
-        look()
+        with disk_errors(name):
+            look()
     except FloodmarkError as error:
         return Checked(name, error)
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         what = f"{name} cannot be read: {type(error).__name__}: {error}"
         return Checked(name, DataError("E0409", what, hint="restore the file from a backup"))
     return Checked(name)

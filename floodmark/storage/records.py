@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -21,11 +23,14 @@ from typing import Any, NoReturn
 import google_crc32c
 
 from floodmark.errors import DataError
+from floodmark.storage.plain_files import read_plain
 
 FORMAT = 1
 """The newest form of records and commits that is known."""
 DAMAGED = frozenset({"E0409", "E0432"})
 """The errors of a record that is not what was written; nothing is told by them of other records."""
+NEWER = "E0430"
+"""The error of what a newer version wrote."""
 _NUMBERS = re.compile(r"(\d+)?\.?(?:[a-z]+)?(?:-(\d+))?\.json")
 
 
@@ -37,6 +42,16 @@ class Record:
     number: int
     id: str | None = None
     format: int = FORMAT
+
+
+@contextmanager
+def unless_newer() -> Iterator[None]:
+    """Pass over data that cannot be read, but raise E0430: what a newer version wrote stays."""
+    try:
+        yield
+    except DataError as error:
+        if error.code == NEWER:
+            raise
 
 
 def new_id() -> str:
@@ -66,7 +81,7 @@ def sealed_text(name: str, record: Record) -> str:
 def read_record(path: Path) -> Record | None:
     """Read a record's file, None when there is none; raises what `opened_text` does."""
     try:
-        text = path.read_bytes().decode("utf-8", "replace")
+        text = read_plain(path).decode("utf-8", "replace")
     except FileNotFoundError:
         return None
     return opened_text(text, path)

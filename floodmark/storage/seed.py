@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+from floodmark.storage.plain_files import read_plain
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "seed"
@@ -12,19 +13,26 @@ NAME = "seed"
 
 def pipeline_seed(root: str | Path) -> str:
     """Return the seed of a warehouse; it is drawn once, by whoever asks first."""
-    files = RecordFiles(root, "", "the seed of the warehouse")
-    found = _read(files)
+    found = drawn_seed(root)
     if found is None:
-        files.put(NAME, {"seed": secrets.token_hex(8)})
-        found = _read(files)
+        _files(root).put(NAME, {"seed": secrets.token_hex(8)})
+        found = drawn_seed(root)
     assert found is not None
     return found
 
 
-def _read(files: RecordFiles) -> str | None:
-    """Return the seed; former versions wrote it as it is, which is no JSON of an object."""
+def drawn_seed(root: str | Path) -> str | None:
+    """Return the seed, None before it is drawn.
+
+    Former versions wrote it as it is, which is no JSON of an object.
+    """
+    files = _files(root)
     try:
-        text = (files.folder / NAME).read_text(encoding="utf-8", errors="replace")
+        text = read_plain(files.folder / NAME).decode("utf-8", "replace")
     except FileNotFoundError:
         return None
     return text if text and not text.startswith("{") else str(files.body(NAME)["seed"])
+
+
+def _files(root: str | Path) -> RecordFiles:
+    return RecordFiles(root, "", "the seed of the warehouse")

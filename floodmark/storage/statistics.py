@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.types import Kind, Schema
+from floodmark.storage.plain_files import check_plain
 from floodmark.storage.table import DataFile, Scalar
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def count_rows(path: Path) -> int:
     """Return the rows that the footer of a Parquet file says; `ValueError` where it has none."""
     from pyarrow import parquet as pq
 
+    check_plain(path)
     return int(pq.read_metadata(path).num_rows)
 
 

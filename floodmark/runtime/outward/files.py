@@ -27,6 +27,7 @@ from floodmark.runtime.outward.identity import Identity, check_permission, reach
 from floodmark.runtime.outward.outgoing import Outgoing
 from floodmark.runtime.outward.records import Records, refuse_other_log, unknown
 from floodmark.storage.local_files import flush, make_folder, replace_file
+from floodmark.storage.plain_files import read_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +59,7 @@ class FilesSender:
     def _mark(self) -> dict[str, Any]:
         """Return what the folder's mark says; nothing where there is none."""
         try:
-            found = json.loads((self.folder / MARK).read_text(encoding="utf-8"))
+            found = json.loads(read_plain(self.folder / MARK))
         except (FileNotFoundError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}

@@ -1,0 +1,38 @@
+"""Files of the engine, where something else may have their name: nobody waits for it.
+
+A folder, a pipe, a socket and a link to any of them or to nothing is no file. It is an error of its
+path, and never taken for a file that is not there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+
+def read_plain(path: Path) -> bytes:
+    """Return the bytes of a file; `FileNotFoundError` where nothing has the name.
+
+    Raises `OSError` for what is no file, at once: who opens a pipe waits for its writer.
+    """
+    check_plain(path)
+    return path.read_bytes()
+
+
+def check_plain(path: Path) -> None:
+    """Raise what `read_plain` does, of what has a name."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise OSError(errno.EINVAL, "it is a link to nothing", str(path)) from None
+        raise
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+
+
+def is_other(path: Path) -> bool:
+    """Tell whether something has a name that is no file."""
+    return os.path.lexists(path) and not path.is_file()
