@@ -7,14 +7,13 @@ removed. Reading is safe: who reads goes by the log, and finds the versions that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from floodmark.errors import DataError
 from floodmark.storage.epoch_log import EpochLog, Head
 from floodmark.storage.object_record import versions_of
+from floodmark.storage.records import unless_newer
 from floodmark.storage.table import OtherHistory, Store
 from floodmark.storage.warehouse import CORRECTIONS
 
@@ -45,7 +44,8 @@ def refuse_tables_ahead(log: EpochLog, store: Store) -> None:
     """Raise `OtherHistory` E0433 where a table has an epoch that the log does not have.
 
     Of a table that the last seal names, this asks for one file; it needs no lease. A table whose
-    log cannot be read is passed over: its object is suspended when an epoch reads it.
+    log cannot be read is passed over: its object is suspended when an epoch reads it. E0430 where a
+    newer version of the engine wrote it.
     """
     sealed = log.head().sealed
     pinned = versions_of(log.sealed(sealed).objects.values() if sealed else ())
@@ -81,7 +81,7 @@ def tables_of_epoch(store: Store, epoch: int) -> list[str]:
     """
     found = []
     for table in store.tables():
-        with suppress(DataError):
+        with unless_newer():
             infos = islice(store.commits(table), _BACK)
             said = (i["metadata"] for i in infos if "attempt" in i["metadata"])
             if any(m.get("epoch") == epoch and "step" not in m for m in said):
@@ -93,7 +93,7 @@ def _claims(store: Store, pinned: Mapping[str, int]) -> Iterator[_Claim]:
     for table in store.tables():
         if table.startswith(f"{CORRECTIONS}/"):
             continue  # their commits count backfills
-        with suppress(DataError):
+        with unless_newer():
             if table in pinned:
                 infos = store.history(table, pinned[table])
             else:

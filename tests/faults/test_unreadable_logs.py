@@ -12,6 +12,7 @@ import pytest
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import DataError
+from floodmark.runtime.definitions import removal
 from floodmark.storage.delta import DeltaStore
 
 
@@ -91,6 +92,24 @@ def test_what_no_log_of_a_table_has_is_refused(root: Path, case: str) -> None:
     assert raised.value.code == code, raised.value
     with connect(root) as fm:
         fm.execute("CREATE TABLE u (k INT)")
+
+
+def test_what_a_newer_version_committed_ends_what_would_write(root: Path) -> None:
+    log = root / "public/t/_delta_log"
+    newest = max(log.glob("*.json"))
+    info, *actions = newest.read_text().splitlines()
+    said = json.loads(info)
+    said["commitInfo"]["userMetadata"] = json.dumps({"format": 2, "epoch": 2, "attempt": 1})
+    path = log / f"{int(newest.stem) + 1:020d}.json"
+    path.write_text("\n".join([json.dumps(said), *actions]))
+    before = {p: p.stat().st_mtime_ns for p in root.rglob("*") if "lease" not in p.parts}
+    with connect(root) as fm:
+        with pytest.raises(DataError, match="E0430"):
+            fm.execute("DROP TABLE t")
+        assert fm.status().keys() == {"t"}
+        with pytest.raises(DataError, match="E0430"):
+            removal.empty(fm.scheduler, ["t"], fm.deployed, 2)
+    assert {p: p.stat().st_mtime_ns for p in before} == before
 
 
 def test_a_defect_of_the_engine_is_not_blamed_on_the_log(root: Path) -> None:

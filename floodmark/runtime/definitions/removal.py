@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from floodmark.errors import DataError
 from floodmark.runtime import failpoints, layout
 from floodmark.storage.backfill_log import fence
 from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.records import unless_newer
 
 if TYPE_CHECKING:
     from floodmark.runtime.definitions.deployed import Deployed
@@ -35,10 +35,10 @@ def empty(
         kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
         if key in former:
             kept = {*layout.names_of(found)} - {*layout.state_tables(found)}
-        for table in sorted({*layout.tables_of(found, scheduler.store)} - kept):
-            if not _is_of_epoch(scheduler, table, home, epoch):
-                drop(scheduler, table)
-                failpoints.reach("table_emptied")
+        tables = sorted({*layout.tables_of(found, scheduler.store)} - kept)
+        for table in [t for t in tables if not _is_of_epoch(scheduler, t, home, epoch)]:
+            drop(scheduler, table)
+            failpoints.reach("table_emptied")
 
 
 def drop(scheduler: Scheduler, table: str) -> None:
@@ -49,12 +49,14 @@ def drop(scheduler: Scheduler, table: str) -> None:
 
 
 def _is_of_epoch(scheduler: Scheduler, table: str, home: str, epoch: int) -> bool:
-    """Tell whether an earlier attempt at an epoch has written a table; a damaged one is none."""
-    try:
+    """Tell whether an earlier attempt at an epoch has written a table; a damaged one is none.
+
+    One of a newer version of the engine is not removed: E0430.
+    """
+    with unless_newer():
         done = scheduler.store.open(table).transaction(home)
-    except DataError:
-        return False
-    return done is not None and done >= epoch
+        return done is not None and done >= epoch
+    return False
 
 
 def leave(scheduler: Scheduler, gone: Iterable[str], version: int) -> None:
