@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from floodmark.analysis.pipeline import AnalysedObject
@@ -12,7 +14,8 @@ from floodmark.runtime.layout import dead_letter_table
 from floodmark.storage.table import Handle, Store
 
 _LOOKED_AT = 100_000
-"""Letters of the newest files that are looked at for the most frequent reasons."""
+"""Letters, the newest files first, that are looked at for the most frequent reasons."""
+_AT_ONCE = 10_000
 _VALUE = re.compile(r"(?s): '.*' is (?=not |outside )")
 
 
@@ -46,20 +49,21 @@ def frequent(store: Store, handle: Handle, most: int = 3) -> list[tuple[str, int
 
     Letters that differ in nothing but the value count as one reason. Without Spark.
     """
+    counted: Counter[str] = Counter()
+    for weight, error in islice(_newest(store, handle), _LOOKED_AT):
+        counted[_reason(error)] += weight
+    return [(reason, rows) for reason, rows in counted.most_common(most) if rows > 0]
+
+
+def _newest(store: Store, handle: Handle) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the weight and the error of each letter, those of the newest file first."""
     from pyarrow import parquet as pq
 
-    counted: Counter[str] = Counter()
-    looked_at = 0
-    newest = list(zip(handle.files, store.paths(handle), strict=True))[::-1]
-    for file, path in newest:
-        if looked_at and looked_at + file.rows > _LOOKED_AT:
-            break
-        looked_at += file.rows
-        found = pq.read_table(path, columns=[WEIGHT, ERROR], partitioning=None)
-        weights, errors = (found.column(name).to_pylist() for name in (WEIGHT, ERROR))
-        for weight, error in zip(weights, errors, strict=True):
-            counted[_reason(error)] += weight
-    return [(reason, rows) for reason, rows in counted.most_common(most) if rows > 0]
+    for path in reversed(store.paths(handle)):
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_AT_ONCE, columns=[WEIGHT, ERROR]):
+                columns = (batch.column(name).to_pylist() for name in (WEIGHT, ERROR))
+                yield from zip(*columns, strict=True)
 
 
 def _reason(error: dict[str, Any]) -> str:

@@ -51,7 +51,7 @@ def files_of(root: Path, epoch: int) -> Iterator[str]:
     kept = min(Retention(root).read().oldest, epoch)
     log = EpochLog(root)
     yield from _engine_files(root, epoch, log.opened(epoch).catalog_version)
-    yield from rows_of_statements(root, log, kept, epoch)
+    yield from files_of_statements(root, log, kept, epoch)
     oldest = versions_of(log.sealed(kept).objects.values())
     for table, version in versions_of(log.sealed(epoch).objects.values()).items():
         yield from _table_files(root, table, oldest.get(table, 0), version)
@@ -62,7 +62,7 @@ def files_of(root: Path, epoch: int) -> Iterator[str]:
             yield from _table_files(root, table, 0, snapshot.version)
 
 
-def rows_of_statements(root: Path, log: EpochLog, first: int, last: int) -> Iterator[str]:
+def files_of_statements(root: Path, log: EpochLog, first: int, last: int) -> Iterator[str]:
     """Yield the files of rows that statements gave to the epochs from `first` to `last`.
 
     The first rows of a table are among them: the epoch that a catalog version begins with has them.

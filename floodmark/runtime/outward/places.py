@@ -99,8 +99,9 @@ def reachable(scheduler: Scheduler, keys: frozenset[str] | None = None) -> list[
     of `keys` are written to; without, nothing is written.
     """
     now, out = scheduler.clock.now(), []
-    for key in unreachable(scheduler) if keys is None else keys & unreachable(scheduler):
-        event = scheduler.log.suspended()[key]
+    for key, event in scheduler.log.suspended().items():
+        if event.code != UNREACHABLE or (keys is not None and key not in keys):
+            continue
         rests = keys is None or key in scheduler.tried
         if not rests or now >= event.at + pause_after(event.tries):
             out.append(key)
