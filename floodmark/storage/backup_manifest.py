@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from floodmark.errors import DataError
 from floodmark.storage.epoch_listing import BUCKET
+from floodmark.storage.plain_files import check_plain, read_plain
 from floodmark.storage.warehouse import ENGINE, local_root
 
 MANIFEST = "manifest.jsonl"
@@ -93,7 +94,7 @@ def _seal(backup: Backup, epoch: int) -> bytes | None:
     """Return the record that sealed an epoch, as a backup has it."""
     path = backup.folder / ENGINE / "epochs" / str(epoch // BUCKET) / f"{epoch}.seal.json"
     try:
-        return path.read_bytes()
+        return read_plain(path)
     except OSError:
         return None
 
@@ -129,6 +130,7 @@ def write_manifest(folder: Path, backup: Backup, entries: list[Entry]) -> None:
 def header(folder: Path) -> Backup:
     """Return what a manifest begins with; E0444 where it cannot be read."""
     try:
+        check_plain(folder / MANIFEST)
         with (folder / MANIFEST).open(encoding="utf-8") as file:
             data = json.loads(file.readline())
         if data.pop("format") != FORMAT:

@@ -29,6 +29,7 @@ from floodmark.storage.backup_manifest import (
 )
 from floodmark.storage.local_files import disk_errors, flush, make_folder
 from floodmark.storage.locks import exclusive_if_free
+from floodmark.storage.plain_files import check_plain
 from floodmark.storage.progress import Progress
 from floodmark.storage.warehouse import ENGINE, local_root
 
@@ -144,11 +145,14 @@ def _move_all(partial: Path, target: Path) -> None:
 
 
 def _restore_file(folder: Path, partial: Path, entry: Entry) -> None:
-    target = partial / entry.path
-    target.parent.mkdir(parents=True, exist_ok=True)
+    source, target = folder / entry.path, partial / entry.path
     try:
-        crc = copied(folder / entry.path, target)
+        check_plain(source)
     except FileNotFoundError:
         refuse_damaged(folder, entry.path, "is missing")
+    except OSError as error:
+        refuse_damaged(folder, entry.path, f"cannot be read: {error.strerror}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    crc = copied(source, target)
     if (target.stat().st_size, crc) != (entry.size, entry.crc32):
         refuse_damaged(folder, entry.path, "has other bytes than were written")

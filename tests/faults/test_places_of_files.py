@@ -22,6 +22,7 @@ from typer.testing import CliRunner, Result
 from warehouses import GROUPED, JOINED, NAMES, READINGS, SUNK, Site, put, readings
 
 from floodmark.analysis.outside import Outside, SinkType
+from floodmark.api import connect
 from floodmark.catalog.types import INT, Field
 from floodmark.cli.app import app
 from floodmark.errors import FloodmarkError
@@ -31,9 +32,12 @@ from floodmark.runtime.outward.identity import Identity
 from floodmark.runtime.outward.outgoing import Outgoing
 from floodmark.spark.session import Sessions
 from floodmark.storage.backfill_log import BackfillLog, Step
+from floodmark.storage.backup import back_up
+from floodmark.storage.backup_manifest import MANIFEST, found_in
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
 from floodmark.storage.leaving import LeavingTables
 from floodmark.storage.report_book import ReportBook, Reported
+from floodmark.storage.restoring import restore
 from floodmark.storage.retention import Retention
 
 SECONDS = 30
@@ -180,6 +184,22 @@ def test_what_is_no_mark_of_a_sink_is_told(thing: str, tmp_path: Path) -> None:
         else:
             with pytest.raises(FloodmarkError, match="E0741"):
                 sender.send(2, Outgoing(2), begins=True)
+
+
+@pytest.mark.parametrize("thing", [t for t in THINGS if t != "an unreadable file"])
+def test_what_is_no_file_of_a_backup_is_told(thing: str, tmp_path: Path) -> None:
+    root, backups = tmp_path / "warehouse", tmp_path / "backups"
+    with connect(root) as fm:
+        fm.execute("CREATE TABLE t (k INT)")
+    first, second = (back_up(root, backups) for _ in range(2))
+    THINGS[thing](second.folder / MANIFEST)
+    with ending_soon():
+        assert [d.folder for d in found_in(backups)[1]] == [second.folder]
+        assert back_up(root, backups).copied_bytes == 0
+    record = first.folder / "_floodmark/epochs/0/1.open.json"
+    THINGS[thing](record)
+    with ending_soon(), pytest.raises(FloodmarkError, match=r"E0444.*1\.open\.json"):
+        restore(first.folder, tmp_path / "again")
 
 
 @contextmanager
