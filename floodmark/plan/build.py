@@ -100,7 +100,8 @@ class Builder:
         """Return the builder with the WITH names of a query in reach.
 
         Each is planned once, where it stands: it sees those before it, and what it reads is not
-        hidden by names of the place where it is read. E0133 where they grow too large.
+        hidden by names of the place where it is read. E0133 where they grow too large, E0149 for a
+        name that stands for two.
         """
         clause = query.args.get("with_") or query.args.get("with")
         if clause is None:
@@ -114,7 +115,10 @@ class Builder:
                 "and UNION ALL the levels",
             )
         within = replace(self, given=None, subquery=None)
-        for cte in clause.expressions:
+        for i, cte in enumerate(clause.expressions):
+            if cte.alias in (other.alias for other in clause.expressions[:i]):
+                text = f"the name {cte.alias} stands for two queries of a WITH"
+                raise BindError("E0149", text, span=self.span(cte), hint="rename one of them")
             within = replace(within, ctes={**within.ctes, cte.alias: within._cte(cte)})
         return replace(self, ctes=within.ctes)
 

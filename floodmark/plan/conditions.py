@@ -12,7 +12,8 @@ from floodmark.catalog.promotion import common_type
 from floodmark.catalog.types import BOOLEAN
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
-from floodmark.plan.bind import SUBQUERY_COLUMN, AggregateCollector, bind_scalar
+from floodmark.plan.bind import SUBQUERY_COLUMN, bind_scalar
+from floodmark.plan.boolean import boolean
 from floodmark.plan.calls import bind_call
 from floodmark.plan.conjunctions import conjuncts
 from floodmark.plan.expressions import (
@@ -21,14 +22,13 @@ from floodmark.plan.expressions import (
     Cast,
     ColumnRef,
     Expr,
-    Literal,
     columns_of,
     transform,
 )
 from floodmark.plan.joins import with_column
 from floodmark.plan.nullability import never_null
 from floodmark.plan.related_rows import Related, any_of, is_outer, joined, outward, rows_of, typed
-from floodmark.plan.scope import OUTER, Bound, OuterScope, QueryScope
+from floodmark.plan.scope import OUTER, Bound, OuterScope
 from floodmark.plan.subqueries import Subqueries
 
 if TYPE_CHECKING:
@@ -63,27 +63,6 @@ def filtered(builder: Builder, bound: Bound, where: exp.Expression) -> tuple[Bou
         predicate = replace(predicate, span=predicate.span or builder.span(place))
         node = n.Filter(node, predicate, span=builder.span(where))
     return Bound(node, bound.scope), [e for e in rest if is_outer(e)]
-
-
-def boolean(
-    builder: Builder,
-    e: exp.Expression,
-    scope: QueryScope,
-    clause: str,
-    collector: AggregateCollector | None = None,
-) -> Expr:
-    """Bind a clause's condition; one that is neither true nor false is E0218."""
-    expr = bind_scalar(e, scope, builder.context, aggregates=collector)
-    if isinstance(expr, Literal) and expr.value is None:
-        return Literal(BOOLEAN, None, span=expr.span)
-    if expr.type != BOOLEAN:
-        raise BindError(
-            "E0218",
-            f"argument of {clause} must be boolean, not {expr.type}",
-            span=builder.span(e),
-            hint="compare it with something",
-        )
-    return expr
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind import OVER_COLUMN, AggregateCollector, WindowCollector, bind_scalar
-from floodmark.plan.conditions import boolean, filtered
+from floodmark.plan.boolean import boolean
+from floodmark.plan.conditions import filtered
 from floodmark.plan.expressions import (
     Call,
     Case,

@@ -12,7 +12,7 @@ from floodmark.catalog.promotion import common_type
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
-from floodmark.plan.bind import bind_scalar
+from floodmark.plan.boolean import boolean
 from floodmark.plan.calls import bind_call
 from floodmark.plan.coerce import coerce
 from floodmark.plan.conjunctions import all_of, conjuncts
@@ -64,7 +64,7 @@ def paired(
         names = list(dict.fromkeys(c.name for c in left.scope.star(None, None) if c.name in shared))
     pairs, conditions = _using(builder, left, right, names, join)
     on = join.args.get("on")
-    condition = all_of(conditions) if on is None else bind_scalar(on, both, builder.context)
+    condition = all_of(conditions) if on is None else boolean(builder, on, both, "JOIN … ON")
     # What is kept elsewhere is asked by few types only.
     by_value = looked_up and not any(scan.external for scan in n.scans(right.node))
     node: n.Node = join_on(left.node, right.node, kind, condition, builder, join, by_value=by_value)

@@ -59,12 +59,29 @@ def bind_special(binder: Binder, name: str, node: exp.Anonymous) -> Expr | None:
 
 
 def bind_array(binder: Binder, node: exp.Array) -> Expr:
-    """Return `ARRAY[…]`; arrays of nothing but NULL and texts take the type of those beside."""
+    """Return `ARRAY[…]`; arrays of nothing but NULL and texts take the type of those beside.
+
+    E0148 where arrays that are written inside of it have different lengths.
+    """
+    known = [e for e in node.expressions if isinstance(e, exp.Array | exp.Null)]
+    shapes = {_shape(e) for e in known}
+    if len(shapes) > 1:
+        text = "the arrays inside of an array have one length"
+        hint = "JSONB can have arrays of any lengths: jsonb_build_array"
+        raise BindError("E0148", text, span=binder.span(node), hint=hint)
     typed = [binder.bind(e) for e in node.expressions if not _is_untyped_array(e)]
     element = common_type([e.type for e in typed]) if typed else None
     if element is None or element.kind is not Kind.LIST or len(typed) == len(node.expressions):
         return binder.call("array", node, node.expressions)
     return _array_of(binder, node, list_of(element))
+
+
+def _shape(node: exp.Expression) -> tuple[int, ...]:
+    """Return the lengths of an array that is written out, of what is in its first one behind."""
+    if not isinstance(node, exp.Array):
+        return ()
+    inner = node.expressions[:1]
+    return (len(node.expressions), *(size for e in inner for size in _shape(e)))
 
 
 def _is_untyped_array(node: exp.Expression) -> bool:

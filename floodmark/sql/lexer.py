@@ -58,6 +58,7 @@ _STRAIGHT = {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": 
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 """What UTF-8 has no bytes for, and the zero that PostgreSQL's texts, and paths, cannot have."""
+_STRAY_UNDERSCORE = re.compile(r"_(?!\d)")
 
 
 def tokenize(
@@ -136,6 +137,13 @@ def _token(kind: str, match: re.Match[str], text: str, file: str | None) -> Toke
                     span=Span.at(text, start, stop.end() if stop else end, file),
                     hint="put a blank between them; a name that starts with a digit needs quotes",
                 )
+            if _STRAY_UNDERSCORE.search(raw):
+                raise SqlSyntaxError(
+                    "E0104",
+                    "an underscore in a number stands between two digits",
+                    span=Span.at(text, start, end, file),
+                    hint="1_000_000",
+                )
             return Token(TokenKind.NUMBER, raw.replace("_", ""), start, end)
         case _:
             return Token(TokenKind.OPERATOR, raw, start, end)
@@ -144,7 +152,7 @@ def _token(kind: str, match: re.Match[str], text: str, file: str | None) -> Toke
 def _unstorable(text: str, start: int, end: int, file: str | None) -> SqlSyntaxError:
     return SqlSyntaxError(
         "E0141",
-        "a text cannot have the character zero, nor half of a surrogate pair",
+        "a text cannot have the character zero, half of a surrogate pair, or one beyond U+10FFFF",
         span=Span.at(text, start, end, file),
         hint="leave the character out; bytes are written as bytea: '\\x00'::bytea",
     )
@@ -157,12 +165,14 @@ def _unescape(body: str) -> str:
             return "'"
         if code[0] in "xuU" and len(code) > 1:
             point = int(code[1:], 16)
-            return chr(point) if point < 0x110000 else "�"
+            return chr(point if point < 0x110000 else 0)
         if code[0] in "01234567":
             return chr(int(code, 8))
         return _ESCAPES.get(code, code)
 
-    return _ESCAPE.sub(one, body)
+    text = _ESCAPE.sub(one, body)
+    # Two halves beside one another are a character.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def _skip_comment(text: str, start: int, file: str | None) -> int:

@@ -87,8 +87,7 @@ _LINEAR = re.compile(r"[^%]*%?[^%]*|%[^%_]*%", re.DOTALL)
 
 def print_like(text: Operand, pattern: Operand, escape: str, *, fold: bool = False) -> str:
     """Return the Spark text of `is_like`: NULL where the pattern ends in the escape character."""
-    if pattern.is_constant:
-        check_like(str(pattern.constant or ""), escape)
+    check_like(str(pattern.constant or "") if pattern.is_constant else "", escape)
     asked = f"lower({text})" if fold else text.sql
     if not pattern.is_constant:
         regex = f"concat('(?s)\\\\A(?>', {_print_body(pattern.sql, escape, fold)}, '\\\\z)')"

@@ -14,6 +14,7 @@ from floodmark.catalog.functions.model import (
     null_means,
 )
 from floodmark.catalog.functions.quoting import quote
+from floodmark.catalog.functions.string import LONGEST
 from floodmark.catalog.types import INT, VARCHAR, Kind
 from floodmark.errors import BindError
 from floodmark.sql.words import RESERVED
@@ -83,6 +84,9 @@ def _pieces(template: str, count: int) -> list[tuple[str, str, int, bool, int]]:
         if kind == "%" or text:
             out.append(("", "%" if kind else text, 0, False, 0))
             continue
+        if width and int(width) > LONGEST:
+            text, hint = f"the width {width} is out of range", f"at most {LONGEST}"
+            raise BindError("E0288", text, hint=hint)
         position = int(number) if number else position + 1
         if not 1 <= position <= count:
             raise BindError(
