@@ -32,6 +32,7 @@ BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
 _TEXT = RowErrorCode.INVALID_TEXT
 _VERSIONS: Mapping[tuple[Kind, Kind], int] = {
     (Kind.VARCHAR, Kind.BYTEA): 2,
+    (Kind.VARCHAR, Kind.INTERVAL): 2,
     (Kind.NUMERIC, Kind.VARCHAR): 2,
     **{(kind, Kind.NUMERIC): 2 for kind in (Kind.VARCHAR, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)},
 }

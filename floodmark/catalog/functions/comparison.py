@@ -241,6 +241,7 @@ def _choices() -> list[Function]:
             variadic=True,
             typed=True,
             strict=False,
+            version=2,
         ),
         Function(
             "least",
@@ -251,5 +252,6 @@ def _choices() -> list[Function]:
             variadic=True,
             typed=True,
             strict=False,
+            version=2,
         ),
     ]

@@ -126,6 +126,7 @@ def patterns() -> list[Function]:
             _print_replace,
             _regex_replace,
             constant=frozenset({1, 2}),
+            version=2,
         ),
         Function(
             "regexp_replace",
@@ -134,5 +135,6 @@ def patterns() -> list[Function]:
             _print_replace,
             _regex_replace,
             constant=frozenset({1, 2, 3}),
+            version=2,
         ),
     ]

@@ -217,6 +217,7 @@ def _lengthened() -> list[Function]:
             error=lambda o, v: (
                 None if o[1].is_constant and (o[1].constant or 0) < 2 else _ARGUMENT(o, v)
             ),
+            version=2,
         ),
     ]
 
