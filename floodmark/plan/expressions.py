@@ -25,6 +25,7 @@ class Expr:
     type: SqlType
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
     _size: int | None = field(default=None, init=False, compare=False, repr=False)
+    _reads: frozenset[str] | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -33,6 +34,15 @@ class Expr:
             object.__setattr__(self, "_size", 1 + sum(child.size for child in self.children))
         assert self._size is not None
         return self._size
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Return the names of the columns that it reads."""
+        if self._reads is None:
+            found = frozenset[str]().union(*(child.reads for child in self.children))
+            object.__setattr__(self, "_reads", found)
+        assert self._reads is not None
+        return self._reads
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -45,6 +55,11 @@ class ColumnRef(Expr):
     """A column of the input relation, by its unique name."""
 
     name: str
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Return its name."""
+        return frozenset((self.name,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +216,11 @@ TRUE = Literal(BOOLEAN, True)
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield the expression and everything below it, depth first."""
-    yield expr
-    for child in expr.children:
-        yield from walk(child)
+    left = [expr]
+    while left:
+        found = left.pop()
+        yield found
+        left += reversed(found.children)
 
 
 def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
@@ -248,7 +265,7 @@ def unplaced(expr: Expr) -> Expr:
 
 def columns_of(expr: Expr) -> frozenset[str]:
     """Return the names of the columns that the expression reads."""
-    return frozenset(e.name for e in walk(expr) if isinstance(e, ColumnRef))
+    return expr.reads
 
 
 def passed_on(columns: Iterable[tuple[str, Expr]]) -> dict[str, str]:

@@ -33,6 +33,10 @@ def _joined(n: int, column: str) -> str:
     return f"SELECT t0.k FROM t t0 {' '.join(joins)}"
 
 
+def _listed(part: str, n: int, between: str = ", ") -> str:
+    return between.join(part.replace("#", str(i)) for i in range(n))
+
+
 PLANNED = {
     "25 self joins by key": _joined(26, "k"),
     "25 self joins": _joined(26, "v"),
@@ -40,7 +44,25 @@ PLANNED = {
     "60 queries of WITH": _chain(60),
     "a pattern of many %": f"SELECT k FROM t WHERE s LIKE '{'%a' * 60}%'",
 }
+LONG = {
+    "30,000 numbers in IN": f"SELECT k FROM t WHERE v IN ({_listed('#', 30_000)})",
+    "12,000 branches of CASE": f"SELECT CASE {_listed('WHEN v = # THEN #', 12_000, ' ')} END AS c"
+    " FROM t",
+    "12,000 values of CASE": f"SELECT CASE v {_listed('WHEN # THEN #', 12_000, ' ')} END AS c"
+    " FROM t",
+    "10,000 arguments of COALESCE": "SELECT coalesce("
+    f"{_listed('nullif(v, #)', 10_000)}) AS c FROM t",
+    "20,000 rows of VALUES": f"SELECT a FROM (VALUES {_listed('(#, #)', 20_000)}) AS x (a, b)",
+    "200 keys": f"SELECT count(*) AS n FROM t GROUP BY {_listed('v + #', 200)}",
+    "100 queries of WITH": _chain(100),
+    "12 relations in FROM": f"SELECT t0.k FROM {_listed('t AS t#', 12)} WHERE "
+    + " AND ".join(f"t{i}.k = t{i - 1}.v" for i in range(1, 12)),
+}
 REFUSED = {
+    "10,000 AND": (f"SELECT k FROM t WHERE {_listed('v <> #', 10_000, ' AND ')}", "E0112"),
+    "10,000 texts in a chain": (f"SELECT {_listed('s', 10_000, ' || ')} FROM t", "E0112"),
+    "500 calls in each other": (f"SELECT {'abs(' * 500}v{')' * 500} FROM t", "E0111"),
+    "5,000 columns": (f"SELECT {_listed('v + # AS c#', 5_000)} FROM t", "E0134"),
     "15 queries that double": (_doubled(16, "a.k"), "E0133"),
     "40 queries that double": (_doubled(41, "a.k"), "E0133"),
     "1,000 UNION ALL": (" UNION ALL ".join(["SELECT k FROM t"] * 1001), "E0133"),
@@ -57,19 +79,28 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", PLANNED)
 def test_many_parts_are_planned_in_seconds(name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     compile_sql(f"{TABLE} CREATE MATERIALIZED VIEW q AS {PLANNED[name]};")
-    assert time.perf_counter() - started < SECONDS
+    assert time.process_time() - started < SECONDS
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LONG)
+def test_very_many_parts_are_planned_in_seconds(name: str) -> None:
+    """The processor time of planning grows with the number of parts, not with its square."""
+    started = time.process_time()
+    compile_sql(f"{TABLE} CREATE MATERIALIZED VIEW q AS {LONG[name]};")
+    assert time.process_time() - started < SECONDS
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_too_many_are_refused_by_count(name: str) -> None:
     query, code = REFUSED[name]
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(FloodmarkError) as caught:
         compile_sql(f"{TABLE} CREATE MATERIALIZED VIEW q AS {query};")
     assert caught.value.code == code
-    assert time.perf_counter() - started < SECONDS
+    assert time.process_time() - started < SECONDS
 
 
 def test_views_count_with_all_that_they_have() -> None:
