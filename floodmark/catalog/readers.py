@@ -65,8 +65,12 @@ def with_former_name(
     for index in _readers(catalog, key):
         hint = index.statement
         if isinstance(hint, s.CreateIndex):
-            keys = tuple(renamed_in(k, old, new) for k in hint.keys)
-            hint = replace(hint, keys=keys, include=_swapped(hint.include, old, new))
+            hint = replace(
+                hint,
+                keys=tuple(renamed_in(k, old, new) for k in hint.keys),
+                include=_swapped(hint.include, old, new),
+                distributed_by=tuple(renamed_in(k, old, new) for k in hint.distributed_by),
+            )
             catalog = catalog.redefined(index, hint)
     return catalog
 

@@ -23,13 +23,15 @@ from floodmark.sql.statements import (
     WatermarkDef,
 )
 
+_NO_REFERENCES = "leave it out; a view of a LEFT JOIN tells which rows have no partner"
 _REFUSED_CONSTRAINTS = {
-    "unique": "UNIQUE is not kept up; only a PRIMARY KEY is",
-    "check": "CHECK constraints are not available",
-    "foreign": "FOREIGN KEY constraints are not available",
-    "references": "FOREIGN KEY constraints are not available",
-    "exclude": "EXCLUDE constraints are not available",
-    "like": "CREATE … LIKE is not available",
+    "unique": ("UNIQUE is", "make the column the PRIMARY KEY, or leave UNIQUE out"),
+    "check": ("CHECK constraints are", "leave it out; a view WHERE it holds has the rows that fit"),
+    "foreign": ("FOREIGN KEY constraints are", _NO_REFERENCES),
+    "references": ("FOREIGN KEY constraints are", _NO_REFERENCES),
+    "exclude": ("EXCLUDE constraints are", "leave it out; a view can tell which rows overlap"),
+    "like": ("CREATE … LIKE is", "list the columns; SHOW CREATE TABLE prints them"),
+    "generated": ("IDENTITY is", "take DEFAULT gen_random_uuid(), or a key of the rows themselves"),
 }
 # The spellings of 2.1, then those of other systems.
 _CONFLICT_ACTIONS = (
@@ -121,11 +123,12 @@ class DefinitionParser(QueryParser):
                 elements.keys.append(PrimaryKey(columns=(column.name,), span=column.span))
 
     def _refuse_constraint(self) -> None:
+        what, hint = _REFUSED_CONSTRAINTS[self.current.value]
         raise NotSupported(
             "E0393",
-            _REFUSED_CONSTRAINTS[self.current.value],
+            f"{what} not available",
             span=self.place(self.current),
-            hint="leave it out",
+            hint=hint,
         )
 
     def watermark(self) -> WatermarkDef:
@@ -150,6 +153,7 @@ class DefinitionParser(QueryParser):
         facts: dict[str, object] = {}
         while self._column_fact(name, facts):
             pass
+        facts.pop("nullable", None)
         return ColumnDef(name=name, type=type_, span=self.span_from(start), **facts)  # type: ignore[arg-type]
 
     def _column_fact(self, name: str, facts: dict[str, object]) -> bool:
@@ -160,9 +164,11 @@ class DefinitionParser(QueryParser):
         elif self.accept("not", "null"):
             key = "not_null"
         elif self.accept("null"):
-            return True
+            key = "nullable"
         elif self.accept("default"):
             key, value = "default", self.expression()
+        elif self.at("generated", "always", "as", "identity") or self.at("generated", "by"):
+            self._refuse_constraint()
         elif self.accept("generated", "always", "as") or self.accept("as"):
             key, value = "generated", self.expression()
             self.accept("stored")
@@ -174,6 +180,14 @@ class DefinitionParser(QueryParser):
             return False
         else:
             return False
+        said = {key, *facts}
+        if "nullable" in said and said & {"not_null", "primary_key"}:
+            raise SqlSyntaxError(
+                "E0155",
+                f'column "{name}" is NULL, and is not',
+                span=place,
+                hint="leave NULL out: a NOT NULL or key column has none",
+            )
         if key in facts:
             self.twice(key.replace("_", " ").upper(), place)
         facts[key] = value

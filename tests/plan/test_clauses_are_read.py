@@ -155,3 +155,14 @@ def test_a_statement_about_a_schema_is_named_whole(text: str) -> None:
         Planner().script(text)
     assert refused.value.message.startswith(" ".join(text.split()[:2]))
     assert "s.t" in (refused.value.hint or "")
+
+
+def test_a_renamed_column_has_its_new_name_in_all_clauses_of_an_index() -> None:
+    planner = Planner()
+    planner.script(
+        "CREATE TABLE t (a INT, b INT); "
+        "CREATE INDEX i ON t (a) INCLUDE (b) DISTRIBUTED BY (a); "
+        "ALTER TABLE t RENAME COLUMN a TO c"
+    )
+    (index,) = (o for o in planner.deployed.catalog.objects.values() if o.key.endswith("i"))
+    assert "DISTRIBUTED BY (c)" in index.text and "(a)" not in index.text
