@@ -49,7 +49,12 @@ def ordered_set_arguments(
 ) -> list[Expr]:
     """Return the arguments of an ordered set: the values, and the fractions of a percentile."""
     if len(order) != 1:
-        raise BindError("E0298", f"{name} orders by one expression", span=span)
+        raise BindError(
+            "E0298",
+            f"{name} orders by one expression",
+            span=span,
+            hint="compute one expression of what it is to go by",
+        )
     value = order[0][0]
     if not value.type.is_orderable:
         raise refuse(f"{name} over {value.type} is not available", span, "order by a part of it")
@@ -62,7 +67,12 @@ def ordered_set_arguments(
         )
     if len(given) != (name != "mode"):
         wanted = "nothing" if name == "mode" else "one fraction, or an ARRAY of them,"
-        raise BindError("E0270", f"{name} takes {wanted} in its parentheses", span=span)
+        raise BindError(
+            "E0270",
+            f"{name} takes {wanted} in its parentheses",
+            span=span,
+            hint="what it goes by stands behind it: WITHIN GROUP (ORDER BY x)",
+        )
     return [value, *(_fractions(name, e, span) for e in given)]
 
 
@@ -92,7 +102,8 @@ def jsonb_arguments(name: str, given: Sequence[Expr], span: Span | None) -> list
     wanted = 1 if name == "jsonb_agg" else 2
     if len(given) != wanted:
         text = "one value" if wanted == 1 else "a key and a value"
-        raise BindError("E0270", f"{name} takes {text}", span=span)
+        hint = f"write {name}({'x' if wanted == 1 else 'k, x'})"
+        raise BindError("E0270", f"{name} takes {text}", span=span, hint=hint)
     value = as_jsonb(given[-1], span)
     if name == "jsonb_agg":
         return [value]

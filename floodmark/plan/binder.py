@@ -166,7 +166,11 @@ class Binder:
                 return self.call("row", node, node.expressions)
             case _:
                 text = node.sql("postgres")
-                raise refuse(f"{text[:60]} is not available in an expression", self.span(node))
+                raise refuse(
+                    f"{text[:60]} is not available in an expression",
+                    self.span(node),
+                    hint="compute it in a subquery or a view, and name its column",
+                )
 
     def call(self, name: str, node: exp.Expression, arguments: list[exp.Expression]) -> Expr:
         """Bind a call of a registered scalar function."""
@@ -175,7 +179,10 @@ class Binder:
     def _column(self, node: exp.Column) -> Expr:
         if isinstance(node.this, exp.Star):
             raise BindError(
-                "E0264", "* stands alone in the SELECT list or in count(*)", span=self.span(node)
+                "E0264",
+                "* stands alone in the SELECT list or in count(*)",
+                span=self.span(node),
+                hint="name a column in its place",
             )
         table = node.args.get("table")
         return self.scope.resolve(
@@ -221,10 +228,17 @@ class Binder:
     def _rows(self, name: str, node: exp.Expression, left: exp.Tuple, right: exp.Tuple) -> Expr:
         if len(left.expressions) != len(right.expressions):
             raise BindError(
-                "E0265", "the two rows have different numbers of values", span=self.span(node)
+                "E0265",
+                "the two rows have different numbers of values",
+                span=self.span(node),
+                hint="write as many values on both sides",
             )
         if name not in ("=", "<>"):
-            raise refuse("rows can be compared with = and <> only", self.span(node))
+            raise refuse(
+                "rows can be compared with = and <> only",
+                self.span(node),
+                hint="compare the values one by one: a < c OR (a = c AND b < d)",
+            )
         pairs = zip(left.expressions, right.expressions, strict=True)
         tests = [bind_call("=", [self.bind(a), self.bind(b)], self.span(node)) for a, b in pairs]
         equal = self._join("and", tests, self.span(node))
@@ -238,7 +252,11 @@ class Binder:
         if not isinstance(inner, exp.Array):
             if name == "=" and isinstance(right, exp.Any):
                 return bind_call("any_equal", [self.bind(node.this), self.bind(inner)], span)
-            raise refuse("ANY and ALL need = or a list in ARRAY[…]", span)
+            raise refuse(
+                "ANY and ALL need = or a list in ARRAY[…]",
+                span,
+                hint="write x = ANY (ARRAY[…]), or compare with min(…) or max(…) of a subquery",
+            )
         value = self.bind(node.this)
         tests = [bind_call(name, [value, self.bind(e)], span) for e in inner.expressions]
         if not tests:
@@ -296,7 +314,9 @@ class Binder:
                 return Call(BOOLEAN, word, (self.condition(node.this, "IS"),), span=self.span(node))
             case _:
                 raise refuse(
-                    "IS knows NULL, TRUE, FALSE, UNKNOWN and DISTINCT FROM", self.span(node)
+                    "IS knows NULL, TRUE, FALSE, UNKNOWN and DISTINCT FROM",
+                    self.span(node),
+                    hint="compare with = for another value",
                 )
 
     def _between(self, node: exp.Between) -> Expr:
@@ -396,7 +416,12 @@ class Binder:
         if name in CLOCKS and not call.expressions:
             return coerce(Now(TIMESTAMPTZ, span=self.span(node)), CLOCKS[name])
         if name in WINDOWS:
-            raise BindError("E0268", f"{name} needs OVER (…)", span=self.span(node))
+            raise BindError(
+                "E0268",
+                f"{name} needs OVER (…)",
+                span=self.span(node),
+                hint="write OVER (ORDER BY …) behind it",
+            )
         if is_set(self, name):
             return bind_set_column(self, name, call)
         if name in self.context.functions:

@@ -256,7 +256,12 @@ def _fold(function: Function, call: Call, span: Span | None) -> Expr:
     try:
         return Literal(call.type, function.python(*types, *(a.value for a in literals)), span=span)
     except RowError:
-        raise BindError("E0271", "this constant has no value", span=span) from None
+        raise BindError(
+            "E0271",
+            "this constant has no value",
+            span=span,
+            hint="correct the constant, or write NULL",
+        ) from None
 
 
 def folded(identifier: exp.Expression) -> str:

@@ -90,7 +90,12 @@ def bind_type(type_: exp.DataType, span: Span | None = None) -> SqlType:
         case _D.STRUCT:
             return struct_of(*((e.name, bind_type(e.args["kind"], span)) for e in arguments))
         case _:
-            raise BindError("E0256", f"there is no type {type_.sql('postgres')}", span=span)
+            raise BindError(
+                "E0256",
+                f"there is no type {type_.sql('postgres')}",
+                span=span,
+                hint="docs/sql.md lists the types",
+            )
 
 
 def text_length(type_: exp.DataType) -> int | None:
@@ -191,7 +196,12 @@ def coerce(expr: Expr, target: SqlType) -> Expr:
 
 def _literal(expr: Literal, target: SqlType) -> Expr:
     if not castable(expr.type, target):
-        raise BindError("E0259", f"{expr.type} cannot become {target}", span=expr.span)
+        raise BindError(
+            "E0259",
+            f"{expr.type} cannot become {target}",
+            span=expr.span,
+            hint="take another column, or compute a value of that type",
+        )
     try:
         return Literal(target, cast_value(expr.value, expr.type, target), span=expr.span)
     except RowError:

@@ -101,7 +101,12 @@ def bind_aggregate(binder: Binder, node: exp.Expression) -> Expr:
         )
     own = is_user_aggregate(binder, parts.name)
     if parts.name not in AGGREGATES and not own:
-        raise BindError("E0272", f"{parts.name} is not an aggregate function", span=span)
+        raise BindError(
+            "E0272",
+            f"{parts.name} is not an aggregate function",
+            span=span,
+            hint="FILTER, DISTINCT and ORDER BY in a call are for aggregates: leave them out",
+        )
     if binder.aggregates is None:
         raise BindError(
             "E0273",
@@ -190,7 +195,12 @@ def _arguments(inner: Binder, parts: _Parts, order: Order, span: Span | None) ->
     if parts.name in ("jsonb_agg", "jsonb_object_agg"):
         return jsonb_arguments(parts.name, args, span)
     if parts.name == "count" and parts.distinct and len(args) != 1:
-        raise BindError("E0270", "the number of distinct values is that of one argument", span=span)
+        raise BindError(
+            "E0270",
+            "the number of distinct values is that of one argument",
+            span=span,
+            hint="put several into one: count(DISTINCT (a, b))",
+        )
     return args
 
 

@@ -187,7 +187,11 @@ def _to_jsonb(binder: Binder, node: exp.Anonymous) -> Expr:
 def _build_object(binder: Binder, node: exp.Anonymous) -> Expr:
     span, given = binder.span(node), [binder.bind(e) for e in node.expressions]
     if len(given) % 2:
-        raise refuse("jsonb_build_object takes keys and values in pairs", span)
+        raise refuse(
+            "jsonb_build_object takes keys and values in pairs",
+            span,
+            hint="write a value behind each key: jsonb_build_object('a', x, 'b', y)",
+        )
     args = [as_jsonb(a, span) if i % 2 else coerce(a, VARCHAR) for i, a in enumerate(given)]
     return bind_call("jsonb_build_object", args, span)
 

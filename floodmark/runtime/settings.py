@@ -212,7 +212,8 @@ def check_setting(name: str, span: Span | None = None) -> None:
     if name in SETTINGS:
         return
     near = difflib.get_close_matches(name, SETTINGS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(SETTINGS)}"
+    hint = f"there is {', '.join(SETTINGS)}; SHOW OBJECTS lists what is defined"
+    hint = f"did you mean {near[0]}?" if near else hint
     raise NotSupported("E0381", f'there is no setting "{name}"', span=span, hint=hint)
 
 

@@ -323,7 +323,10 @@ class QueryParser(FromParser):
             key = "offset" if word == "offset" else "limit"
             if query.args.get(key) is not None:
                 raise SqlSyntaxError(
-                    "E0109", f"{word.upper()} stands twice", span=self.place(self.current)
+                    "E0109",
+                    f"{word.upper()} stands twice",
+                    span=self.place(self.current),
+                    hint="keep one of them; conditions are joined with AND",
                 )
             self.advance()
             if word == "limit":

@@ -77,6 +77,8 @@ class StatementParser(AlterParser):
         hint = None
         if token.kind is TokenKind.WORD and token.value in _FIRST_WORDS:
             hint = "is a semicolon missing in front of it?"
+        elif token.kind is TokenKind.WORD and token.value == "into":
+            hint = "write CREATE TABLE x AS SELECT …, or INSERT INTO x SELECT …"
         raise self.unexpected("the end of the statement", hint=hint)
 
     def statement(self) -> Statement:
@@ -126,7 +128,9 @@ class StatementParser(AlterParser):
             "E0121",
             f'no statement starts with "{self.raw(token)}"',
             span=self.place(token),
-            hint=f"did you mean {near[0].upper()}?" if near else None,
+            hint=f"did you mean {near[0].upper()}?"
+            if near
+            else f"there is {', '.join(_FIRST_WORDS).upper()}",
         )
 
     def _short(self, start: int, word: str) -> Statement:
@@ -315,6 +319,10 @@ class StatementParser(AlterParser):
 
     def _explain(self, start: int) -> Explain:
         format_, state = ExplainFormat.TEXT, False
+        if self.at_any("analyze", "verbose") and self.peek().kind is TokenKind.WORD:
+            hint = "EXPLAIN tells the plan, EXPLAIN (STATE) v the sizes of v's tables; "
+            hint += "floodmark status tells how long epochs took"
+            raise self.unexpected("a query, a CREATE statement or a name", hint=hint)
         if self.at("(") and not self.at_query():
             self.expect("(")
             while not self.accept(")"):

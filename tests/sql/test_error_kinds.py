@@ -89,3 +89,17 @@ def test_a_code_has_one_kind() -> None:
         if name in known:
             passing.setdefault(code, set()).add(issubclass(known[name], TransientError))
     assert [code for code, found in passing.items() if len(found) > 1] == []
+
+
+def _without_hint(path: Path) -> Iterator[str]:
+    """Yield where an error about a statement, E01xx to E03xx, is made without a hint."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            code, made = str(node.args[0].value), ast.unparse(node.func)
+            named = made in ("BindError", "NotSupported", "SqlSyntaxError", "UserError")
+            if named and code < "E0400" and not any(k.arg == "hint" for k in node.keywords):
+                yield f"{path.name}:{node.lineno} {code}"
+
+
+def test_errors_of_statements_say_what_to_do() -> None:
+    assert [place for path in PACKAGE.rglob("*.py") for place in _without_hint(path)] == []

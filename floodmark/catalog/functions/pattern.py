@@ -38,11 +38,15 @@ def check_regex(operand: Operand) -> None:
         re.compile(pattern)
     except re.error as problem:
         raise BindError(
-            "E0254", f"the regular expression {pattern!r} is malformed: {problem}"
+            "E0254",
+            f"the regular expression {pattern!r} is malformed: {problem}",
+            hint="close what is open; a character that means something has a backslash before it",
         ) from None
     if "(?P" in pattern or "(?#" in pattern:
         raise NotSupported(
-            "E0371", f"the regular expression {pattern!r} uses a group that is not portable"
+            "E0371",
+            f"the regular expression {pattern!r} uses a group that is not portable",
+            hint="use plain or non-capturing groups: (…), (?:…)",
         )
 
 
@@ -63,7 +67,11 @@ def _print_replace(o: Operands) -> str:
             "E0372", f"regexp_replace does not know the flags {flags!r}", hint="g and i"
         )
     if not o[2].is_constant:
-        raise NotSupported("E0373", "the replacement of regexp_replace must be a literal")
+        raise NotSupported(
+            "E0373",
+            "the replacement of regexp_replace must be a literal",
+            hint="write it as a text in single quotes",
+        )
     # Spark has no "first match only": the pattern then takes the whole text, its start kept.
     new = _without_missing_groups(o[2].constant or "", o[1].constant or "")
     replacement = re.sub(r"\$", r"\\$", new)
