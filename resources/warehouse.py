@@ -85,8 +85,12 @@ class Warehouse(ConfigurableResource):
     def digest(self) -> str:
         """Return what changes whenever a pipeline file is written, comes or goes."""
         known = ((str(path), path.stat()) for path in sql_files(Path(self.pipelines)))
-        text = repr([(path, found.st_mtime_ns, found.st_size) for path, found in known])
+        text = repr([(p, s.st_size, s.st_mtime_ns, s.st_ino) for p, s in known])
         return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
+
+    def files(self, floodmark: Floodmark) -> str:
+        """Return what changes whenever a plan of the pipeline files can have another outcome."""
+        return f"{self.digest}@{floodmark.deployed.version}"
 
     def pipeline(self) -> Pipeline:
         """Return the objects of the files, as `definitions` does."""

@@ -112,7 +112,7 @@ def _creates(
 
     Not what is refused: the sensor `pipeline_files` says so, and what is deployed goes on.
     """
-    files = f"{warehouse.digest}@{floodmark.deployed.version}"
+    files = warehouse.files(floodmark)
     if files == told.files or refusal(instance, warehouse.digest) is not None:
         return told, False
     try:
@@ -132,12 +132,7 @@ def _request(floodmark: Floodmark, assets: Collection[dg.AssetKey]) -> dg.RunReq
     scheduler = floodmark.scheduler
     if scheduler.log.head().open is not None:
         return dg.RunRequest()
-    pipeline = floodmark.deployed.pipeline
-    try:
-        sources = scheduler.offers.of(pipeline, 1)
-    except FloodmarkError:
-        sources = {}
-    found = news.reached(floodmark, sources)
+    found = news.reached(floodmark, scheduler.offers.having(floodmark.deployed.pipeline))
     chosen = [asset_key(o) for o in found if asset_key(o) in assets]
     if not chosen:
         return dg.RunRequest()

@@ -20,9 +20,13 @@ def pipeline_files(context: dg.SensorEvaluationContext, warehouse: Warehouse) ->
     """Fail with what is wrong with the files, or what waits for a plan; start no run.
 
     What is deployed goes on meanwhile. What is new, the next run creates: it fails, too, while that
-    cannot be.
+    cannot be. The cursor holds files that say what is deployed: those are not planned again.
     """
+    deployed = dg.SkipReason("the files say what is deployed, or something new")
     with errors_for_dagster(retries=False), warehouse.connect() as floodmark:
+        files = warehouse.files(floodmark)
+        if files == context.cursor:
+            return deployed
         plan = floodmark.plan(warehouse.pipelines)
         changed = [c for c in plan.changes if c.action != "create"]
         if changed:
@@ -41,4 +45,6 @@ def pipeline_files(context: dg.SensorEvaluationContext, warehouse: Warehouse) ->
                 "hint: correct it and save the file, or start a run",
                 allow_retries=False,
             )
-    return dg.SkipReason("the files say what is deployed, or something new")
+        if not plan.changes:
+            context.update_cursor(files)
+    return deployed

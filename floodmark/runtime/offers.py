@@ -49,6 +49,7 @@ class Offers:
         self._discoveries: dict[str, Discovery] = {}
         self._discovered = 0
         self._nothing: frozenset[str] = frozenset()
+        self._having: frozenset[str] | None = None
 
     def of(
         self,
@@ -137,8 +138,14 @@ class Offers:
                 out[found.key] = splits
             else:
                 nothing.add(found.key)
-        self._nothing = frozenset(nothing)
+        self._nothing, self._having = frozenset(nothing), frozenset(out)
         return out, errors
+
+    def having(self, pipeline: Pipeline) -> frozenset[str]:
+        """Return the sources that had something new when they were asked last; once they are."""
+        if self._having is None:
+            self._asked(pipeline, 1)
+        return self._having or frozenset()
 
     def exhausted(self, taken: Mapping[str, Sequence[Split]]) -> frozenset[str]:
         """Return the sources of which nothing is left, when they were asked last, but the `taken`.

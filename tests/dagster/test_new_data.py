@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -13,6 +14,8 @@ import pyarrow as pa
 import pytest
 from opened_records import Opened, count_opened  # noqa: F401
 
+from floodmark.connectors import files_discovery
+from floodmark.runtime.definitions import deployment
 from floodmark.runtime.definitions.deployed import statements_of
 from floodmark.storage.object_record import ObjectRecord
 from sensors.pipeline_files import pipeline_files
@@ -85,10 +88,19 @@ def test_a_new_object_that_cannot_be_created_is_red_and_tried_once(
 
 
 def _tick_of_files(skin: Skin, instance: dg.DagsterInstance) -> dg.SkipReason:
-    with dg.build_sensor_context(instance=instance, resources=skin.resources) as context:
+    return _looked(skin, instance, None)[0]
+
+
+def _looked(
+    skin: Skin, instance: dg.DagsterInstance, cursor: str | None
+) -> tuple[dg.SkipReason, str | None]:
+    """Return what the sensor of the files answers, and its next cursor."""
+    with dg.build_sensor_context(
+        instance=instance, resources=skin.resources, cursor=cursor
+    ) as context:
         result = pipeline_files(context)
-    assert isinstance(result, dg.SkipReason)
-    return result
+        assert isinstance(result, dg.SkipReason)
+        return result, context.cursor
 
 
 def _seal(skin: Skin, epochs: int) -> None:
@@ -155,3 +167,54 @@ def test_a_tick_reads_no_history_that_was_told(skin: Skin, opened: Opened) -> No
 
     few = seals_read(2)
     assert 0 < few == seals_read(8)
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[None]:
+    """Return a list that grows by one with each call of a function."""
+    calls: list[None] = []
+    called = getattr(module, name)
+
+    def counting(*rest: Any, **named: Any) -> Any:
+        calls.append(None)
+        return called(*rest, **named)
+
+    monkeypatch.setattr(module, name, counting)
+    return calls
+
+
+def test_a_tick_with_new_rows_lists_each_folder_once(
+    skin: Skin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    _seal(skin, 1)
+    cursor = skin.tick(instance).cursor
+    skin.land_other("1.parquet", pa.array([1], pa.int64()))
+    listed = _counted(monkeypatch, files_discovery, "_names")
+    (request,) = skin.tick(instance, cursor).run_requests or ()
+    assert {key.to_user_string() for key in request.asset_selection or ()} == {"other", "others"}
+    assert len(listed) == len(("readings", "other"))
+
+
+def test_files_are_planned_when_one_has_changed(
+    skin: Skin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    _seal(skin, 1)
+    planned = _counted(monkeypatch, deployment, "plan_files")
+    _, cursor = _looked(skin, instance, None)
+    assert len(planned) == 1 and cursor is not None
+    assert _looked(skin, instance, cursor)[1] == cursor
+    assert len(planned) == 1
+    # Another file under the same name, with the same size and time, as a copy of an editor is.
+    (file,) = Path(skin.warehouse.pipelines).glob("*.sql")
+    times, text = file.stat(), file.read_text()
+    other = file.with_suffix(".new")
+    other.write_text(text.replace("max(v)", "min(v)"))
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+    other.replace(file)
+    for _ in range(2):
+        with pytest.raises(dg.Failure, match="E0361"):
+            _looked(skin, instance, cursor)
+    file.write_text(text)
+    assert "say" in str(_looked(skin, instance, cursor)[0].skip_message)
+    assert len(planned) == 4
