@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _OVER = "__over"
 MANY = 100_000
-"""Of so many rows it is worth a job of its own to know that each has a key of its own."""
+"""Of so many rows, none of them stored, a job of its own tells whether each has its own key."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Operations:
     """What one writer does to the table: a frame, where its keys lie, which partition it is.
 
     `tie` is the number of a sink whose rows of one key have an order, `ended` how many stored rows
-    can be over, of which it takes those that are. Statements `add` alone where they delete no row;
-    rows that are `fresh` have row ids that no other row has.
+    can be over, of which it takes those that are. Statements that delete no row add so many; rows
+    that are `fresh` have row ids that no other row has.
     """
 
     frame: DataFrame
@@ -43,7 +43,7 @@ class Operations:
     partition: str = CONNECTOR
     tie: int | None = None
     ended: int = 0
-    adds: bool = False
+    adds: int = 0
     fresh: bool = False
 
 
@@ -150,60 +150,52 @@ class Merging(OfTable):
 
     def changes(self, operations: Sequence[Operations], rows_in: int) -> DataFrame:
         """Return the changes of the stored rows; of about so many rows that come."""
-        if self._come_once(operations, rows_in):
-            return self._added(operations[0], rows_in)
-        declared, key = self.declared, layout.merge_key(self.found)
+        key, within = layout.merge_key(self.found), hull([o.within for o in operations])
+        rows = rows_in + sum(o.ended for o in operations)
+        stored, small = self._stored(within, rows)
+        if self._are_new(operations, stored):
+            self.added = operations[0].adds
+            epoch = self.task.work.epoch
+            return materialize.inserted(operations[0].frame, self.columns, epoch)
         ties = [o.tie for o in operations if o.tie is not None]
         gathered = merge.gathered([o.frame for o in operations], ties)
-        within = hull([o.within for o in operations])
-        rows = rows_in + sum(o.ended for o in operations)
         few = rows <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
+        owners = self.found.owners
         if self.replaces:
             firsts = self.firsts
             chosen = merge.last_per_key(gathered, self.columns, key, firsts)
             passed = (materialize.NEW_ROW, *firsts, *merge.CAME)
-            pairs = self._beside_stored(chosen, within, passed, few=few)
         else:
-            owners = self.found.owners
-            listed = conflicts.listed(gathered, self.columns, key, owners)
+            chosen = conflicts.listed(gathered, self.columns, key, owners)
             passed = (conflicts.OPERATIONS, *merge.CAME)
-            beside = self._beside_stored(listed, within, passed, few=few)
-            pairs = conflicts.folded(beside, declared, self.columns, self.task.now, owners)
+        pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
+        if not self.replaces:
+            pairs = conflicts.folded(pairs, self.declared, self.columns, self.task.now, owners)
         counted = self._counting(self._without_over(pairs))
         return self.outcome.changes(counted, self.columns, self.task.work.epoch)
 
-    def _come_once(self, operations: Sequence[Operations], rows: int) -> bool:
-        """Tell whether statements bring many rows, each the only one of its key."""
-        if rows < MANY or len(operations) > 1 or not operations[0].adds or not self.replaces:
+    def _are_new(self, operations: Sequence[Operations], stored: DataFrame | None) -> bool:
+        """Tell whether statements bring many rows, of which none meets another one.
+
+        Where rows are stored among their keys, the merge looks for them: once is enough.
+        """
+        first, key = operations[0], layout.merge_key(self.found)
+        if len(operations) > 1 or first.adds < MANY:
             return False
-        key = layout.merge_key(self.found)
+        if self.cutoff is not None or self.outcome.routed:
+            return False
         if ROW_ID in key:
-            return operations[0].fresh
-        return not self.firsts and keyed.each_once(operations[0].frame, key)
+            return first.fresh
+        return stored is None and keyed.each_once(first.frame, key)
 
-    def _added(self, operations: Operations, rows: int) -> DataFrame:
-        """Return the changes of so many rows, each the only one of its key: none is looked for."""
-        key, within = layout.merge_key(self.found), operations.within
-        is_new = self.cutoff is None and not self.outcome.routed
-        if is_new and (operations.fresh or self.task.stored_rows(within)[0] is None):
-            self.added = rows
-            return materialize.inserted(operations.frame, self.columns, self.task.work.epoch)
-        chosen = merge.only_per_key(operations.frame, self.columns, key)
-        passed = (materialize.NEW_ROW, *merge.CAME)
-        pairs = self._beside_stored(chosen, within, passed, few=rows <= keyed.FEW)
-        counted = self._counting(self._without_over(pairs))
-        return self.outcome.changes(counted, self.columns, self.task.work.epoch)
-
-    def _beside_stored(
-        self, chosen: DataFrame, within: Bounds, passed: Sequence[str], *, few: bool
-    ) -> DataFrame:
-        stored, small = self.task.stored_rows(within)
+    def _stored(self, within: Bounds, coming: int) -> tuple[DataFrame | None, bool]:
+        """Return the rows that those that come can meet; and: to look for the keys pays nothing."""
+        stored, small = self.task.stored_rows(within, coming)
         stored = not_below(stored, self.found, self.task.work.before.records.get(self.found.key))
         if stored is not None and self.cutoff is not None and not self.cutoff.ttl.deletes:
             # What is discarded is at rest until it is reclaimed, and holds its key no more.
             stored = self.cutoff.lasting(stored, layout.current_schema(self.found))
-        key = layout.merge_key(self.found)
-        return merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
+        return stored, small
 
     def _without_over(self, pairs: DataFrame) -> DataFrame:
         """Return the pairs without new rows that are over, and whether there was one."""

@@ -222,8 +222,8 @@ class _Gathering(OfTable):
         frame = self.task.tables.read_paths(paths, (*columns, WEIGHT_FIELD, _ORDINAL_FIELD))
         files = [read_footer(Path(path), path) for path in paths]
         operations = self._completed(merge.dml_operations(held(frame, self.found), self.columns))
-        adds = all(f.low.get(WEIGHT) == 1 for f in files)
-        fresh = adds and all(are_fresh(item, files) for item in items)
+        adds = rows_of(files) if all(f.low.get(WEIGHT) == 1 for f in files) else 0
+        fresh = adds > 0 and all(are_fresh(item, files) for item in items)
         return Operations(operations, self._within(files), DML, adds=adds, fresh=fresh)
 
     def _within(self, files: Sequence[DataFile]) -> Bounds:

@@ -252,16 +252,18 @@ class Task:
         pairs = merge.pairs(chosen, stored, columns, key, small=small, few=few)
         return materialize.as_changes(pairs, columns, self.work.epoch)
 
-    def stored_rows(self, within: Bounds) -> tuple[DataFrame | None, bool]:
+    def stored_rows(self, within: Bounds, coming: int = 0) -> tuple[DataFrame | None, bool]:
         """Return the rows before the epoch, at least those within bounds; and: they are few.
 
-        Those that are not seen are among them.
+        Those that are not seen are among them. Few are also those that are not many more than come.
         """
         rows = current_at(self.tables.store, self.found, self.work.before)
         if rows is None:
             return None, True
         files = prune(rows.base, None, within)
-        return rows.stored(self.tables, files), rows.bytes_of(files) < keyed.BROADCAST_BYTES
+        few = rows.bytes_of(files) < keyed.BROADCAST_BYTES
+        few = few or rows_of((*files, *rows.over)) <= keyed.AS_MANY * coming
+        return rows.stored(self.tables, files), few
 
     def apply(
         self,

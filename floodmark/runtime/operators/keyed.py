@@ -19,6 +19,8 @@ ALIKE = 100_000
 """So many rows are looked for by their keys as they are; of more, each key once."""
 BROADCAST_BYTES = 4 * 2**20
 """Tables below it are joined whole."""
+AS_MANY = 2
+"""So many times the rows that come are joined whole, too: to choose among them costs as much."""
 _PREFIX = "__other_"
 
 

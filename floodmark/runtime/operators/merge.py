@@ -117,13 +117,6 @@ def last_per_key(
     return chosen.selectExpr(*keys, new, *firsts, *CAME)
 
 
-def only_per_key(operations: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
-    """Return what `last_per_key` does of statements' operations that each bring a key its row."""
-    row = f"struct({', '.join(quoted(f.name) for f in columns)}) AS {NEW_ROW}"
-    came = (f"TRUE AS {GIVEN}", f"0L AS {BROUGHT}")
-    return operations.selectExpr(*map(quoted, key), row, *came)
-
-
 OF_SINK = f"{ORDER}.stage = {SINKS}"
 CAME = {
     GIVEN: f"bool_or({ORDER}.stage > {ENDED} AND {WEIGHT} > {OUTDATED})",
