@@ -40,7 +40,8 @@ _TWELVE = frozenset({"HH12", "HH", "AM"})
 """Fields that make the hour one of 1 to 12."""
 _BLANK = "[ \\t-\\r]"
 _SEPARATOR = "[ \\t-\\r!-/:-@\\[-`{-~]?+"
-_INT = 2**31
+_WHOLE = "[+-]?(?:0*+[1-9][0-9]{0,8}+|0++)(?![0-9])"
+"""A number of any length; one that no field can be is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def _field(name: str, bare: bool, following: tuple[str, bool, bool] | None, what
         following[0] not in _WORDS if following[1] else following[0][0].isdigit()
     )
     if bare or not digits:
-        return "[+-]?[0-9]++"
+        return _WHOLE
     size = _NUMBERS[name][1]
     return f"[0-9]{{{size}}}|[+-][0-9]{{{size - 1}}}"
 
@@ -139,10 +140,10 @@ def _read(field: str, text: str) -> tuple[str, int]:
         part, words = _WORDS[field]
         return part, words.index(text.lower()) + (part == "month")
     part, size = _NUMBERS[field]
-    value = int(text.ljust(size, "0") if field in ("MS", "US") else text)
-    if not -_INT <= int(text) < _INT:
-        raise RowError(RowErrorCode.INVALID_TEXT)
-    return part, value
+    digits = text.ljust(size, "0") if field in ("MS", "US") else text
+    # Python reads no number of thousands of digits, not even zeros.
+    amount = int(digits.lstrip("+-0") or 0)
+    return part, -amount if text.startswith("-") else amount
 
 
 def _print(o: Operands, what: str) -> str:
