@@ -10,8 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from floodmark.storage import delta_log
-from floodmark.storage.corrected import NAME as CORRECTED
+from floodmark.storage import corrected, delta_log
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 from floodmark.storage.object_record import versions_of
 from floodmark.storage.retention import Retention
@@ -36,7 +35,8 @@ _OTHERS = frozenset(
         "reported.json",
         "reported.lock",
         "leaving.json",
-        CORRECTED,
+        # Says what is committed while a backup is written, behind the commits that it has.
+        corrected.NAME,
     }
 )
 """What of the engine's folder is of one process, of a moment after the epoch, or of a statement."""

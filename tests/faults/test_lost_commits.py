@@ -11,6 +11,7 @@ from warehouses import dying_at
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.storage.backfill_log import BackfillLog, Step
+from floodmark.storage.backup import back_up
 from floodmark.storage.corrected import CorrectedTables
 from floodmark.storage.epoch_log import ObjectRecord
 
@@ -91,6 +92,24 @@ def test_a_lost_correction_is_known(root: Path) -> None:
         fm.execute("DROP TABLE u")
         assert not (root / table).exists()
         assert list(fm.verify()) == [] and CorrectedTables(root).read() == {}
+
+
+def test_a_backup_lacks_no_correction_that_is_made_meanwhile(root: Path, tmp_path: Path) -> None:
+    table = "_corrections/public/u"
+    with connect(root) as fm:
+        fm.store.create(table, fm.store.open("public/u").schema)
+
+        def correct(path: str, number: int, of: int) -> None:
+            handle = fm.store.open(table)
+            if number == 1:
+                done = fm.store.commit(handle, app="u/corrections", epoch=1, metadata={})
+                CorrectedTables(root).reached(table, done.version)
+
+        CorrectedTables(root).reached(table, 0)
+        made = back_up(root, tmp_path / "backups", correct)
+    with connect(made.folder) as fm:
+        assert fm.store.open(table).version == 0
+        assert list(fm.verify()) == []
 
 
 def test_what_a_backfill_has_written_is_known(root: Path) -> None:
