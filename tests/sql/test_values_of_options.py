@@ -133,7 +133,7 @@ def _taken(name: str) -> set[str]:
     return TAKES.get(field, TAKES.get(field.rpartition(".")[2], REFUSED))
 
 
-@pytest.mark.parametrize(("name", "form"), _forms())
+@pytest.mark.parametrize(("name", "form"), list(_forms()))
 def test_a_value_is_of_its_options_type_or_refused(name: str, form: str) -> None:
     taken = set()
     for kind, value in VALUES.items():
