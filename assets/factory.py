@@ -1,7 +1,7 @@
 """The pipeline as one multi-asset: its op runs epochs, then says what happened to each object."""
 
 # No postponed annotations here: Dagster reads classes from the signatures.
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -61,7 +61,7 @@ def pipeline_assets(
     )
     def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
         with errors_for_dagster(), warehouse.connect() as floodmark:
-            telling = _Telling(context, floodmark, warehouse.checks_folder, event_time)
+            telling = _Telling(context, floodmark, warehouse, event_time)
             if is_of_partitions(context):
                 yield from telling.of_partitions()
                 return
@@ -158,7 +158,7 @@ class _Telling:
 
     context: dg.AssetExecutionContext
     floodmark: Floodmark
-    checks: Path
+    warehouse: Warehouse
     event_time: EventTime | None
     fails: bool = False
     out_of_reach: Collection[str] = ()
@@ -175,6 +175,22 @@ class _Telling:
         chosen = self.context.selected_asset_keys
         objects = self.floodmark.deployed.pipeline.objects.values()
         return {o.key: o for o in objects if asset_key(o) in chosen}
+
+    @cached_property
+    def _waiting(self) -> frozenset[str]:
+        """Return the objects that the pipeline files would change, if they can be planned."""
+        try:
+            plan = self.warehouse.plan(self.floodmark)
+        except UserError:
+            return frozenset()
+        changes = () if plan is None else plan.changes
+        return frozenset(c.key for c in changes if c.action != "create")
+
+    def _result(
+        self, report: ObjectReport, checks: Sequence[dg.AssetCheckResult]
+    ) -> dg.MaterializeResult:
+        waits = report.key in self._waiting
+        return news.result(self.floodmark, report, checks, waits=waits)
 
     def suspended(self) -> list[str]:
         """Return the selected objects that are suspended."""
@@ -196,7 +212,7 @@ class _Telling:
         ]
         fresh: dict[str, Reported] = {}
         out: dict[str, list[_Result]] = {}
-        for report, results in check_results(self.floodmark, found, self.checks):
+        for report, results in check_results(self.floodmark, found, self.warehouse.checks_folder):
             failed = [r.check_name for r in results if not r.passed and r.check_name is not None]
             last = self.told.get(report.key, Reported())
             fresh[report.key] = replace(report.reported, failed=failed).after(last)
@@ -232,7 +248,7 @@ class _Telling:
         if news_of is None and self.fails and report.suspended is None:
             news_of = report
         if news_of is not None and selected:
-            yield news.result(self.floodmark, news_of, planned)
+            yield self._result(news_of, planned)
         else:
             yield from planned
             if news_of is not None:
@@ -248,7 +264,7 @@ class _Telling:
         right = not last.suspended and found.name not in self.out_of_reach
         if right and (self.fails or BACKFILL in self.context.run.tags):
             idle = ObjectReport(found, last.epoch, last.changed)
-            yield news.result(self.floodmark, idle, standing)
+            yield self._result(idle, standing)
             return
         yield from standing
         if right:
@@ -270,7 +286,7 @@ class _Telling:
         keys = {o.key for o in objects if asset_key(o) in {key.asset_key for key in others}}
         if keys:
             found = recent(self.floodmark.scheduler, keys)
-            for _, results in check_results(self.floodmark, found, self.checks):
+            for _, results in check_results(self.floodmark, found, self.warehouse.checks_folder):
                 yield from (r for r in results if _check_key(r) in others)
         epoch = self.floodmark.scheduler.log.head().sealed
         for found_one, result in audited(self.floodmark, audits) if audits else ():

@@ -37,7 +37,8 @@ def plan_parts(found: Sequence[Effect]) -> list[str]:
         if effect.reason not in ("new", effect.does):
             lines.append(f"  why: {effect.reason}")
         if effect.loses:
-            lines.append(f"  loses {effect.loses:,} rows that statements wrote")
+            rows = "1 row" if effect.loses == 1 else f"{effect.loses:,} rows"
+            lines.append(f"  loses {rows} that statements wrote")
         if effect.downstream and effect.action != "create":
             reached = ", ".join(f"{key} ({action})" for key, action in effect.downstream)
             lines.append(f"  downstream: {reached}")

@@ -18,6 +18,7 @@ from floodmark.runtime.system import watermark_text
 from floodmark.storage.report_book import Reported
 
 DATA_VERSION = "dagster/data_version"
+CODE_VERSION = "dagster/code_version"
 
 
 def untold(report: ObjectReport, last: Reported) -> ObjectReport | None:
@@ -45,13 +46,22 @@ def metadata_of(floodmark: Floodmark, report: ObjectReport) -> Mapping[str, Any]
 
 
 def result(
-    floodmark: Floodmark, report: ObjectReport, checks: Sequence[dg.AssetCheckResult] = ()
+    floodmark: Floodmark,
+    report: ObjectReport,
+    checks: Sequence[dg.AssetCheckResult] = (),
+    *,
+    waits: bool = False,
 ) -> dg.MaterializeResult:
-    """Return the materialization of an asset that the run has selected."""
+    """Return the materialization of an asset that the run has selected.
+
+    Where a change of its definition waits for a plan, its code version is that of the one in force,
+    not that of the files: these say what it will be.
+    """
     return dg.MaterializeResult(
         asset_key=asset_key(report.found),
         metadata=metadata_of(floodmark, report),
         check_results=checks,
+        tags={CODE_VERSION: report.found.fingerprint} if waits else None,
         data_version=dg.DataVersion(report.data_version),
     )
 

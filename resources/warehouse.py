@@ -72,13 +72,17 @@ class Warehouse(ConfigurableResource):
         plan = floodmark.deploy(folder) if folder.is_dir() else None
         return [] if plan is None else assumed_formats(plan.created, plan.pipeline)
 
+    def plan(self, floodmark: Floodmark) -> Plan | None:
+        """Return the plan of the pipeline files; None where there are none."""
+        folder = Path(self.pipelines)
+        return floodmark.plan(folder) if folder.is_dir() else None
+
     def additions(self, floodmark: Floodmark) -> Plan | None:
         """Return the plan of the pipeline files; None where it does more than create what is new.
 
         None, too, where there are no files.
         """
-        folder = Path(self.pipelines)
-        plan = floodmark.plan(folder) if folder.is_dir() else None
+        plan = self.plan(floodmark)
         return plan if plan and all(c.action == "create" for c in plan.changes) else None
 
     @property

@@ -58,6 +58,8 @@ def told(fields: Fields, columns: Collection[str], rows: int) -> str | None:
 
     >>> told(Fields(("ts",), ("time",)), ["id", "ts", "v"], 1200)
     'ts is in none of 1,200 rows; the rows have id, time, v'
+    >>> told(Fields(("ts", "v"), ()), ["id", "ts", "v"], 1)
+    'ts, v are not in the only row; it has id'
     >>> told(Fields((), ("time",)), ["id"], 3)
     'no column takes time'
     """
@@ -67,8 +69,9 @@ def told(fields: Fields, columns: Collection[str], rows: int) -> str | None:
         names = ", ".join(fields.lacks)
         there = sorted({c for c in columns if c not in fields.lacks} | set(fields.unused))
         verb = "is" if len(fields.lacks) == 1 else "are"
-        have = f"the rows have {', '.join(there)}" if there else "the rows have nothing else"
-        return f"{names} {verb} in none of {rows:,} rows; {have}"
+        have = f"{'it has' if rows == 1 else 'the rows have'} {', '.join(there) or 'nothing else'}"
+        where = "not in the only row" if rows == 1 else f"in none of {rows:,} rows"
+        return f"{names} {verb} {where}; {have}"
     return f"no column takes {', '.join(fields.unused)}" if fields.unused else None
 
 
