@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from program_reference import compile_sql
 
+from floodmark.catalog.types import TIMESTAMP, Field
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n
+from floodmark.reference.intervals import windows_of
 
 TABLES = "CREATE TABLE t (k INT PRIMARY KEY, g INT, a INT, m NUMERIC(10, 2), at TIMESTAMP, s TEXT);"
 
@@ -151,3 +155,14 @@ def test_a_window_adds_to_the_one_that_it_names(window: str, code: str | None) -
     call, _, clause = f"sum(a) {window}".partition(" WINDOW ")
     named = f"{_NAMED}, {clause}" if clause else _NAMED
     assert refusal(f"SELECT k, {call} AS n FROM t {named}") == code
+
+
+@pytest.mark.parametrize("offset", [(0, 0, 0), (0, 0, -1), (0, 1, 3_599_999_999)])
+def test_an_end_settles_its_start_unless_two_windows_end_with_the_years(
+    offset: tuple[int, int, int],
+) -> None:
+    below = n.Values((), (Field("ts", TIMESTAMP),))
+    slide, size = (0, 0, 3_600_000_000), (0, 0, 7_200_000_000)
+    hop = n.Hop(below, "ts", slide, size, offset, start="s", end="e")
+    found = windows_of(datetime(9999, 12, 31, 23, 59, 59), slide, size, offset)
+    assert hop.end_settles_start is (len({end for _, end in found}) == len(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from floodmark.catalog.functions.intervals import DAY_MICROS, LAST
 from floodmark.catalog.types import Field, Kind, Schema
 from floodmark.plan.nodes.base import Unary, check_reads, check_unique
 
@@ -52,9 +53,13 @@ class Hop(Window):
     def end_settles_start(self) -> bool:
         """Tell whether no two windows have one end.
 
-        One of days that is cut at the end of the years ends as the one before it does.
+        One that is cut where the years end may end as the one before it does: those of days do,
+        and those of times where one ends with the last microsecond.
         """
-        return self.input.field(self.time).type.kind is not Kind.DATE
+        _, days, micros = (sum(parts) for parts in zip(self.offset, self.size, strict=True))
+        slide = self.slide[1] * DAY_MICROS + self.slide[2]
+        ends_last = (LAST - days * DAY_MICROS - micros) % slide == 0
+        return not ends_last and self.input.field(self.time).type.kind is not Kind.DATE
 
 
 @dataclass(frozen=True, slots=True)
