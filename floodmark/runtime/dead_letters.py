@@ -17,6 +17,8 @@ _LOOKED_AT = 100_000
 """Letters, the newest files first, that are looked at for the most frequent reasons."""
 _AT_ONCE = 10_000
 _VALUE = re.compile(r"(?s): '.*' is (?=not |outside )")
+_LATEST = re.compile("(?<= is not up to ).*")
+"""The last time that is not too far ahead: each epoch has another one."""
 
 
 def left(store: Store, handle: Handle) -> int:
@@ -69,5 +71,7 @@ def _newest(store: Store, handle: Handle) -> Iterator[tuple[int, dict[str, Any]]
 def _reason(error: dict[str, Any]) -> str:
     """Return what letters of one kind have in common."""
     code, expression, message = error["code"], error["expression"], error["message"]
-    said = expression if message is None else _VALUE.sub(": '…' is ", message)
+    said = expression
+    if message is not None:
+        said = _LATEST.sub("…", _VALUE.sub(": '…' is ", message))
     return f"E{code:04d} {said}" if code is not None else said or "?"

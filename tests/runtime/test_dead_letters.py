@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from floodmark.changelog import WEIGHT
-from floodmark.runtime.dead_letters import left
+from floodmark.changelog import ERROR, WEIGHT
+from floodmark.runtime.dead_letters import frequent, left
 from floodmark.runtime.layout import DEAD_LETTER
 from floodmark.storage.delta import DeltaStore
 
@@ -27,3 +27,18 @@ def test_letters_that_were_taken_back_are_none(tmp_path: Path) -> None:
         pq.write_table(rows, folder / "part-00000.snappy.parquet")
         handle = store.commit(handle, adds=store.staged(TABLE, epoch, 0))
         assert left(store, handle) == remain
+
+
+def test_times_too_far_ahead_are_one_reason(tmp_path: Path) -> None:
+    store = DeltaStore(tmp_path)
+    handle = store.create(TABLE, DEAD_LETTER)
+    for epoch in (1, 2, 3):
+        folder = Path(store.stage(TABLE, epoch, 0))
+        folder.mkdir(parents=True)
+        (folder / "_SUCCESS").touch()
+        said = f"ts: '299{epoch}-01-01 00:00:00' is not up to 2024-01-01 0{epoch}:00:00"
+        error = {"code": 658, "expression": "watermark.max_ahead", "message": said}
+        rows = pa.table({WEIGHT: pa.array([1], pa.int32()), ERROR: pa.array([error])})
+        pq.write_table(rows, folder / "part-00000.snappy.parquet")
+        handle = store.commit(handle, adds=store.staged(TABLE, epoch, 0))
+    assert frequent(store, handle) == [("E0658 ts: '…' is not up to …", 3)]
