@@ -43,8 +43,8 @@ def empty(
 
 def drop(scheduler: Scheduler, table: str) -> None:
     """Remove a table."""
-    CorrectedTables(scheduler.root).forget(table)
     with fence(scheduler.root):
+        CorrectedTables(scheduler.root).forget(table)
         scheduler.store.drop(table)
 
 
