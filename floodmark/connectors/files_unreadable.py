@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from floodmark.connectors.base import Split
 from floodmark.connectors.files_discovery import changed_since
@@ -51,17 +52,35 @@ def _broken(path: Path, *, parquet: bool) -> str | None:
 
 
 def _read_pages(path: Path) -> None:
-    import pyarrow as pa  # only where needed
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # loads pyarrow: only where needed
 
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches():
             for name, values in zip(batch.schema.names, batch.columns, strict=True):
                 try:
                     values.validate(full=True)
-                    if pa.types.is_timestamp(values.type):
-                        # Spark counts microseconds: what is beyond them ends its whole task.
-                        micros = pa.timestamp("us", values.type.tz)
-                        values.cast(micros, safe=values.type.unit != "ns")
+                    _check_times(values)
                 except ValueError as error:
                     raise ValueError(f"column {name}: {error}") from error
+
+
+def _check_times(values: Any) -> None:
+    """Raise `ValueError` for a time, at any depth, that no number of microseconds counts.
+
+    Spark counts them: such a time ends its whole task.
+    """
+    import pyarrow as pa
+
+    types = pa.types
+    match values.type:
+        case type_ if types.is_timestamp(type_):
+            if type_.unit in ("s", "ms"):
+                values.cast(pa.timestamp("us", type_.tz))
+        case type_ if types.is_map(type_):
+            _check_times(values.keys)
+            _check_times(values.items)
+        case type_ if types.is_struct(type_):
+            for part in values.flatten():
+                _check_times(part)
+        case type_ if types.is_list(type_) or types.is_large_list(type_):
+            _check_times(values.flatten())

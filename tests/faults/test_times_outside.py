@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +16,7 @@ import pytest
 from deltalake import write_deltalake
 from warehouses import NOW, Site
 
+from floodmark.connectors.files_unreadable import _broken
 from floodmark.spark.session import Sessions
 
 COLUMNS = (
@@ -132,6 +135,26 @@ def test_no_parquet_file_holds_one(tmp_path: Path, sessions: Sessions) -> None:
         assert len(fm.execute("SELECT * FROM of_millis").rows) == 2
         ((said,),) = fm.execute("SELECT message FROM of_millis__dead_letter").rows
         assert "0.parquet cannot be read: column n" in said
+
+
+@pytest.mark.parametrize(
+    "nest",
+    [
+        lambda times: times,
+        lambda times: pa.ListArray.from_arrays([0, 2], times),
+        lambda times: pa.StructArray.from_arrays([times], ["x"]),
+        lambda times: pa.MapArray.from_arrays([0, 2], pa.array(["a", "b"]), times),
+    ],
+    ids=["plain", "list", "struct", "map"],
+)
+@pytest.mark.parametrize(("time", "told"), [(2**62, "column n: "), (0, None)])
+def test_a_file_with_a_time_beyond_all_microseconds_is_known(
+    nest: Callable[[Any], Any], time: int, told: str | None, tmp_path: Path
+) -> None:
+    times = pa.array([0, time], pa.int64()).cast(pa.timestamp("ms"))
+    pq.write_table(pa.table({"n": nest(times)}), tmp_path / "0.parquet")
+    found = _broken(tmp_path / "0.parquet", parquet=True)
+    assert (found is None) == (told is None) and (told or "") in (found or "")
 
 
 @pytest.mark.spark
