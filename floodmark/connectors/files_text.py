@@ -17,13 +17,12 @@ from floodmark.connectors.logical_types import within_a_day
 from floodmark.errors import UserError
 from floodmark.spark.casts import holds_digits
 from floodmark.spark.json_text import STRICT, is_one_value
+from floodmark.spark.shown import shown
 from floodmark.spark.types import quoted, spark_type
 
 _NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
 _PARSED = "__parsed"
 _LINE, _WRONG = "__value", "__wrong"
-_SHOWN = 60
-"""Characters of a value that a reason shows."""
 _UNPARSED = "__unparsed"
 
 
@@ -193,11 +192,8 @@ def _unparsed(
 
 def unlike(name: str, raw: str, type_: SqlType) -> str:
     """Return the Spark text that says that a cell is no value of its column's type."""
-    shown = (
-        f"CASE WHEN length({raw}) > {_SHOWN} THEN concat(left({raw}, {_SHOWN}), '…') ELSE {raw} END"
-    )
     start, end = quote(f"{name}: '"), quote(f"' is not {str(type_).lower()}")
-    return f"concat({start}, make_valid_utf8({shown}), {end})"
+    return f"concat({start}, make_valid_utf8({shown(raw)}), {end})"
 
 
 def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:

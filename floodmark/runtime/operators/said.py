@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floodmark.catalog.functions.quoting import quote
+from floodmark.spark.shown import shown
 from floodmark.spark.types import quoted
-
-_SHOWN = 60
-"""Characters of a value that a message shows."""
 
 
 def lacking(column: str) -> str:
@@ -33,7 +31,7 @@ def ahead(column: str, latest: str) -> str:
 
 def twice(promise: str, key: Sequence[str]) -> str:
     """Return the Spark text of the message about a key that another row has."""
-    value = f"left(to_json(struct({', '.join(map(quoted, key))})), {_SHOWN})"
+    value = shown(f"to_json(struct({', '.join(map(quoted, key))}))")
     parts = (quote(f"{promise}: '"), value, quote("' is not new: a row has this key"))
     return f"concat({', '.join(parts)})"
 
