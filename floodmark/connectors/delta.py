@@ -6,7 +6,7 @@ then all that came, so that a row that moves to another key is not taken for the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
@@ -131,8 +131,7 @@ class DeltaConnector:
             frame = frame.where(f"{CHANGE_TYPE} IN {kinds}")
         cast = [(f.name, _of_partition(f, values)) for f in self.spec.schema]
         names = [quoted(c) if v is None else f"{v} AS {quoted(c)}" for c, v in cast]
-        fault = _fault_of_partition(self.spec.schema, values)
-        corrupt = [f"coalesce({c}, {fault}) AS {c}" for c in ("__corrupt", REASON)]
+        corrupt = _corrupt(self.spec.schema, values, names)
         hidden = ["__partition", "__offset", *corrupt, "__file", "__line"]
         if self.feed.mode != APPEND:
             says = DELETES if kind in ("cdc-", "remove") else UPSERTS
@@ -173,16 +172,25 @@ def _pinned(split: Split, path: Path) -> Split:
     return replace(split, payload=payload)
 
 
-def _fault_of_partition(schema: Schema, values: Mapping[str, str | None]) -> str:
-    """Return the Spark text of what is wrong with the times of a partition."""
+def _corrupt(schema: Schema, values: Mapping[str, str | None], names: Iterable[str]) -> list[str]:
+    """Return the Spark text of `__corrupt` and `__reason`; times of a partition may be wrong, too.
+
+    `names` are the texts of the columns of a row.
+    """
+    from floodmark.connectors.parquet_faults import beyond, row_text  # loads pyarrow
+
     whens = []
     for column in schema:
         value = _of_partition(column, values)
         outside = None if value is None else outside_years(value, column.type)
         if outside is not None:
-            said = quote(f"{column.name} is outside of the years 1 to 9999")
+            said = beyond(column.name, f"CAST({value} AS STRING)")
             whens.append(f"WHEN {outside} THEN {said}")
-    return f"CASE {' '.join(whens)} END" if whens else "NULL"
+    if not whens:
+        return ["__corrupt", REASON]
+    fault = f"CASE {' '.join(whens)} END"
+    row = f"CASE WHEN ({fault}) IS NOT NULL THEN {row_text(names)} END"
+    return [f"coalesce({c}, {t}) AS {c}" for c, t in (("__corrupt", row), (REASON, fault))]
 
 
 def _of_partition(column: Field, values: Mapping[str, str | None]) -> str | None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.functions.years import outside_years
 from floodmark.catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, Schema
 from floodmark.connectors.base import REASON
 from floodmark.connectors.files_parquet import WITHOUT_VALUES
+from floodmark.spark.shown import shown
 from floodmark.spark.types import quoted, spark_type
 
-_SHOWN = 60
-"""Characters of a value that a reason shows."""
 _TIMES = {spark_type(type_): type_ for type_ in (DATE, TIMESTAMP, TIMESTAMPTZ)}
 
 
@@ -25,8 +24,19 @@ def fault_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[s
     if fault is None:
         return ["CAST(NULL AS STRING) AS __corrupt", f"CAST(NULL AS STRING) AS {REASON}"]
     there = (quoted(c.name) for c in schema if types.get(c.name, "") not in WITHOUT_VALUES)
-    row = f"to_json(struct({', '.join(there)}), map('ignoreNullFields', 'false'))"
+    row = row_text(there)
     return [f"CASE WHEN ({fault}) IS NOT NULL THEN {row} END AS __corrupt", f"{fault} AS {REASON}"]
+
+
+def beyond(name: str, text: str) -> str:
+    """Return the Spark text that says that a column's value is outside of the years."""
+    start, end = quote(f"{name}: '"), quote("' is outside of the years 1 to 9999")
+    return f"concat({start}, {shown(text)}, {end})"
+
+
+def row_text(columns: Iterable[str]) -> str:
+    """Return the Spark text of a row as JSON, as its letter shows it."""
+    return f"to_json(struct({', '.join(columns)}), map('ignoreNullFields', 'false'))"
 
 
 def _fault(schema: Schema, types: Mapping[str, str | None]) -> str | None:
@@ -39,8 +49,5 @@ def _fault(schema: Schema, types: Mapping[str, str | None]) -> str | None:
         outside = None if type_ is None else outside_years(name, type_)
         if outside is not None:
             text = f"to_json({name})" if plain is None else f"CAST({name} AS STRING)"
-            start = quote(f"{column.name}: '")
-            end = quote("' is outside of the years 1 to 9999")
-            said = f"concat({start}, left({text}, {_SHOWN}), {end})"
-            whens.append(f"WHEN {outside} THEN {said}")
+            whens.append(f"WHEN {outside} THEN {beyond(column.name, text)}")
     return f"CASE {' '.join(whens)} END" if whens else None

@@ -162,12 +162,20 @@ def test_no_delta_table_holds_one(tmp_path: Path, sessions: Sessions) -> None:
     site = Site(tmp_path, sessions)
     site.define(
         "CREATE SOURCE of_delta (id INT, a TIMESTAMP[]) "
-        "WITH (connector = 'delta', path = '{landing}/delta');"
+        "WITH (connector = 'delta', path = '{landing}/delta');",
+        "CREATE SOURCE parted (id INT, d DATE, v INT) "
+        "WITH (connector = 'delta', path = '{landing}/parted');",
     )
     write_deltalake(site.landing / "delta", nested([0, FAR, 1]).select(["id", "a"]))
+    days = pa.array([0, 4_000_000], pa.int32()).cast(pa.date32())
+    parted = pa.table({"id": pa.array([0, 1], pa.int32()), "d": days, "v": pa.nulls(2, pa.int32())})
+    write_deltalake(site.landing / "parted", parted, partition_by=["d"])
     with site.connect() as fm:
         fm.advance(now=NOW)
         assert fm.scheduler.log.suspended() == {}
         assert [row[0] for row in fm.execute("SELECT * FROM of_delta ORDER BY id").rows] == [0, 2]
         ((said,),) = fm.execute("SELECT message FROM of_delta__dead_letter").rows
         assert said.startswith("a: '") and said.endswith("outside of the years 1 to 9999")
+        ((said, row),) = fm.execute("SELECT message, row FROM parted__dead_letter").rows
+        assert said == "d: '+12921-08-18' is outside of the years 1 to 9999"
+        assert json.loads(row) == {"id": 1, "d": "+12921-08-18", "v": None}
