@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _EXECUTES = re.compile(r"SparkConnectExecuteThread_opId=\S*?([0-9a-f]{12})")
 """The name of a thread that executes a query, which ends with the mark of its client."""
+_WORKS = re.compile(r"Executor task launch worker for task .*\(TID (\d+)\)")
+"""The name of a thread that works at a task, or did so last; it ends a minute after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,19 @@ def executing(pid: int) -> frozenset[str] | None:
         return None
     found = (_EXECUTES.fullmatch(name) for name in names)
     return frozenset(match[1] for match in found if match is not None)
+
+
+def left_over(pid: int) -> frozenset[int]:
+    """Return the tasks of a server that executes no query.
+
+    One that is interrupted while Spark compiles it may submit its job afterwards, which belongs to
+    nobody then and hears of no interrupt.
+    """
+    names = thread_names(pid) or ()
+    if any(_EXECUTES.fullmatch(name) for name in names):
+        return frozenset()
+    found = (_WORKS.fullmatch(name) for name in names)
+    return frozenset(int(match[1]) for match in found if match is not None)
 
 
 def _command() -> str:

@@ -1,9 +1,9 @@
 """A small process beside each server that ends it when it is of no use to anybody.
 
 It stops a server that nobody has used for a while. It kills one that answers nobody, and one that
-goes on with the query of a client that is gone, which Spark cannot interrupt: whoever is attached
-resumes on the next. Run as `python -m floodmark.spark.watchdog FOLDER SECONDS`. It ends with its
-server.
+goes on with the query of a client that is gone, or with a job that nobody waits for, which Spark
+cannot interrupt: whoever is attached resumes on the next. Run as `python -m
+floodmark.spark.watchdog FOLDER SECONDS`. It ends with its server.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from floodmark.spark.clients import clients, executing
+from floodmark.spark.clients import clients, executing, left_over
 from floodmark.spark.record import ServerHome, ServerRecord
 from floodmark.spark.server import replace_server, stop_home
 from floodmark.storage.locks import exclusive_if_free
@@ -22,6 +22,8 @@ LOOK_SECONDS = 5.0
 ANSWER_SECONDS = 60.0
 ORPHAN_SECONDS = 40.0
 """Connect itself interrupts a query within some 20 s of its client's end."""
+LEFT_SECONDS = 90.0
+"""A thread that has done its last task ends after 60 s."""
 
 
 @dataclass
@@ -33,12 +35,15 @@ class Watch:
     ask_every: float = 20.0
     answer: float = ANSWER_SECONDS
     orphaned: float = ORPHAN_SECONDS
+    left: float = LEFT_SECONDS
+    _looked: float = field(default_factory=time.monotonic)
+    _left: dict[int, float] = field(default_factory=dict)
     _asked: float = field(default_factory=time.monotonic)
     _dead: dict[Path, float] = field(default_factory=dict)
 
     def is_stuck(self) -> bool:
         """Tell whether the server answers nobody, or works for somebody who is gone."""
-        return self._works_for_nobody() or not self._answers()
+        return self._works_for_nobody() or self._has_left_over() or not self._answers()
 
     def _answers(self) -> bool:
         if time.monotonic() - self._asked < self.ask_every:
@@ -61,6 +66,14 @@ class Watch:
                 path.unlink(missing_ok=True)
                 del self._dead[path]
         return any(now - died > self.orphaned for died in self._dead.values())
+
+    def _has_left_over(self) -> bool:
+        """Tell whether one task has been there all the time, and at each look no query."""
+        now = time.monotonic()
+        if now - self._looked >= self.ask_every:
+            self._looked = now
+            self._left = {t: self._left.get(t, now) for t in left_over(self.record.pid)}
+        return any(now - since > self.left for since in self._left.values())
 
 
 def answers(port: int, seconds: float) -> bool:
