@@ -12,7 +12,7 @@ from floodmark.catalog.types import VARCHAR, Field, Schema, struct_of
 from floodmark.changelog import EPOCH, ERROR, ROW_ID
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, UPSERTS
 from floodmark.plan.definitions import Declared
-from floodmark.runtime.operators.materialize import OLD_ROW
+from floodmark.runtime.operators.materialize import OLD_ROW, comparable
 from floodmark.runtime.operators.source import PLACE
 from floodmark.spark.types import quoted
 
@@ -66,8 +66,10 @@ def differs(before: str, declared: Declared) -> str:
 
     What it leaves out, or has as NULL, it does not say: databases send the key alone, too.
     """
-    other = " OR ".join(
-        f"({before}.{name} IS NOT NULL AND NOT ({before}.{name} <=> {OLD_ROW}.{name}))"
-        for name in (quoted(f.name) for f in declared.physical)
-    )
+    tests = []
+    for column in declared.physical:
+        sides = [f"{side}.{quoted(column.name)}" for side in (before, OLD_ROW)]
+        old, stored = (comparable(side, column.type) for side in sides)
+        tests.append(f"({sides[0]} IS NOT NULL AND NOT ({old} <=> {stored}))")
+    other = " OR ".join(tests)
     return f"{before} IS NOT NULL AND ({OLD_ROW} IS NULL OR {other})"
