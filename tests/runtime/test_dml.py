@@ -42,7 +42,7 @@ def test_a_null_array_is_no_value_of_a_not_null_column(tmp_path: Path) -> None:
         ("INSERT INTO t VALUES ((SELECT max(k) FROM u))", "E0374"),
         ("UPDATE t SET (k, g) = (SELECT k FROM u)", "E0364"),
         ("DELETE FROM t WHERE k", "E0218"),
-        ("DELETE FROM t WHERE 'perhaps'", "E0218"),
+        ("DELETE FROM t WHERE 'perhaps'", "E0258"),
         ("DELETE FROM t WHERE count(*) > 1", "E0273"),
         ("UPDATE t SET g = row_number() OVER ()", "E0374"),
         ("INSERT INTO t SELECT t.k FROM t LEFT JOIN u ON same(t.g, u.k)", "E0355"),
