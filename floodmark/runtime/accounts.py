@@ -16,6 +16,7 @@ from floodmark.runtime import layout
 from floodmark.runtime.definitions.renaming import renames_of
 from floodmark.runtime.scheduler import Scheduler
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import Handle, Store
 from floodmark.storage.verification import RESTORE, Finding
 
@@ -187,7 +188,7 @@ def _rows(
             counted += file.rows
             continue
         columns = [EPOCH, *([] if column is None else [column])]
-        rows = pq.read_table(path, columns=columns, partitioning=None).to_pydict()
+        rows = pq.read_table(plain(path), columns=columns, partitioning=None).to_pydict()
         values = rows[column] if column is not None else rows[EPOCH]
         for epoch, value in zip(rows[EPOCH], values, strict=True):
             counted += epoch >= since and (column is None or value in kept)

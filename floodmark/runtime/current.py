@@ -24,6 +24,7 @@ from floodmark.runtime.visible import seen
 from floodmark.runtime.waning import not_below
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _added(store: Store, rows: CurrentRows) -> int:
 
     added = 0
     for path in store.paths(rows.layer, rows.over):
-        table = pq.read_table(path, columns=[EPOCH, KIND], partitioning=None)
+        table = pq.read_table(plain(path), columns=[EPOCH, KIND], partitioning=None)
         newer = table.filter(pc.greater(table.column(EPOCH), rows.folded))
         added += sum(1 if kind in ADDED else -1 for kind in newer.column(KIND).to_pylist())
     return added

@@ -11,6 +11,7 @@ from typing import Any
 from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.runtime.layout import dead_letter_table
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import Handle, Store
 
 _LOOKED_AT = 100_000
@@ -30,7 +31,7 @@ def left(store: Store, handle: Handle) -> int:
             continue
         from pyarrow import parquet as pq
 
-        weights = pq.read_table(path, columns=[WEIGHT], partitioning=None).column(WEIGHT)
+        weights = pq.read_table(plain(path), columns=[WEIGHT], partitioning=None).column(WEIGHT)
         counted += sum(weights.to_pylist())
     return counted
 
@@ -62,7 +63,7 @@ def _newest(store: Store, handle: Handle) -> Iterator[tuple[int, dict[str, Any]]
     from pyarrow import parquet as pq
 
     for path in reversed(store.paths(handle)):
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(plain(path)) as file:
             for batch in file.iter_batches(_AT_ONCE, columns=[WEIGHT, ERROR]):
                 columns = (batch.column(name).to_pylist() for name in (WEIGHT, ERROR))
                 yield from zip(*columns, strict=True)

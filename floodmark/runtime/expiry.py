@@ -13,6 +13,7 @@ from floodmark.reference.expiry import moment_of
 from floodmark.runtime.current import current_rows
 from floodmark.runtime.cutoff import Cutoff, TimeOf
 from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store
 
 
@@ -65,7 +66,7 @@ def _first_after(path: str, cutoff: Cutoff) -> Any:
 def _column(path: str, cutoff: Cutoff) -> Any:
     from pyarrow import parquet as pq
 
-    return pq.read_table(path, columns=[cutoff.column], partitioning=None).column(0)
+    return pq.read_table(plain(path), columns=[cutoff.column], partitioning=None).column(0)
 
 
 def _scalar(column: Any, cutoff: Cutoff) -> Any:

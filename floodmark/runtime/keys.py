@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from floodmark.catalog.types import Kind
+from floodmark.storage.plain_files import plain
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
@@ -30,7 +31,7 @@ def touched_files(
         return prune(handle, None, _ranges(written, columns))
     from pyarrow import parquet as pq
 
-    parts = [pq.read_table(path, columns=columns) for path in paths]
+    parts = [pq.read_table(plain(path), columns=columns) for path in paths]
     rows = list({row for part in parts for row in _rows(part, columns)})
     keys = {column: [row[i] for row in rows] for i, column in enumerate(columns)}
     return prune(handle, keys, None)

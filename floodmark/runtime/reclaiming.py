@@ -21,6 +21,7 @@ from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
 from floodmark.storage.delivered import is_delivered
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle
 
 WORTH = 0.5
@@ -109,7 +110,7 @@ def _is_worth_it(tables: Tables, handle: Handle, file: DataFile, end: End) -> bo
     if is_delivered(file):
         return False
     (path,) = tables.store.paths(handle, [file])
-    column = pq.read_table(path, columns=[end.column], partitioning=None).column(0)
+    column = pq.read_table(plain(path), columns=[end.column], partitioning=None).column(0)
     compare = pc.less if end.below else pc.less_equal
     ended = pc.sum(compare(column, pa.scalar(end.value, type=column.type))).as_py() or 0
     return bool(ended >= WORTH * rows_of([file]))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.catalog.types import Kind, Schema
 from floodmark.changelog import ADDED, EPOCH, GONE, KIND
 from floodmark.storage.local_files import disk_errors
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _kept(paths: Sequence[str], gone: pa.Table, added: pa.Table) -> Iterator[pa.
     from pyarrow import parquet as pq
 
     for path in paths:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(plain(path)) as file:
             most = _rows_at_a_time(file.metadata)
             for batch in file.iter_batches(most, columns=added.column_names):
                 # The fields of a file that Spark wrote may refuse NULLs.
@@ -150,7 +151,7 @@ def read(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
 
     parts = []
     for path in paths:
-        part = pq.ParquetFile(path).read(columns=list(columns))
+        part = pq.ParquetFile(plain(path)).read(columns=list(columns))
         if set(part.column_names) != set(columns):
             return None
         part = part.select(list(columns))
@@ -177,7 +178,7 @@ def _types_at(path: str, columns: Sequence[str]) -> list[Any]:
     """Return the types of a file's columns, None for one that it has not."""
     from pyarrow import parquet as pq
 
-    schema = pq.read_schema(path)
+    schema = pq.read_schema(plain(path))
     return [schema.field(c).type if c in schema.names else None for c in columns]
 
 

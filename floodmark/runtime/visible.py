@@ -19,6 +19,7 @@ from floodmark.changelog import WEIGHT
 from floodmark.plan.transform import LOWER, UPPER
 from floodmark.runtime.operators.rows import constants
 from floodmark.spark.types import quoted
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store
 
 if TYPE_CHECKING:
@@ -123,5 +124,5 @@ def _bounds(paths: Iterable[str], period: Schema) -> Iterator[np.ndarray]:
     names = [f.name for f in period]
     assert all(f.type == BIGINT for f in period)
     for path in paths:
-        table = pq.read_table(path, columns=names, partitioning=None)
+        table = pq.read_table(plain(path), columns=names, partitioning=None)
         yield from (table.column(name).to_numpy() for name in names)

@@ -16,6 +16,7 @@ from floodmark.runtime.current import unwritten
 from floodmark.runtime.results import python_rows
 from floodmark.runtime.sizes import STORED
 from floodmark.storage.delivered import with_epoch
+from floodmark.storage.plain_files import plain
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import Handle
 
@@ -99,7 +100,7 @@ def _of_epoch(
     names = [f.name for f in columns]
     files = prune(handle, None, {EPOCH: (epoch, epoch)})
     for file, path in zip(files, scheduler.store.paths(handle, files), strict=True):
-        for batch in pq.ParquetFile(path).iter_batches(AT_ONCE, columns=names):
+        for batch in pq.ParquetFile(plain(path)).iter_batches(AT_ONCE, columns=names):
             rows = with_epoch(pa.Table.from_batches([batch]), file).select(names)
             changes = tuple(_changes(found, epoch, python_rows(rows, columns)))
             if changes:

@@ -23,7 +23,7 @@ from floodmark.storage.delta_commit import Action as Action
 from floodmark.storage.delta_commit import actions_of
 from floodmark.storage.delta_types import sql_schema
 from floodmark.storage.local_files import flush
-from floodmark.storage.plain_files import check_plain, read_plain
+from floodmark.storage.plain_files import check_plain, plain, read_plain
 from floodmark.storage.table import DataFile
 
 LOG = "_delta_log"
@@ -186,7 +186,7 @@ def last_checkpoint(folder: Path) -> str | None:
     if not versions:
         return None
     parts = sorted((folder / LOG).glob(f"{versions[-1]:020d}.checkpoint*.parquet"))
-    size = sum(pq.read_metadata(part).num_rows for part in parts)
+    size = sum(pq.read_metadata(plain(part)).num_rows for part in parts)
     several = {"parts": len(parts)} if len(parts) > 1 else {}
     return json.dumps({"version": versions[-1], "size": size, **several})
 

@@ -21,6 +21,12 @@ def read_plain(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def plain(path: str | Path) -> str:
+    """Return the path of a file that somebody else is to open; raises what `read_plain` does."""
+    check_plain(Path(path))
+    return str(path)
+
+
 def check_plain(path: Path) -> None:
     """Raise what `read_plain` does, of what has a name."""
     try:

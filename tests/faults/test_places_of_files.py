@@ -21,6 +21,7 @@ import pytest
 from typer.testing import CliRunner, Result
 from warehouses import GROUPED, JOINED, NAMES, READINGS, SUNK, Site, put, readings
 
+import floodmark
 from floodmark.analysis.outside import Outside, SinkType
 from floodmark.api import connect
 from floodmark.catalog.types import INT, Field
@@ -231,3 +232,9 @@ def without_override() -> Iterator[None]:
         yield
     finally:
         assert libc.capset(header, held) == 0
+
+
+def test_files_of_tables_are_opened_once_it_is_known_that_they_are_files() -> None:
+    opens = re.compile(r"pq\.(?:ParquetFile|read_table|read_schema|read_metadata)\((?!plain\()")
+    package = Path(floodmark.__file__).parent / "runtime"
+    assert not [p for p in package.rglob("*.py") if opens.search(p.read_text())]

@@ -30,6 +30,7 @@ from floodmark.runtime.tables import Tables
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
 from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, raise_missing_version, raise_older
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ def _kinds(paths: list[str]) -> dict[str, int]:
 
     out: dict[str, int] = {}
     for path in paths:
-        kinds = pq.read_table(path, columns=[KIND], partitioning=None).column(KIND)
+        kinds = pq.read_table(plain(path), columns=[KIND], partitioning=None).column(KIND)
         for pair in pc.value_counts(kinds).to_pylist():
             out[pair["values"]] = out.get(pair["values"], 0) + pair["counts"]
     return out

@@ -20,6 +20,7 @@ from floodmark.runtime.operators.merge import DML_ORDINAL
 from floodmark.runtime.query import Reader
 from floodmark.runtime.row_ids import first_row_id
 from floodmark.spark.types import quoted
+from floodmark.storage.plain_files import plain
 from floodmark.storage.warehouse import STATEMENTS, engine_folder, escape
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def nested_nulls(paths: Sequence[str], target: AnalysedObject) -> dict[str, int]
         return {}
     counts = dict.fromkeys(nested, 0)
     for path in paths:
-        for batch in pq.ParquetFile(path).iter_batches(columns=nested):
+        for batch in pq.ParquetFile(plain(path)).iter_batches(columns=nested):
             for name in nested:
                 counts[name] += batch.column(name).null_count
     return counts

@@ -25,6 +25,7 @@ from floodmark.runtime.outward.records import Records, refuse_other_log, unknown
 from floodmark.storage.delta_elsewhere import DeltaElsewhere, traits_of
 from floodmark.storage.delta_types import delta_schema, delta_type
 from floodmark.storage.local_files import make_folder
+from floodmark.storage.plain_files import plain
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, record_of
 
@@ -270,11 +271,11 @@ class DeltaSender:
 
         out = []
         for number, path in enumerate(paths):
-            found = pq.read_schema(path)
+            found = pq.read_schema(plain(path))
             if [found.field(c).type for c in rows.column_names if c in found.names] != [
                 f.type for f in rows.schema
             ]:
-                table = pq.ParquetFile(path).read()
+                table = pq.ParquetFile(plain(path)).read()
                 arrays = [_column(table, f) for f in rows.schema]
                 folder = stage / _OTHERS
                 folder.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from floodmark.catalog.types import Field, Schema
 from floodmark.changelog import ADDED, EPOCH, KIND
 from floodmark.spark.user_functions import arrow_type
 from floodmark.storage.delivered import is_delivered
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Outgoing:
         mixed = not is_delivered(file) and file.low.get(EPOCH) != file.high.get(EPOCH)
         own = [KIND] * self.kinds + [EPOCH] * mixed
         schema = pa.schema([(KIND, pa.string()), *((f.name, arrow_type(f.type)) for f in wanted)])
-        with pq.ParquetFile(path) as found:
+        with pq.ParquetFile(plain(path)) as found:
             known = set(found.schema_arrow.names)
             read = sorted({*own, *wanted.values()} & known)
             for batch in found.iter_batches(ROWS_AT_A_TIME, columns=read):
