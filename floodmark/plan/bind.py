@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.promotion import common_type
-from floodmark.catalog.types import Schema
+from floodmark.catalog.types import Schema, SqlType
 from floodmark.errors import BindError, Span
 from floodmark.plan.coerce import bind_type
 from floodmark.plan.expressions import AggCall, ColumnRef, Expr, Literal
@@ -176,8 +176,9 @@ def bind_scalar(
     aggregates: AggregateCollector | None = None,
     windows: WindowCollector | None = None,
     sets: SetCollector | None = None,
+    target: SqlType | None = None,
 ) -> Expr:
-    """Return the typed expression.
+    """Return the typed expression; `target` is what it is stored as, if that is known.
 
     A string literal or NULL that nothing gave a type stays a `Literal` of type UNKNOWN. Without
     a collector, aggregate, window or set-returning calls are refused.
@@ -188,7 +189,8 @@ def bind_scalar(
     """
     from floodmark.plan.binder import Binder
 
-    return Binder(scope, context, aggregates, windows, sets).bind(node)
+    binder = Binder(scope, context, aggregates, windows, sets)
+    return binder.bind(node) if target is None else binder.bind_as(node, target)
 
 
 def bind_interval(node: exp.Expression, context: BindContext) -> Interval:

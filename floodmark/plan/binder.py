@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from floodmark.catalog.types import (
     UNKNOWN,
     VARCHAR,
     Kind,
+    SqlType,
 )
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind import AggregateCollector, BindContext, Scope, WindowCollector
@@ -35,6 +37,7 @@ from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
 from floodmark.plan.size import check_growth
 from floodmark.plan.special_forms import bind_array, bind_special, bind_zone, collated, picked
 from floodmark.plan.user_functions import bind_user_call
+from floodmark.plan.wide_numbers import as_inexact, bound_together
 from floodmark.sql.spans import span_of
 
 _OPERATORS: dict[type[exp.Expression], str] = {
@@ -174,7 +177,15 @@ class Binder:
 
     def call(self, name: str, node: exp.Expression, arguments: list[exp.Expression]) -> Expr:
         """Bind a call of a registered scalar function."""
-        return bind_call(name, [self.bind(a) for a in arguments], self.span(node))
+        return bind_call(name, self.together(arguments), self.span(node))
+
+    def together(self, nodes: Sequence[exp.Expression]) -> list[Expr]:
+        """Bind what stands together in a call or comparison."""
+        return bound_together(nodes, self.bind, self.span)
+
+    def bind_as(self, node: exp.Expression, target: SqlType) -> Expr:
+        """Bind what is stored or cast as a type; only a number that needs it has the type."""
+        return as_inexact(node, target, self.span(node)) or self.bind(node)
 
     def _column(self, node: exp.Column) -> Expr:
         if isinstance(node.this, exp.Star):
@@ -207,7 +218,8 @@ class Binder:
         span = self.span(node)
         target, length = bind_type(node.args["to"], span), text_length(node.args["to"])
         empty = isinstance(node.this, exp.Array) and not node.this.expressions
-        cast = coerce(Literal(UNKNOWN, "{}") if empty else self.bind(node.this), target)
+        bound = Literal(UNKNOWN, "{}") if empty else self.bind_as(node.this, target)
+        cast = coerce(bound, target)
         if length is not None:
             cast = Call(VARCHAR, "left", (cast, Literal(INT, length)))
         cast = in_digits(cast, node.args["to"], span)
@@ -321,7 +333,7 @@ class Binder:
 
     def _between(self, node: exp.Between) -> Expr:
         span = self.span(node)
-        value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
+        value, low, high = self.together([node.args[k] for k in ("this", "low", "high")])
         if node.args.get("symmetric"):
             low, high = (bind_call(n, [low, high], span) for n in ("least", "greatest"))
         tests = [bind_call(">=", [value, low], span), bind_call("<=", [value, high], span)]
@@ -334,7 +346,7 @@ class Binder:
         if isinstance(node.this, exp.Tuple):
             rows = [self._rows("=", node, node.this, e) for e in node.expressions]
             return self._join("or", rows, span)
-        value, items = self.bind(node.this), [self.bind(e) for e in node.expressions]
+        value, *items = self.together([node.this, *node.expressions])
         # As in PostgreSQL, what reads no column has one type, that of a list; a column its own.
         fixed = [i for i, e in enumerate(items) if not columns_of(e)]
         if len(fixed) > 1:

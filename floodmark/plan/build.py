@@ -210,7 +210,7 @@ class Builder:
     def _value(self, e: exp.Expression, i: int, given: ColumnTypes, binder: Binder) -> Expr:
         if is_default(e) and i < len(given.defaults):
             return given.defaults[i]
-        return binder.bind(e)
+        return binder.bind_as(e, given.types[i]) if i < len(given.types) else binder.bind(e)
 
     def _typed(
         self, query: exp.Values, rows: list[tuple[Expr, ...]], types: Sequence[SqlType]

@@ -36,6 +36,7 @@ from floodmark.catalog.types import (
 )
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.expressions import Cast, Expr, Literal
+from floodmark.plan.wide_numbers import is_wide
 
 _D = exp.DataType.Type
 _TYPES = {
@@ -106,10 +107,12 @@ def text_length(type_: exp.DataType) -> int | None:
 
 
 def number_literal(text: str, span: Span | None) -> Literal:
-    """Return the constant of a number as written.
+    """Return the constant of a number as written: the smallest whole type, else NUMERIC.
 
-    The smallest whole type, else NUMERIC; a double where that would need more than 38 digits.
+    E0257 where that would need more than 38 digits.
     """
+    if is_wide(text):
+        raise _too_wide(text, span)
     if text.isdigit() and int(text) < 1 << 63:
         value = int(text)
         return Literal(INT if value < 1 << 31 else BIGINT, value, span=span)
@@ -134,14 +137,23 @@ def interval_literal(node: exp.Interval, span: Span | None) -> Literal:
 
 
 def decimal_literal(value: Decimal, span: Span | None) -> Literal:
-    """Return a NUMERIC constant with the digits it is written with, or a double beyond 38."""
+    """Return a NUMERIC constant with the digits it is written with; E0257 for more than 38."""
+    if is_wide(str(value)):
+        raise _too_wide(str(value), span)
     fixed = Decimal(f"{value:f}")
     exponent = fixed.as_tuple().exponent
     assert isinstance(exponent, int)
     scale, digits = max(0, -exponent), len(str(abs(int(fixed)))) if abs(fixed) >= 1 else 0
-    if digits + scale > 38:
-        return Literal(DOUBLE, float(value), span=span)
     return Literal(numeric(max(1, digits + scale), scale), fixed, span=span)
+
+
+def _too_wide(text: str, span: Span | None) -> BindError:
+    return BindError(
+        "E0257",
+        f"{text} has more than 38 digits",
+        span=span,
+        hint="write it as a double: …::double precision",
+    )
 
 
 def castable(source: SqlType, target: SqlType) -> bool:
@@ -220,15 +232,7 @@ def coerce_argument(expr: Expr, target: SqlType) -> Expr:
         if expr.type.kind is Kind.UNKNOWN:
             _literal(expr, numeric(38, 10))
         if expr.type.kind is Kind.UNKNOWN or expr.type.is_integer:
-            found = decimal_literal(Decimal(str(expr.value).strip()), expr.span)
-            if found.type.kind is not Kind.NUMERIC:
-                raise BindError(
-                    "E0257",
-                    f"{expr.value} has more than 38 digits",
-                    span=expr.span,
-                    hint="write it as a double: '…'::double precision",
-                )
-            return found
+            return decimal_literal(Decimal(str(expr.value).strip()), expr.span)
     return coerce(expr, target)
 
 

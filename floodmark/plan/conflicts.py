@@ -192,7 +192,7 @@ def _value(
 ) -> Expr:
     if is_default(value):
         return column.default or Literal(column.type, None)
-    bound = bind_scalar(value, scope, context)
+    bound = bind_scalar(value, scope, context, target=column.type)
     return assigned(bound, column.type, name=column.name, span=span)
 
 

@@ -81,6 +81,8 @@ class _Cells:
         tree = parse_value(source.source, source.file, offset + at, offset + end)
         if is_default(tree) and number < len(self.given.defaults):
             return self.given.defaults[number]
+        if number < len(self.given.types):
+            return self.binder.bind_as(tree, self.given.types[number])
         return self.binder.bind(tree)
 
 

@@ -332,13 +332,13 @@ def _column(
 ) -> ColumnInfo:
     generated = default = None
     if column.generated is not None:
-        generated = bind_scalar(column.generated, scope, context)
+        generated = bind_scalar(column.generated, scope, context, target=type_)
         if type_ is not None:
             generated = assigned(generated, type_, name=column.name, span=column.span)
         _check_generated(column, generated, in_key=column.name in key)
         type_ = generated.type
     if column.default is not None and type_ is not None:
-        default = bind_scalar(column.default, QueryScope(), context)
+        default = bind_scalar(column.default, QueryScope(), context, target=type_)
         default = assigned(default, type_, name=column.name, span=column.span)
     if type_ is None:
         raise BindError(

@@ -130,7 +130,7 @@ def _values(
             if is_default(value):
                 out[name] = column.default or Literal(column.type, None)
                 continue
-            bound = bind_scalar(value, scope, builder.context)
+            bound = bind_scalar(value, scope, builder.context, target=column.type)
             out[name] = assigned(bound, column.type, name=name, span=assignment.span)
     return out
 
