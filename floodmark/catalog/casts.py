@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 from floodmark.catalog.functions.arithmetic import fit_decimal, fit_integer, to_real
@@ -16,6 +16,7 @@ from floodmark.catalog.interval_text import parse_interval
 from floodmark.catalog.json_text import dump_json, parse_json
 from floodmark.catalog.rendering import value_text
 from floodmark.catalog.types import REAL, Kind, SqlType, is_bare
+from floodmark.digits import whole
 
 INTEGER_TEXT = r"^[ \t\n\r\f]*[+-]?[0-9]+[ \t\n\r\f]*$"
 NUMBER_TEXT = r"^[ \t\n\r\f]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\r\f]*$"
@@ -139,11 +140,11 @@ def from_text(text: str, target: SqlType) -> Any:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
             if not re.match(INTEGER_TEXT, text):
                 raise RowError(_TEXT)
-            return fit_integer(int(text), BITS[target.kind])
+            return fit_integer(whole(text), BITS[target.kind])
         case Kind.NUMERIC:
             if not re.match(NUMBER_TEXT, text):
                 raise RowError(_TEXT)
-            return _exactly(Decimal(text.strip()), target)
+            return _exactly(_decimal(text), target)
         case Kind.REAL | Kind.DOUBLE:
             if not re.match(NUMBER_TEXT, text) and not re.match(FLOAT_WORDS, text):
                 raise RowError(_TEXT)
@@ -155,6 +156,14 @@ def from_text(text: str, target: SqlType) -> Any:
             return word in TRUE_TEXTS
         case _:
             return _other_text(text, target)
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text.strip())
+    except InvalidOperation:
+        # An exponent of so many digits that Python reads none.
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE) from None
 
 
 def _other_text(text: str, target: SqlType) -> Any:

@@ -31,8 +31,10 @@ def parse_json(text: str) -> Any:
 
 
 def _number(text: str) -> Decimal | float:
+    if "e" in text.lower():
+        return float(text)
     value = Decimal(text)
-    if "e" in text.lower() or len(value.as_tuple().digits) > _DIGITS or _scale(value) > _DIGITS:
+    if len(value.as_tuple().digits) > _DIGITS or _scale(value) > _DIGITS:
         return float(text)
     return value
 

@@ -34,6 +34,7 @@ from floodmark.catalog.types import (
     numeric,
     struct_of,
 )
+from floodmark.digits import whole
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.expressions import Cast, Expr, Literal
 from floodmark.plan.wide_numbers import is_wide
@@ -74,7 +75,7 @@ def bind_type(type_: exp.DataType, span: Span | None = None) -> SqlType:
         return _TYPES[type_.this]
     match type_.this:
         case _D.DECIMAL:
-            sizes = [int(e.name) for e in arguments]
+            sizes = [whole(e.name) for e in arguments]
             precision, scale = [*sizes, 0][:2] if sizes else (38, 10)
             if not 0 <= scale <= precision <= 38 or precision == 0:
                 raise BindError(
@@ -103,7 +104,7 @@ def text_length(type_: exp.DataType) -> int | None:
     """Return the length of VARCHAR(n) or CHAR(n), to which an explicit cast cuts a text."""
     if type_.this not in (_D.VARCHAR, _D.CHAR) or not type_.expressions:
         return None
-    return int(type_.expressions[0].name)
+    return whole(type_.expressions[0].name)
 
 
 def number_literal(text: str, span: Span | None) -> Literal:
@@ -113,8 +114,8 @@ def number_literal(text: str, span: Span | None) -> Literal:
     """
     if is_wide(text):
         raise _too_wide(text, span)
-    if text.isdigit() and int(text) < 1 << 63:
-        value = int(text)
+    if text.isdigit() and whole(text) < 1 << 63:
+        value = whole(text)
         return Literal(INT if value < 1 << 31 else BIGINT, value, span=span)
     return decimal_literal(Decimal(text), span)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from floodmark import digits
 from floodmark.catalog.casts import BITS, from_text
 from floodmark.catalog.functions import RowError
 from floodmark.catalog.functions.arithmetic import fit_decimal
@@ -127,7 +128,7 @@ def _number_reader(type_: SqlType) -> Reader | None:
             limit = 1 << BITS[type_.kind]
 
             def whole(text: str) -> Literal | None:
-                value = int(text) if _INTEGER.fullmatch(text) else limit
+                value = digits.whole(text) if _INTEGER.fullmatch(text) else limit
                 return Literal(type_, value) if -limit <= value < limit else None
 
             return whole

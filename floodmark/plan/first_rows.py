@@ -13,6 +13,7 @@ from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.outputs import position_of
 from floodmark.plan.scope import unknown_column
+from floodmark.plan.wide_numbers import is_wide
 
 if TYPE_CHECKING:
     from floodmark.plan.build import Builder
@@ -48,8 +49,8 @@ def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
     hint = "write the number; for one that changes, filter on row_number() OVER (ORDER BY …)"
     if not isinstance(value, exp.Literal) or value.is_string:
         raise builder.refuse("E0343", "LIMIT and OFFSET need a number", clause, hint)
-    number = Decimal(value.this)
-    if number >= 1 << 63 or number != number.to_integral_value():
+    number = None if is_wide(value.this) else Decimal(value.this)
+    if number is None or number >= 1 << 63 or number != number.to_integral_value():
         hint = "leave LIMIT out where all rows are wanted"
         text = f"LIMIT and OFFSET need a whole number of at most 64 bits, not {value.this[:40]}"
         raise builder.refuse("E0343", text, clause, hint)

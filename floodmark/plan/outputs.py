@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from floodmark.catalog.types import VARCHAR, SqlType
+from floodmark.digits import whole
 from floodmark.errors import Span
 from floodmark.plan.coerce import coerce
 from floodmark.plan.expressions import Expr, Literal, unplaced
@@ -43,9 +44,8 @@ class ColumnTypes:
 
 def position_of(e: exp.Expression) -> int | None:
     """Return the number that stands for an output column, None for anything else."""
-    return (
-        int(e.this) if isinstance(e, exp.Literal) and not e.is_string and e.this.isdigit() else None
-    )
+    plain = isinstance(e, exp.Literal) and not e.is_string and e.this.isdigit()
+    return whole(e.this) if plain else None
 
 
 def output_name(e: exp.Expression) -> str:

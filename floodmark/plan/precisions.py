@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.catalog.types import INTERVAL, VARCHAR
+from floodmark.digits import whole
 from floodmark.errors import BindError, Span
 from floodmark.plan.calls import bind_call
 from floodmark.plan.expressions import Expr, Literal
@@ -26,7 +27,7 @@ def in_digits(value: Expr, type_: exp.DataType, span: Span | None) -> Expr:
         raise _refused("a cast does not cut or round what is inside of a value", span)
     if type_.this not in _TIMES or not type_.expressions:
         return value
-    digits = int(type_.expressions[0].name)
+    digits = whole(type_.expressions[0].name)
     if digits == _MOST:
         return value
     if digits not in _UNITS or type_.this is _D.TIME:

@@ -6,6 +6,7 @@ import difflib
 
 from sqlglot import exp
 
+from floodmark.digits import whole
 from floodmark.errors import SqlSyntaxError
 from floodmark.sql.lexer import Token, TokenKind
 from floodmark.sql.statements import TypeName
@@ -88,7 +89,7 @@ class TypeParser(TokenStream):
                 kind = _D.VARCHAR
             case "float" if self.at("("):
                 bits = self._lengths(start, _D.FLOAT)[0]
-                kind = _D.FLOAT if int(bits.name) <= 24 else _D.DOUBLE
+                kind = _D.FLOAT if whole(bits.name) <= 24 else _D.DOUBLE
                 return self.node(start, exp.DataType(this=kind, expressions=[], nested=False))
             case "real" | "float4":
                 return self.node(start, exp.DataType(this=kind, expressions=[], nested=False))
@@ -104,7 +105,7 @@ class TypeParser(TokenStream):
         word = self.tokens[start].value
         lengths = self.parenthesised(self._length)
         count, least, most = _WITH_LENGTH[kind]
-        if len(lengths) > count or not all(least <= int(e.name) <= most for e in lengths):
+        if len(lengths) > count or not all(least <= whole(e.name) <= most for e in lengths):
             raise SqlSyntaxError(
                 "E0143",
                 f"there is no such {word}",

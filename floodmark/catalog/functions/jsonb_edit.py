@@ -138,10 +138,9 @@ def _edited(value: Any, path: Sequence[str], new: Any, *, create: bool, delete: 
 def _edited_list(
     value: list[Any], key: str, rest: Sequence[str], new: Any, *, create: bool, delete: bool
 ) -> list[Any]:
-    try:
-        at = int(key)
-    except ValueError:
-        raise RowError(_REFUSED) from None
+    at = _index(key)
+    if at is None:
+        raise RowError(_REFUSED)
     at = at + len(value) if at < 0 else at
     if 0 <= at < len(value):
         if rest:
@@ -182,9 +181,10 @@ def _print_edit(value: str, path: Sequence[str], new: str | None, create: bool, 
 
 def _index(key: str) -> int | None:
     try:
-        return int(key)
+        at = int(key)
     except ValueError:
         return None
+    return at if -(1 << 31) <= at < 1 << 31 else None
 
 
 def _edited_object(

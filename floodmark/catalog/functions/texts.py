@@ -16,6 +16,7 @@ from floodmark.catalog.functions.model import (
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.functions.string import LONGEST
 from floodmark.catalog.types import INT, VARCHAR, Kind
+from floodmark.digits import whole
 from floodmark.errors import BindError
 from floodmark.sql.words import RESERVED
 
@@ -84,10 +85,10 @@ def _pieces(template: str, count: int) -> list[tuple[str, str, int, bool, int]]:
         if kind == "%" or text:
             out.append(("", "%" if kind else text, 0, False, 0))
             continue
-        if width and int(width) > LONGEST:
+        if width and whole(width) > LONGEST:
             text, hint = f"the width {width} is out of range", f"at most {LONGEST}"
             raise BindError("E0288", text, hint=hint)
-        position = int(number) if number else position + 1
+        position = whole(number) if number else position + 1
         if not 1 <= position <= count:
             raise BindError(
                 "E0288",
