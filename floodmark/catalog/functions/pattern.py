@@ -20,6 +20,8 @@ _S = Kind.VARCHAR
 ATOMS = r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
 """Escaped characters and sets of a regular expression: what stands in them is only itself."""
 _ATOMS = re.compile(ATOMS, re.DOTALL)
+_MOST_GROUPS = 100
+"""How many groups may stand in one another, on any stack."""
 _NESTED = re.compile(r"(?<!\\)(?:\\\\)*(?:\[|&&)")
 """What Java reads as a set, or as what two sets share, and others as characters."""
 
@@ -35,8 +37,9 @@ def check_regex(operand: Operand) -> None:
             hint="escape [ and && between brackets; [[:alpha:]] is [A-Za-z]",
         )
     try:
+        _check_depth(pattern)
         re.compile(pattern)
-    except re.error as problem:
+    except (re.error, OverflowError, ValueError) as problem:
         raise BindError(
             "E0254",
             f"the regular expression {pattern!r} is malformed: {problem}",
@@ -48,6 +51,15 @@ def check_regex(operand: Operand) -> None:
             f"the regular expression {pattern!r} uses a group that is not portable",
             hint="use plain or non-capturing groups: (…), (?:…)",
         )
+
+
+def _check_depth(pattern: str) -> None:
+    """Raise ValueError for groups in groups beyond what every stack has place for."""
+    depth = 0
+    for mark in re.sub(_ATOMS, "", pattern):
+        depth += (mark == "(") - (mark == ")")
+        if depth > _MOST_GROUPS:
+            raise ValueError(f"more than {_MOST_GROUPS} groups stand in one another")
 
 
 def _print_match(prefix: str) -> Callable[[Operands], str]:
