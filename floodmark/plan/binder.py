@@ -34,7 +34,7 @@ from floodmark.plan.expressions import BoolOp, Call, Case, Expr, Literal, Now, c
 from floodmark.plan.grouped_calls import bind_aggregate, bind_window, is_aggregate
 from floodmark.plan.precisions import in_digits
 from floodmark.plan.set_calls import SetCollector, bind_set_column, is_set
-from floodmark.plan.size import check_growth
+from floodmark.plan.size import check_growth, check_parts
 from floodmark.plan.special_forms import bind_array, bind_special, bind_zone, collated, picked
 from floodmark.plan.user_functions import bind_user_call
 from floodmark.plan.wide_numbers import as_inexact, bound_together
@@ -100,8 +100,10 @@ class Binder:
 
     def bind(self, node: exp.Expression) -> Expr:
         """Return the typed form of any node; E0147 for one that grows too large."""
+        span = self.span(node)
+        check_parts(1 + len(node.expressions), span)
         bound = self._bound(node)
-        check_growth(bound, self.span(node))
+        check_growth(bound, span)
         return bound
 
     def _bound(self, node: exp.Expression) -> Expr:
@@ -269,6 +271,7 @@ class Binder:
                 span,
                 hint="write x = ANY (ARRAY[…]), or compare with min(…) or max(…) of a subquery",
             )
+        check_parts(3 * len(inner.expressions), span)
         value = self.bind(node.this)
         tests = [bind_call(name, [value, self.bind(e)], span) for e in inner.expressions]
         if not tests:
@@ -344,6 +347,7 @@ class Binder:
             return self._subquery(node)
         span = self.span(node)
         if isinstance(node.this, exp.Tuple):
+            check_parts(3 * len(node.this.expressions) * len(node.expressions), span)
             rows = [self._rows("=", node, node.this, e) for e in node.expressions]
             return self._join("or", rows, span)
         value, *items = self.together([node.this, *node.expressions])
@@ -362,6 +366,7 @@ class Binder:
 
     def _case(self, node: exp.Case) -> Expr:
         span = self.span(node)
+        check_parts((2 if node.this is None else 4) * len(node.args["ifs"]), span)
         operand = None if node.this is None else self.bind(node.this)
         conditions: list[Expr] = []
         for branch in node.args["ifs"]:

@@ -79,8 +79,16 @@ def check_size(root: n.Node, span: Span | None) -> None:
 
 def check_growth(expr: Expr, span: Span | None) -> None:
     """Refuse an expression that has become too large: E0147."""
-    if expr.size > MAX_EXPRESSION:
-        text = f"the expression grows to {expr.size:,} parts; {MAX_EXPRESSION:,} are the most"
+    check_parts(expr.size, span)
+
+
+def check_parts(parts: int, span: Span | None) -> None:
+    """Refuse an expression that has, or will at least have, too many parts: E0147.
+
+    What is long is refused by its length: to bind it first takes seconds.
+    """
+    if parts > MAX_EXPRESSION:
+        text = f"the expression grows to {parts:,} parts; {MAX_EXPRESSION:,} are the most"
         hint = "compute what it repeats in a materialized view, as a column"
         raise BindError("E0147", text, span=span, hint=hint)
 
