@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from floodmark.errors import UserError
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.record_files import RecordFiles
+from floodmark.storage.witness import NAME, Witness
 
-_NAME = "clock.json"
 MAX_CLOCK_JUMP = timedelta(days=1)
 _PAUSE = 31
 """How many times as far a clock may be ahead where the machine was started anew since."""
@@ -26,7 +25,6 @@ _KEPT_PAUSE = 366
 """The same, where something sets the clock by others: time servers, or a host."""
 _TIME_ERROR = 5
 _FORM = "%Y-%m-%d %H:%M:%S UTC"
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class SystemClock:
@@ -50,35 +48,6 @@ def is_kept() -> bool | None:
         return None
     state = ask(ctypes.create_string_buffer(1024))  # of zeros: it only asks
     return None if state < 0 else bool(state != _TIME_ERROR)
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """What the clocks said when an epoch was opened.
-
-    `boot` is the machine's start, empty where nothing tells it, `counted` seconds since then, by a
-    clock that nobody sets.
-    """
-
-    time: str
-    boot: str
-    counted: float
-
-    @classmethod
-    def at(cls, now: datetime) -> Witness:
-        """Return what the clocks say now."""
-        try:
-            boot = _BOOT_ID.read_text(encoding="ascii").strip()
-            return cls(now.isoformat(), boot, time.clock_gettime(time.CLOCK_BOOTTIME))
-        except (OSError, AttributeError):
-            return cls(now.isoformat(), "", 0.0)
-
-    def excess(self, later: Witness) -> tuple[timedelta, bool]:
-        """Return how far the time has gone beyond what was counted, and whether it was counted."""
-        passed = datetime.fromisoformat(later.time) - datetime.fromisoformat(self.time)
-        if not self.boot or self.boot != later.boot:
-            return passed, False
-        return passed - timedelta(seconds=later.counted - self.counted), True
 
 
 class ClockGuard:
@@ -119,7 +88,7 @@ class ClockGuard:
 
     def note(self, now: datetime) -> None:
         """Keep what the clocks say at the opening of an epoch."""
-        self._files.replace(_NAME, asdict(Witness.at(now)), derived=True)
+        self._files.replace(NAME, asdict(Witness.at(now)), derived=True)
         self.accepts = False
 
     def _read(self) -> Witness | None:
@@ -127,14 +96,9 @@ class ClockGuard:
 
         Where the record is damaged, that is when the last epoch was opened.
         """
-        if not os.path.lexists(self._files.folder / _NAME):
+        if not os.path.lexists(self._files.folder / NAME):
             return None
-        try:
-            found = Witness(**(self._files.derived(_NAME) or {}))
-            datetime.fromisoformat(found.time)
-        except (ValueError, TypeError):
-            return self._of_log()
-        return found
+        return self._files.derived(NAME, Witness) or self._of_log()
 
     def _of_log(self) -> Witness | None:
         head = self._log.head()

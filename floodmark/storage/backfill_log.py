@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from floodmark.storage.epoch_log import ObjectRecord
@@ -66,13 +66,13 @@ class BackfillLog:
         return Standing(steps, self._step(last), self._record(last - 1), ready)
 
     def _step(self, number: int) -> Step:
-        record = self._files.read(_name(number, "step"))
+        record = self._files.read(_name(number, "step"), Step)
         assert record is not None
-        return Step(**record.body, id=record.id)
+        step: Step = record.body
+        return replace(step, id=record.id)
 
     def _record(self, number: int) -> ObjectRecord | None:
-        data = self._files.body(_name(number, "done"))
-        return None if data is None else ObjectRecord(**data)
+        return self._files.body(_name(number, "done"), ObjectRecord)
 
     def begin(self, number: int, step: Step) -> Step:
         """Log a step before its work, and return what is logged: the one that came first."""
@@ -101,9 +101,9 @@ def versions_of_backfills(root: str | Path) -> Iterator[tuple[str, str, int]]:
     for folder in sorted(_home(root).glob("*/")):
         _, dones = _counts(os.listdir(folder), folder)
         files = RecordFiles(root, f"{BACKFILLS}/{folder.name}", _TITLE)
-        data = (files.body(_name(dones - 1, "done")) if dones else None) or {}
-        for table, version in data.get("versions", {}).items():
-            yield data["object"], table, version
+        record = files.body(_name(dones - 1, "done"), ObjectRecord) if dones else None
+        if record is not None:
+            yield from ((record.object, table, at) for table, at in record.versions.items())
 
 
 def check_backfills(root: str | Path) -> None:

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage import delta_log
@@ -28,6 +29,7 @@ from floodmark.storage.local_files import disk_errors, flush, make_folder
 from floodmark.storage.locks import exclusive_if_free
 from floodmark.storage.plain_files import check_plain
 from floodmark.storage.progress import Progress
+from floodmark.storage.record_kinds import kind_of
 from floodmark.storage.records import read_record
 from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.seed import drawn_seed
@@ -143,7 +145,7 @@ def _check_record(source: Path, path: str) -> None:
     if path == f"{ENGINE}/{SEED}":
         drawn_seed(source)
     elif path.startswith(f"{ENGINE}/") and path.endswith(".json"):
-        read_record(source / path)
+        read_record(source / path, kind_of(path.removeprefix(f"{ENGINE}/")) or Any)
 
 
 def _name_checkpoints(partial: Path) -> Iterator[Entry]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
-from floodmark.storage.row_files import flush_rows, from_log, to_log
+from floodmark.storage.row_files import Rows, flush_rows, from_log, to_log
 from floodmark.storage.warehouse import local_root
 
 
@@ -80,7 +80,7 @@ class CatalogVersion:
     statements: tuple[AppliedStatement, ...]
     applied_at: datetime
     renamed: Mapping[str, str] = field(default_factory=dict)
-    dml: Sequence[Mapping[str, Any]] = ()
+    dml: Sequence[Rows] = ()
     takes_back: TakenBack | None = None
 
 
@@ -105,18 +105,14 @@ class CatalogLog:
 
     def at(self, version: int) -> CatalogVersion:
         """Return a version; one that is not there is a `DataError` E0411."""
-        data = self._files.body(_name(version))
-        if data is None:
+        found = self._files.body(_name(version), CatalogVersion)
+        if found is None:
             raise DataError(
                 "E0411",
                 f"there is no catalog version {version}",
                 hint=f"versions go from 1 to {self.last()}",
             )
-        statements = tuple(AppliedStatement(**s) for s in data.pop("statements"))
-        dml = tuple(from_log(self._root, data.pop("dml", ())))
-        if (back := data.pop("takes_back", None)) is not None:
-            back = TakenBack(**{**back, "changes": tuple(back["changes"])})
-        return CatalogVersion(statements=statements, dml=dml, takes_back=back, **data)
+        return replace(found, dml=tuple(from_log(self._root, found.dml)))
 
     def taken_back(self, version: int) -> TakenBack | None:
         """Return why a version never came into force; None where it did, or is to."""

@@ -11,6 +11,8 @@ from pathlib import Path
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "corrected.json"
+Versions = dict[str, int]
+"""What the record says: a version by table."""
 
 
 class CorrectedTables:
@@ -24,7 +26,7 @@ class CorrectedTables:
 
     def read(self) -> dict[str, int]:
         """Return the version that each table has at least."""
-        return dict(self._files.derived(NAME) or {})
+        return self._files.derived(NAME, Versions) or {}
 
     def reached(self, table: str, version: int) -> None:
         """Record the version of a table after a commit."""

@@ -7,6 +7,7 @@ anything that follows from it, and so is every record of a log.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,13 @@ VARIABLE: Final = "FLOODMARK_DURABLE"
 """What new warehouses are, unless that is said otherwise: `true` or `false`."""
 NAME: Final = "warehouse.json"
 _CHOICES = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the record of a warehouse says."""
+
+    durable: bool
 
 
 def durable_by_default() -> bool:
@@ -42,8 +50,8 @@ def is_durable(root: str | Path) -> bool:
 def chosen_for(root: str | Path) -> bool | None:
     """Return what was chosen for a warehouse; None before it is made."""
     with disk_errors("the record of the warehouse"):
-        record = read_record(engine_folder(root) / NAME)
-    return None if record is None else bool(record.body["durable"])
+        record = read_record(engine_folder(root) / NAME, Choice)
+    return None if record is None else bool(record.body.durable)
 
 
 def check_choice(root: str | Path, durable: bool | None) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.object_record import ObjectRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from two folder listings, however many epochs there are. Both show what is missi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked, Undone
@@ -19,11 +19,12 @@ from floodmark.storage.epoch_listing import BUCKET as BUCKET
 from floodmark.storage.epoch_listing import buckets, listed
 from floodmark.storage.object_record import ObjectRecord as ObjectRecord
 from floodmark.storage.record_files import RecordFiles
-from floodmark.storage.records import new_id
-from floodmark.storage.row_files import flush_rows, from_log, to_log
+from floodmark.storage.records import Record, new_id
+from floodmark.storage.row_files import Rows, flush_rows, from_log, to_log
 from floodmark.storage.warehouse import local_root
 
 _DISCOVERED = "discovered.json"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class OpenRecord:
     catalog_version: int
     opened_at: datetime
     splits: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    dml: Sequence[Mapping[str, Any]] = ()
+    dml: Sequence[Rows] = ()
     positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     restarted: Sequence[str] = ()
@@ -205,32 +206,33 @@ class EpochLog:
         return found
 
     def _asked(self, epoch: int, table: str) -> int | None:
-        records = (Asked(**data) for data in self._numbered(epoch, "asked"))
+        records = self._numbered(epoch, "asked", Asked)
         return next((record.version for record in records if record.table == table), None)
 
     def advanced(self, epoch: int) -> dict[str, ObjectRecord]:
         """Return what selections have advanced in an epoch so far, by object."""
         out: dict[str, ObjectRecord] = {}
-        for data in self._numbered(epoch, "advanced"):
-            out.update({o["object"]: ObjectRecord(**o) for o in data["objects"]})
+        for advanced in self._numbered(epoch, "advanced", Advanced):
+            out.update({record.object: record for record in advanced.objects})
         return out
 
     def opened(self, epoch: int) -> OpenRecord:
         """Return how an epoch was opened; one that is not there is a `DataError` E0410."""
-        data, id = self._read(epoch, "open")
-        for undone in self._numbered(epoch, "undone"):
-            said = {name: data[name] for name in ("epoch", "now", "opened_at")}
-            data = {**said, **undone, "notes": (*data["notes"], undone["note"]), "splits": {}}
-            del data["note"]
-        data["positions"] = {
-            source: {int(p): end for p, end in ends.items()}
-            for source, ends in data["positions"].items()
-        }
-        for amended in self._numbered(epoch, "amended"):
-            data["splits"] = {**data["splits"], **amended["splits"]}
-        data["backfills"] = {k: ObjectRecord(**o) for k, o in data.get("backfills", {}).items()}
-        data["dml"] = from_log(self.root, data.get("dml", ()))
-        return OpenRecord(**data, id=id)
+        found = self._read(epoch, "open", OpenRecord)
+        opened: OpenRecord = found.body
+        for undone in self._numbered(epoch, "undone", Undone):
+            opened = OpenRecord(
+                opened.epoch,
+                opened.now,
+                undone.catalog_version,
+                opened.opened_at,
+                positions=undone.positions,
+                notes=(*opened.notes, undone.note),
+            )
+        splits = dict(opened.splits)
+        for amended in self._numbered(epoch, "amended", Amended):
+            splits |= amended.splits
+        return replace(opened, splits=splits, dml=from_log(self.root, opened.dml), id=found.id)
 
     def catalog_version(self, epoch: int) -> int:
         """Return the catalog version of an epoch, 0 before the first."""
@@ -242,14 +244,12 @@ class EpochLog:
 
     def id_of(self, epoch: int) -> str | None:
         """Return the id of an epoch's record; None where a former version wrote it."""
-        return self._read(epoch, "open")[1]
+        return self._read(epoch, "open", OpenRecord).id
 
     def sealed(self, epoch: int) -> SealRecord:
         """Return how an epoch was sealed; one that is not there is a `DataError` E0410."""
-        data, _ = self._read(epoch, "seal")
-        data["objects"] = {name: ObjectRecord(**o) for name, o in data["objects"].items()}
-        data["suspended"] = {name: Event(**e) for name, e in data["suspended"].items()}
-        return SealRecord(**data)
+        sealed: SealRecord = self._read(epoch, "seal", SealRecord).body
+        return sealed
 
     def positions(self) -> Mapping[str, Mapping[int, int]]:
         """Return, per source and partition, the end offset of what is taken in so far."""
@@ -278,7 +278,7 @@ class EpochLog:
 
     def events(self, epoch: int) -> list[Event]:
         """Return the events of an epoch, oldest first."""
-        return [Event(**data) for data in self._numbered(epoch, "event")]
+        return list(self._numbered(epoch, "event", Event))
 
     def suspended(self) -> dict[str, Event]:
         """Return the suspensions in force now, by object."""
@@ -307,7 +307,7 @@ class EpochLog:
         A damaged one counts as none.
         """
         for bucket in reversed(buckets(self._files)):
-            found = self._files.derived(f"{bucket}/{_DISCOVERED}")
+            found = self._files.derived(f"{bucket}/{_DISCOVERED}", dict[str, Any])
             if found is not None:
                 return (bucket + 1) * BUCKET - 1, found
         return 0, {}
@@ -330,26 +330,26 @@ class EpochLog:
                 suspended.pop(event.object, None)
         return suspended
 
-    def _read(self, epoch: int, kind: str) -> tuple[dict[str, Any], str | None]:
-        """Return what a record of an epoch says, and its id; E0410 where there is none."""
-        record = self._files.read(_name(epoch, kind))
+    def _read(self, epoch: int, name: str, kind: type) -> Record:
+        """Return a record of an epoch; E0410 where there is none."""
+        record = self._files.read(_name(epoch, name), kind)
         if record is None:
             raise DataError(
                 "E0410",
                 f"epoch {epoch} is not in the log, or not sealed",
                 hint=f"the last sealed epoch is {self.head().sealed}",
             )
-        return record.body, record.id
+        return record
 
     def _put(self, epoch: int, kind: str, record: OpenRecord | SealRecord) -> None:
         if not self._try_put(epoch, kind, record):
             _raise_taken(epoch, "opened" if kind == "open" else "sealed")
 
-    def _numbered(self, epoch: int, kind: str) -> Iterator[dict[str, Any]]:
+    def _numbered(self, epoch: int, name: str, kind: type[_T]) -> Iterator[_T]:
         """Iterate over an epoch's records of a kind that there may be several of."""
         number = 0
-        while data := self._files.body(_name(epoch, f"{kind}-{number:06d}")):
-            yield data
+        while (found := self._files.body(_name(epoch, f"{name}-{number:06d}"), kind)) is not None:
+            yield found
             number += 1
 
     def _append(self, epoch: int, kind: str, record: Addition) -> None:

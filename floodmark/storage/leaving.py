@@ -12,7 +12,7 @@ from pathlib import Path
 
 from floodmark.storage.record_files import RecordFiles
 
-_NAME = "leaving.json"
+NAME = "leaving.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,12 @@ class LeavingTables:
 
     def read(self) -> Leaving | None:
         """Return what leaves; None where nothing does."""
-        data = self._files.body(_NAME)
-        return None if data is None else Leaving(**data)
+        return self._files.body(NAME, Leaving)
 
     def write(self, version: int, tables: Sequence[str]) -> None:
         """Record what goes with a version that is not logged yet."""
-        self._files.replace(_NAME, asdict(Leaving(version, tables)))
+        self._files.replace(NAME, asdict(Leaving(version, tables)))
 
     def forget(self) -> None:
         """Remove the record: the tables are gone, or the version was never logged."""
-        self._files.remove(_NAME)
+        self._files.remove(NAME)

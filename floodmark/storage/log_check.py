@@ -12,12 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from floodmark.errors import DataError, FloodmarkError
+from floodmark.errors import FloodmarkError
 from floodmark.storage.backfill_log import check_backfills
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_listing import BUCKET, buckets, listed
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.record_files import RecordFiles
+from floodmark.storage.record_kinds import kind_of
 from floodmark.storage.records import read_record
 from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.seed import drawn_seed
@@ -45,9 +46,11 @@ def checked_logs(root: str | Path) -> Iterator[Checked]:
     yield from checked_singles(root)
     for path in _records(engine):
         name, found = path.relative_to(engine).as_posix(), list[Any]()
-        yield _told(name, partial(_read, path, found))
+        if (kind := kind_of(name)) is None:
+            continue  # somebody else's
+        yield _told(name, partial(_read, path, kind, found))
         if name.endswith((".open.json", _UNDONE)) and found and found[0] is not None:
-            said = int(found[0].body["catalog_version"]), int(path.name.partition(".")[0])
+            said = found[0].body.catalog_version, int(path.name.partition(".")[0])
             newest, epoch = max((newest, epoch), said)
     yield from _epochs(root)
     yield _told("catalog", partial(CatalogLog(root).check_has, newest, epoch))
@@ -57,12 +60,13 @@ def checked_logs(root: str | Path) -> Iterator[Checked]:
 def checked_singles(root: str | Path) -> Iterator[Checked]:
     """Yield the records that are no part of a log, and the seed, once each is read."""
     for path in sorted(engine_folder(root).glob("[!.]*.json")):
-        yield _told(path.name, partial(read_record, path))
+        if (kind := kind_of(path.name)) is not None:
+            yield _told(path.name, partial(read_record, path, kind))
     yield _told(SEED, partial(drawn_seed, root))
 
 
-def _read(path: Path, into: list[Any]) -> None:
-    into.append(read_record(path))
+def _read(path: Path, kind: Any, into: list[Any]) -> None:
+    into.append(read_record(path, kind))
 
 
 def _records(engine: Path) -> Iterator[Path]:
@@ -91,7 +95,4 @@ def _told(name: str, look: Callable[[], Any]) -> Checked:
             look()
     except FloodmarkError as error:
         return Checked(name, error)
-    except (KeyError, TypeError, ValueError) as error:
-        what = f"{name} cannot be read: {type(error).__name__}: {error}"
-        return Checked(name, DataError("E0409", what, hint="restore the file from a backup"))
     return Checked(name)

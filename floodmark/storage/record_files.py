@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from floodmark.errors import DataError
 from floodmark.storage.durability import is_durable
@@ -14,11 +14,14 @@ from floodmark.storage.local_files import disk_errors, make_folder, put_if_absen
 from floodmark.storage.records import DAMAGED, Record, new_id, number_in, read_record, sealed_text
 from floodmark.storage.warehouse import engine_folder
 
+_T = TypeVar("_T")
+
 
 class RecordFiles:
     """The records below one folder of a warehouse's engine; `title` is what people call them.
 
-    Names are paths relative to the folder.
+    Names are paths relative to the folder. What a record says becomes of the `kind` that the
+    reader names, a dataclass or a dict; where it is of another, the record is damaged.
     """
 
     def __init__(self, root: str | Path, folder: str, title: str) -> None:
@@ -44,27 +47,27 @@ class RecordFiles:
             except FileNotFoundError:
                 return []
 
-    def read(self, name: str) -> Record | None:
+    def read(self, name: str, kind: Any = Any) -> Record | None:
         """Return a record, or None where there is none; raises E0409, E0430 and E0432.
 
         E0455 and its like where the system refuses to read it, here as anywhere in the log.
         """
         with disk_errors(self._title):
-            return read_record(self.folder / name)
+            return read_record(self.folder / name, kind)
 
-    def body(self, name: str) -> Any:
+    def body(self, name: str, kind: type[_T]) -> _T | None:
         """Return what a record says, or None where there is none."""
-        record = self.read(name)
+        record = self.read(name, kind)
         return None if record is None else record.body
 
-    def derived(self, name: str) -> Any:
+    def derived(self, name: str, kind: type[_T]) -> _T | None:
         """Return what a record says that can be found out again; None where it is damaged."""
-        record = self._unless_damaged(name)
+        record = self._unless_damaged(name, kind)
         return None if record is None else record.body
 
-    def _unless_damaged(self, name: str) -> Record | None:
+    def _unless_damaged(self, name: str, kind: Any = Any) -> Record | None:
         try:
-            return self.read(name)
+            return self.read(name, kind)
         except DataError as error:
             if error.code not in DAMAGED:
                 raise

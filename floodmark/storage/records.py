@@ -14,7 +14,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +24,7 @@ import google_crc32c
 
 from floodmark.errors import DataError
 from floodmark.storage.plain_files import read_plain
+from floodmark.storage.record_bodies import shaped
 
 FORMAT = 1
 """The newest form of records and commits that is known."""
@@ -78,30 +79,41 @@ def sealed_text(name: str, record: Record) -> str:
     return f'{_compact(head)[:-1]},"body":{body}}}\n'
 
 
-def read_record(path: Path) -> Record | None:
+def read_record(path: Path, kind: Any = Any) -> Record | None:
     """Read a record's file, None when there is none; raises what `opened_text` does."""
     try:
         text = read_plain(path).decode("utf-8", "replace")
     except FileNotFoundError:
         return None
-    return opened_text(text, path)
+    return opened_text(text, path, kind)
 
 
-def opened_text(text: str, path: Path) -> Record:
-    """Read the text of a record's file, and check it.
+def opened_text(text: str, path: Path, kind: Any = Any) -> Record:
+    """Read the text of a record's file, and check it; its body becomes of the `kind` that it has.
 
-    Raises `DataError` E0409 for one that is not whole, E0432 for one with the number of another
-    place, E0430 for one of a newer format.
+    Raises `DataError` E0409 for one that is not whole or of another kind, E0432 for one with the
+    number of another place, E0430 for one of a newer format.
     """
+    found = _opened(text, path)
+    if not found.format and not found.body and kind is not Any:
+        _damaged(path, "it says nothing")
+    try:
+        return replace(found, body=shaped(kind, found.body))
+    except ValueError as error:
+        _damaged(path, str(error))
+
+
+def _opened(text: str, path: Path) -> Record:
+    """Return a record with its body as JSON has it."""
     number = number_in(path.name)
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         _damaged(path, str(error))
     if not isinstance(data, dict):
         _damaged(path, "it is no object")
     if not isinstance(data.get("format"), int):
-        return Record(_typed(text, data), number or 0, None, 0)
+        return Record(_typed(text, data, path), number or 0, None, 0)
     if data["format"] > FORMAT:
         raise DataError(
             "E0430",
@@ -122,7 +134,7 @@ def opened_text(text: str, path: Path) -> Record:
         )
     if found != data["crc32c"]:
         _damaged(path, f"its checksum is {found}, and it says {data['crc32c']}")
-    return Record(_typed(body, data["body"]), data["number"], data["id"], data["format"])
+    return Record(_typed(body, data["body"], path), data["number"], data["id"], data["format"])
 
 
 def to_text(value: Any) -> str:
@@ -148,9 +160,12 @@ def _checksum(name: str, number: int, id: str | None, body: str) -> str:
     return f"{google_crc32c.value(covered.encode('ascii')):08x}"
 
 
-def _typed(text: str, plain: Any) -> Any:
+def _typed(text: str, plain: Any, path: Path) -> Any:
     """Return a value with its types, of which the text and what is plain in it are known."""
-    return from_text(text) if '"$' in text else plain
+    try:
+        return from_text(text) if '"$' in text else plain
+    except (ValueError, ArithmeticError) as error:
+        _damaged(path, str(error))
 
 
 def _damaged(path: Path, why: str) -> NoReturn:

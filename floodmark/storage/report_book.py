@@ -10,7 +10,7 @@ from floodmark.storage.local_files import disk_errors
 from floodmark.storage.locks import exclusive
 from floodmark.storage.record_files import RecordFiles
 
-_NAME = "reported.json"
+NAME = "reported.json"
 _LOCK = "reported.lock"
 
 
@@ -53,6 +53,10 @@ class Reported:
         return replace(self, audits={**self.audits, name: (int(passed), epoch)})
 
 
+Book = dict[str, Reported]
+"""What was last reported, by object."""
+
+
 class ReportBook:
     """The reports of one warehouse.
 
@@ -62,18 +66,14 @@ class ReportBook:
     def __init__(self, root: str | Path) -> None:
         self._files = RecordFiles(root, "", "the report book")
 
-    def read(self) -> dict[str, Reported]:
+    def read(self) -> Book:
         """Return what was last reported, by object."""
-        data = self._files.derived(_NAME) or {}
-        try:
-            return {key: Reported(**entry) for key, entry in data.items()}
-        except (AttributeError, TypeError):
-            return {}
+        return self._files.derived(NAME, Book) or {}
 
     def write(self, reported: Mapping[str, Reported]) -> None:
         """Replace the book."""
         entries = {k: asdict(v) for k, v in reported.items()}
-        self._files.replace(_NAME, entries, derived=True)
+        self._files.replace(NAME, entries, derived=True)
 
     def change(self, changed: Callable[[Mapping[str, Reported]], Mapping[str, Reported]]) -> None:
         """Replace what is `changed` of the book as it is, while nobody else writes it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from floodmark.storage.record_files import RecordFiles
 
-_NAME = "kept.json"
+NAME = "kept.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,10 @@ class Retention:
 
     def read(self) -> Kept:
         """Return what is kept."""
-        data = self._files.body(_NAME)
-        return Kept() if data is None else Kept(**data)
+        return self._files.body(NAME, Kept) or Kept()
 
     def keep_from(self, oldest: int, at: datetime) -> Kept:
         """Record a clean-up that leaves epochs from `oldest` on; it never goes back."""
         kept = Kept(max(oldest, self.read().oldest), at)
-        self._files.replace(_NAME, asdict(kept))
+        self._files.replace(NAME, asdict(kept))
         return kept

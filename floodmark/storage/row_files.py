@@ -7,12 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from floodmark.storage.local_files import flush
 from floodmark.storage.warehouse import ENGINE
 
-Entries = Sequence[Mapping[str, Any]]
+
+class _Entry(TypedDict):
+    """What every entry has."""
+
+    table: str
+    paths: Sequence[str]
+    rows: int
+
+
+Rows = Annotated[Mapping[str, Any], _Entry]
+Entries = Sequence[Rows]
 """Rows of statements as an epoch has them: `paths` are files."""
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 
 from floodmark.storage.plain_files import read_plain
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "seed"
+_PLAIN = re.compile(r"[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The seed as its record says it."""
+
+    seed: str
 
 
 def pipeline_seed(root: str | Path) -> str:
@@ -24,14 +34,19 @@ def pipeline_seed(root: str | Path) -> str:
 def drawn_seed(root: str | Path) -> str | None:
     """Return the seed, None before it is drawn.
 
-    Former versions wrote it as it is, which is no JSON of an object.
+    Former versions wrote it as it is.
     """
     files = _files(root)
     try:
         text = read_plain(files.folder / NAME).decode("utf-8", "replace")
     except FileNotFoundError:
         return None
-    return text if text and not text.startswith("{") else str(files.body(NAME)["seed"])
+    return text if _PLAIN.fullmatch(text) else _drawn(files)
+
+
+def _drawn(files: RecordFiles) -> str | None:
+    found = files.body(NAME, Drawn)
+    return None if found is None else found.seed
 
 
 def _files(root: str | Path) -> RecordFiles:

@@ -69,8 +69,8 @@ LOGS = (
     Planted(
         "an epoch that is taken back begins its objects anew",
         "storage/epoch_log.py",
-        'data = {**said, **undone, "notes"',
-        'data = {**data, **undone, "notes"',
+        "positions=undone.positions,",
+        "positions=undone.positions, restarted=opened.restarted, backfills=opened.backfills,",
         (f"{_ROLLBACK}test_what_another_version_refuses_is_taken_back[True]",),
     ),
     Planted(

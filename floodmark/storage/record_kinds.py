@@ -1,0 +1,46 @@
+"""Which kind of record has which name below the engine's folder: others belong to nobody."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from floodmark.storage import corrected, durability, leaving, report_book, retention, seed, witness
+from floodmark.storage.backfill_log import Step
+from floodmark.storage.catalog_log import CatalogVersion
+from floodmark.storage.epoch_additions import Advanced, Amended, Asked, Undone
+from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord, SealRecord
+from floodmark.storage.warehouse import BACKFILLS
+
+_EPOCH = r"epochs/\d+/\d+"
+_STEP = rf"{BACKFILLS}/[^/]+"
+_KINDS: tuple[tuple[str, Any], ...] = (
+    (re.escape(corrected.NAME), corrected.Versions),
+    (re.escape(durability.NAME), durability.Choice),
+    (re.escape(leaving.NAME), leaving.Leaving),
+    (re.escape(report_book.NAME), report_book.Book),
+    (re.escape(retention.NAME), retention.Kept),
+    (re.escape(witness.NAME), witness.Witness),
+    (seed.NAME, seed.Drawn),
+    (r"catalog/\d+\.json", CatalogVersion),
+    (rf"{_EPOCH}\.open\.json", OpenRecord),
+    (rf"{_EPOCH}\.seal\.json", SealRecord),
+    (rf"{_EPOCH}\.event-\d+\.json", Event),
+    (rf"{_EPOCH}\.advanced-\d+\.json", Advanced),
+    (rf"{_EPOCH}\.amended-\d+\.json", Amended),
+    (rf"{_EPOCH}\.asked-\d+\.json", Asked),
+    (rf"{_EPOCH}\.undone-\d+\.json", Undone),
+    (r"epochs/\d+/discovered\.json", dict[str, Any]),
+    (rf"{_STEP}/\d+\.step\.json", Step),
+    (rf"{_STEP}/\d+\.done\.json", ObjectRecord),
+    (rf"{_STEP}/ready\.json", Any),
+)
+
+
+def kind_of(name: str) -> Any:
+    """Return the kind of the record of a name; None where it is no record's.
+
+    >>> kind_of("epochs/0/7.open.json").__name__, kind_of("epochs/0/x.json")
+    ('OpenRecord', None)
+    """
+    return next((kind for pattern, kind in _KINDS if re.fullmatch(pattern, name)), None)

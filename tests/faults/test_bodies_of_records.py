@@ -1,0 +1,199 @@
+"""Records that are whole JSON and say something else than their kind does. No Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from floodmark.api import connect
+from floodmark.cli.app import app
+from floodmark.errors import DataError, FloodmarkError
+from floodmark.runtime.clock import ClockGuard
+from floodmark.storage.backfill_log import BackfillLog, Step, versions_of_backfills
+from floodmark.storage.catalog_log import AppliedStatement, CatalogLog, CatalogVersion
+from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.durability import Choice, chosen_for
+from floodmark.storage.epoch_additions import Advanced, Amended, Asked, Undone
+from floodmark.storage.epoch_log import EpochLog, Event, ObjectRecord, OpenRecord, SealRecord
+from floodmark.storage.leaving import Leaving, LeavingTables
+from floodmark.storage.log_check import checked_logs
+from floodmark.storage.records import Record, new_id, number_in, sealed_text
+from floodmark.storage.report_book import ReportBook, Reported
+from floodmark.storage.retention import Kept, Retention
+from floodmark.storage.seed import Drawn, drawn_seed
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+ENTRY = {"table": "public.t", "paths": [], "rows": 0, "start": 0}
+SAID = ObjectRecord("public.t", {"public/t": 1})
+EVENT = Event("note", 1, NOW)
+KINDS: dict[str, tuple[Any, Callable[[Path], Any]]] = {
+    "warehouse.json": (Choice(True), chosen_for),
+    "kept.json": (Kept(1, NOW), lambda root: Retention(root).read()),
+    "leaving.json": (Leaving(1, ["public/t"]), lambda root: LeavingTables(root).read()),
+    "seed": (Drawn("ab"), drawn_seed),
+    "catalog/00000001.json": (
+        CatalogVersion(1, 1, (AppliedStatement("SELECT 1", None, "x", None),), NOW, dml=[ENTRY]),
+        lambda root: CatalogLog(root).latest(),
+    ),
+    "epochs/0/1.open.json": (
+        OpenRecord(1, NOW, 1, NOW, {"s": [{}]}, [ENTRY], {"s": {0: 1}}, backfills={"v": SAID}),
+        lambda root: EpochLog(root).opened(1),
+    ),
+    "epochs/0/1.seal.json": (
+        SealRecord(1, NOW, {"t": SAID}, {"t": EVENT}),
+        lambda root: EpochLog(root).sealed(1),
+    ),
+    "epochs/0/1.event-000000.json": (EVENT, lambda root: EpochLog(root).events(1)),
+    "epochs/0/1.advanced-000000.json": (Advanced([SAID]), lambda root: EpochLog(root).advanced(1)),
+    "epochs/0/1.amended-000000.json": (
+        Amended({"s": [{}]}),
+        lambda root: EpochLog(root).opened(1),
+    ),
+    "epochs/0/1.undone-000000.json": (
+        Undone(1, {"s": {0: 1}}, "why"),
+        lambda root: EpochLog(root).opened(1),
+    ),
+    "epochs/0/1.asked-000000.json": (
+        Asked("t", 1),
+        lambda root: EpochLog(root).pin(1, "t", None),
+    ),
+    "backfills/v.1/000000.step.json": (Step(1), lambda root: BackfillLog(root, "v", 1)._step(0)),
+    "backfills/v.1/000000.done.json": (SAID, lambda root: list(versions_of_backfills(root))),
+}
+DERIVED: dict[str, tuple[Any, Callable[[Path], Any]]] = {
+    "reported.json": ({"t": asdict(Reported(3))}, lambda root: ReportBook(root).read()),
+    "corrected.json": ({"public/t": 3}, lambda root: CorrectedTables(root).read()),
+    "clock.json": (
+        {"time": "2024-01-01", "boot": "", "counted": 0.5},
+        lambda root: ClockGuard(root, EpochLog(root))._read(),
+    ),
+    "epochs/0/discovered.json": ({"s": 1}, lambda root: EpochLog(root).discovered()),
+}
+"""What these say can be found out again."""
+BARE = ("{}", "[]", "null", "7.5", '{"format": 0}', '{"format": true}', '{"x": {"$date": "x"}}')
+BARE += ('{"$decimal": "x"}', "[" * 100_000)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a warehouse with a record of each kind."""
+    home = tmp_path / "warehouse"
+    with connect(home) as fm:
+        fm.execute("CREATE TABLE t (k INT)")
+    for name in KINDS:
+        write(home, name, _said(name))
+    for name, (body, _) in DERIVED.items():
+        write(home, name, body)
+    return home
+
+
+def _said(name: str) -> dict[str, Any]:
+    body = asdict(KINDS[name][0])
+    body.pop("id", None)
+    return body
+
+
+def write(root: Path, name: str, body: Any) -> None:
+    path = root / "_floodmark" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(sealed_text(path.name, Record(body, number_in(path.name) or 0, new_id())))
+
+
+def wrong_by_name(root: Path) -> dict[str, str]:
+    return {c.name: c.error.code for c in checked_logs(root) if c.error is not None}
+
+
+def test_records_of_all_kinds_are_as_they_were_written(root: Path) -> None:
+    assert not wrong_by_name(root)
+    for name, (_, read) in (KINDS | DERIVED).items():
+        read(root)
+        path = root / "_floodmark" / name
+        whole = path.read_text()
+        path.write_text(json.dumps(json.loads(whole)["body"]))
+        read(root)
+        assert not wrong_by_name(root), name
+        path.write_text(whole)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("text", BARE)
+def test_what_lacks_its_fields_is_damaged(root: Path, name: str, text: str) -> None:
+    (root / "_floodmark" / name).write_text(text)
+    assert wrong_by_name(root)[name] == "E0409"
+    with pytest.raises(DataError, match="E0409") as raised:
+        KINDS[name][1](root)
+    assert name.rpartition("/")[2] in raised.value.message
+
+
+@pytest.mark.parametrize("name", DERIVED)
+@pytest.mark.parametrize("text", BARE)
+def test_what_can_be_found_out_counts_as_none_then(root: Path, name: str, text: str) -> None:
+    path = root / "_floodmark" / name
+    with_it = DERIVED[name][1](root)
+    path.write_text(text)
+    assert DERIVED[name][1](root) != with_it
+    if name != "epochs/0/discovered.json" or not text.startswith("{"):
+        assert wrong_by_name(root)[name] == "E0409"
+
+
+def changed(name: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return bodies of a kind that are wrong in one field each, by what is wrong."""
+    body = _said(name)
+    known = [f for f in fields(KINDS[name][0]) if f.name in body]
+    out = {f"{f.name} of another type": {**body, f.name: [[None]]} for f in known}
+    for f in known:
+        if f.default is MISSING and f.default_factory is MISSING:
+            out[f"no {f.name}"] = {k: v for k, v in body.items() if k != f.name}
+    return {**out, "one that is not known": {**body, "unknown": 1}}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_field_of_another_type_is_damaged(root: Path, name: str) -> None:
+    for what, body in changed(name).items():
+        write(root, name, body)
+        assert wrong_by_name(root).get(name) == "E0409", what
+        with pytest.raises(DataError, match="E0409"):
+            KINDS[name][1](root)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("epochs/0/1.open.json", {"dml": [{"table": "public.t", "rows": 1}]}),
+        ("epochs/0/1.open.json", {"positions": {"s": {"x": 1}}}),
+        ("epochs/0/1.open.json", {"backfills": {"v": {}}}),
+        ("epochs/0/1.seal.json", {"objects": {"t": {"object": "t", "versions": {"t": "1"}}}}),
+        ("epochs/0/1.seal.json", {"suspended": {"t": {**asdict(EVENT), "kind": "other"}}}),
+        ("catalog/00000001.json", {"statements": [{"sql": "SELECT 1"}]}),
+        ("catalog/00000001.json", {"takes_back": {"version": 1}}),
+    ],
+)
+def test_so_is_what_lacks_a_field_further_in(root: Path, name: str, body: Any) -> None:
+    write(root, name, {**_said(name), **body})
+    with pytest.raises(DataError, match="E0409"):
+        KINDS[name][1](root)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"format": 0}'])
+@pytest.mark.parametrize("name", [*KINDS, *DERIVED])
+def test_commands_have_a_code_for_it(name: str, text: str, tmp_path: Path) -> None:
+    home = tmp_path / "warehouse"
+    with connect(home) as fm:
+        fm.execute("CREATE TABLE t (k INT)")
+    path = home / "_floodmark" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "a.sql").write_text("CREATE TABLE u (k INT);")
+    where = ["--warehouse", str(home)]
+    place = ["--pipelines", str(tmp_path / "pipelines")]
+    for command in (["status"], ["doctor", *place], ["verify"], ["plan", "--apply", *place]):
+        shown = CliRunner().invoke(app, [*command, *where])
+        assert shown.exception is None or isinstance(shown.exception, SystemExit | FloodmarkError)
