@@ -27,6 +27,7 @@ from floodmark.runtime.dml.copying import copy_to
 from floodmark.runtime.layout import beside
 from floodmark.runtime.logged import telling
 from floodmark.runtime.query import Reader
+from floodmark.runtime.readiness import refuse_unready
 from floodmark.runtime.replay import Replayed, replay
 from floodmark.runtime.results import Result, table_result
 from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
@@ -166,7 +167,11 @@ class Floodmark:
         return desired
 
     def plan(self, pipelines: str | Path) -> Plan:
-        """Return what applying a folder of pipeline files would change."""
+        """Return what applying a folder of pipeline files would change.
+
+        Raises what would refuse a run, too.
+        """
+        refuse_unready(self.scheduler)
         return deployment.plan_files(self.read(pipelines), self.deployed)
 
     def check(self, plan: Plan) -> None:

@@ -205,7 +205,12 @@ def _disk(connection: Floodmark) -> Check:
 
 
 def _pipelines(connection: Floodmark, settings: Settings) -> Check:
+    from floodmark.catalog.objects import Origin
+
     folder = settings.pipelines_if_any
+    deployed = connection.deployed.catalog.objects.values()
+    if folder is None and any(found.origin is Origin.FILE for found in deployed):
+        folder = settings.pipelines  # what is deployed comes from there
     if folder is None:
         return Check("pipelines", OK, f"there is no folder {settings.pipelines}")
     changes = connection.plan(folder).changes
@@ -253,12 +258,14 @@ def _open_epoch(connection: Floodmark) -> Check:
 
 
 def _logs(connection: Floodmark) -> Iterator[Check]:
+    from floodmark.runtime.readiness import refuse_unready
     from floodmark.storage.durability import is_durable
     from floodmark.storage.log_check import checked_singles
 
     for error in (looked.error for looked in checked_singles(connection.root)):
         if error is not None:
             yield Check("logs", FAIL, f"[{error.code}] {error.message}", error.hint or "")
+    refuse_unready(connection.scheduler)
     head = connection.scheduler.log.head()
     latest = connection.scheduler.catalogs.latest()
     version = 0 if latest is None else latest.version

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.analysis.snapshot import takes_snapshot
 from floodmark.catalog.objects import Kind
+from floodmark.errors import UserError
 from floodmark.runtime.current import current_at
 from floodmark.runtime.cut import Cut
 from floodmark.runtime.run import needs_of
@@ -87,8 +89,15 @@ def _upstream(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
 
 
 def large_bytes() -> int:
-    """Return above how many bytes of inputs a view is backfilled."""
-    return int(os.environ.get(VARIABLE, LARGE_BYTES))
+    """Return above how many bytes of inputs a view is backfilled; E0881 for no number."""
+    text = os.environ.get(VARIABLE, str(LARGE_BYTES)).strip()
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        raise UserError(
+            "E0881",
+            f"{VARIABLE} is {text!r}",
+            hint=f"a number of bytes, such as {VARIABLE}={LARGE_BYTES}",
+        )
+    return int(text)
 
 
 def _bytes_of(scheduler: Scheduler, objects: Iterable[AnalysedObject], before: Cut) -> int:
