@@ -14,6 +14,8 @@ from floodmark.errors import DataError
 LACKS, UNUSED = "lacks", "unused"
 _MOST = 20
 """Names of unused fields that are kept of a file."""
+_SHOWN = 8
+"""Names that say what a file has instead of the declared columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,26 @@ class Fields:
         return {name: found for name, found in told.items() if found}
 
 
+def of_another_kind(schema: Schema, names: Sequence[str]) -> str | None:
+    """Say that a file has none of the declared columns; None where it has some.
+
+    >>> from floodmark.catalog.types import INT, Field
+    >>> of_another_kind((Field("a", INT),), ["x", "y"])
+    'none of the declared columns, it has: x, y'
+    >>> of_another_kind((Field("a", INT),), ["A", "y"])
+    """
+    if len(Fields.between(schema, names).lacks) < len(schema) or not schema:
+        return None
+    shown = ", ".join(names[:_SHOWN]) or "nothing"
+    return f"none of the declared columns, it has: {shown[:200]}"
+
+
 def fields_of(splits: Sequence[Split]) -> Fields:
-    """Return what all files of some splits lack, and what any of them has that nothing takes."""
-    read = [s.payload for s in splits if "bad" not in s.payload]
+    """Return what all files of some splits lack, and what any of them has that nothing takes.
+
+    A file without rows says nothing of what rows have.
+    """
+    read = [s.payload for s in splits if "bad" not in s.payload and s.start < s.end]
     unused = {name for payload in read for name in payload.get(UNUSED, ())}
     if not read:
         return Fields()

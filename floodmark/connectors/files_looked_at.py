@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from floodmark.catalog.types import Schema
-from floodmark.connectors.fields import Fields
+from floodmark.connectors.fields import Fields, of_another_kind
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.connectors.files_text import CsvDialect
 
@@ -52,9 +52,14 @@ def inspect_text(
     bad = _not_text(found, start)
     if bad is None and dialect is None:
         bad = _not_json_lines(start)
-    rows = max(1, length // BYTES_PER_ROW)
     if bad is not None:
         return FileFacts(1, 1, bad=bad)
+    header = dialect is not None and dialect.header
+    lines = start.removeprefix(_BOM).splitlines()[1 if header else 0 :]
+    # A header alone is a file without rows.
+    if length <= len(start) and not any(line.strip(b" ") for line in lines):
+        length = 0
+    rows = max(1, length // BYTES_PER_ROW) if length else 0
     if dialect is None:
         keys = _keys(start, rows_of)
         variants = _key_variants(keys, schema)
@@ -163,11 +168,9 @@ def _with_header(
     wanted = [column.name for column in schema]
     by_lower = {name.lower(): name for name in wanted}
     names = [c if c in wanted else by_lower.get(c.lower(), c) for c in cells]
-    if not set(names) & set(wanted):
-        shown = ", ".join(cells[:8])
-        return FileFacts(
-            1, 1, bad=f"the header has none of the declared columns, it has: {shown[:200]}"
-        )
+    if (other := of_another_kind(schema, cells)) is not None:
+        told = _told(schema, needed, [c for c in cells if c.isprintable()])
+        return FileFacts(1, 1, extra=told, bad=f"the header has {other}")
     if duplicates := sorted({n for n in names if names.count(n) > 1 and n in wanted}):
         return FileFacts(1, 1, bad=f"the header has {duplicates[0]} twice")
     extra: dict[str, Any] = {} if names == wanted else {"columns": names}

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from floodmark.catalog.types import Field, Kind, Schema, SqlType
 from floodmark.connectors.base import Split, rows_of_piece
-from floodmark.connectors.fields import Fields
+from floodmark.connectors.fields import Fields, of_another_kind
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.errors import DataError
 from floodmark.spark.types import quoted, spark_type
@@ -46,6 +46,11 @@ def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> Fi
     twice = _only_case_differs(arrow, {c.name.lower() for c in schema})
     if twice is not None:
         return FileFacts(1, 1, bad=twice)
+    other = of_another_kind(schema, arrow.names)
+    unlike = Fields.between(schema, arrow.names)
+    told = replace(unlike, lacks=tuple(c.name for c in needed if c.name in unlike.lacks))
+    if other is not None and (footer.num_rows or arrow.names):
+        return FileFacts(1, 1, extra=told.as_payload(), bad=f"the file has {other}")
     int96 = _int96_columns(footer)
     types: dict[str, str | None] = {}
     for column in schema:
@@ -55,9 +60,7 @@ def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> Fi
     unknown = _unknown_to_spark(footer, {find_name(c.name, arrow.names) for c in schema})
     if unknown is not None:
         return FileFacts(1, 1, bad=unknown)
-    unlike = Fields.between(schema, arrow.names)
-    lacks = tuple(c.name for c in needed if c.name in unlike.lacks)
-    extra = {**({"types": types} if types else {}), **replace(unlike, lacks=lacks).as_payload()}
+    extra = {**({"types": types} if types else {}), **told.as_payload()}
     return FileFacts(footer.num_rows, footer.num_rows, exact=True, extra=extra)
 
 

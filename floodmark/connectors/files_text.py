@@ -14,6 +14,7 @@ from floodmark.catalog.functions.years import ENDS, outside_years
 from floodmark.catalog.types import Kind, Schema, SqlType, is_bare
 from floodmark.connectors.base import REASON
 from floodmark.connectors.logical_types import within_a_day
+from floodmark.connectors.wrong_lines import has_no_column, no_column
 from floodmark.errors import UserError
 from floodmark.spark.casts import holds_digits
 from floodmark.spark.json_text import STRICT, is_one_value
@@ -142,6 +143,8 @@ def row_expressions(
         bad.append("contains(value, char(0))")
         bad.append(f"(length(value) - length(replace(value, {mark}, ''))) % 2 = 1")
     bad += [f"{_PARSED} IS NULL", f"{_PARSED}.{_UNPARSED} IS NOT NULL"]
+    if dialect is None:
+        bad.append(has_no_column("value", schema, cells.values()))
     for column in schema:
         raw = cells[column.name]
         name, target = quoted(column.name), spark_type(column.type)
@@ -167,6 +170,8 @@ def told_expressions(
         said.append(quote("the line holds a NUL byte"))
         said.append(quote(f"the line has an odd number of quotes ({dialect.quote})"))
     said += [quote(f"the line {line}"), _unparsed(schema, cells, line, dialect)]
+    if dialect is None:
+        said.append(no_column(_LINE))
     for column in schema:
         raw = cells[column.name]
         if raw is not None and convert(raw, column.type, nested_as_text=nested) != raw:

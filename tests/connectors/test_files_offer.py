@@ -131,6 +131,7 @@ def test_a_file_that_changes_while_it_is_cut_is_an_error(tmp_path: Path) -> None
         ("CSV", "id,name\n".encode("utf-16"), "NUL bytes"),
         ("CSV", b"x,y\n1,2\n", "none of the declared columns"),
         ("CSV", b"id,id\n1,2\n", "the header has id twice"),
+        ("CSV", b"foo\n", "the header has none of the declared columns, it has: foo"),
     ],
 )
 def test_a_file_of_another_kind_is_one_bad_row_or_an_error(
@@ -142,6 +143,15 @@ def test_a_file_of_another_kind_is_one_bad_row_or_an_error(
     assert reason in split.payload["bad"]
     with pytest.raises(DataError, match="E0477"):
         source(tmp_path, encode, on_error="fail").offer({}, 10)
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_parquet_file_with_none_of_the_columns_is_one_bad_row(tmp_path: Path, rows: int) -> None:
+    pq.write_table(pa.table({"foo": list(range(rows))}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({}), tmp_path / "nothing.parquet")
+    bad, nothing = source(tmp_path, "PARQUET").offer({}, 10)
+    assert bad.payload["bad"] == "the file has none of the declared columns, it has: foo"
+    assert (bad.start, bad.end) == (0, 1) and "bad" not in nothing.payload
 
 
 @pytest.mark.parametrize(

@@ -235,3 +235,24 @@ def test_nothing_reads_as_no_rows_and_a_changed_file_not_at_all(
     (tmp_path / "a").unlink()
     with pytest.raises(DataError, match="is gone"):
         rows(sessions, connector, splits)
+
+
+def test_lines_with_none_of_the_declared_columns_are_no_rows(
+    tmp_path: Path, sessions: Sessions
+) -> None:
+    lines = ['{"foo": 1, "bar": {"id": 1}}', "{}", '{"ID": null, "x": 1}', '{"id": 2}']
+    (tmp_path / "a.json").write_text("\n".join(lines) + "\n")
+    schema = (*SCHEMA, Field("more", list_of(BIGINT)))
+    found = rows(sessions, source(tmp_path, "JSON", schema))
+    assert [row["__corrupt"] for row in found] == [lines[0], None, None, None]
+    said = "the line has none of the declared columns, it has: foo, bar"
+    assert [row["__reason"] for row in found] == [said, None, None, None]
+    assert [row["id"] for row in found] == [None, None, None, 2]
+
+
+def test_a_header_alone_is_read_as_no_rows(tmp_path: Path, sessions: Sessions) -> None:
+    (tmp_path / "a.csv").write_text("id,name\n")
+    connector = source(tmp_path, "CSV")
+    assert rows(sessions, connector) == []
+    (tmp_path / "b.csv").write_text("id,name\n1,x\n")
+    assert [row["id"] for row in rows(sessions, connector)] == [1]

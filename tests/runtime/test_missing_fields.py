@@ -65,6 +65,38 @@ def test_what_files_lack_and_what_nobody_takes(tmp_path: Path, encode: str) -> N
     assert fields_of(source(tmp_path, encode).offer({}, 100)).lacks == ()
 
 
+@pytest.mark.parametrize(
+    ("encode", "empty"), [("csv", b"id,other\n"), ("csv", b"id\n\n  \n"), ("json", b"\n  \n")]
+)
+def test_a_file_without_rows_says_nothing_of_rows(
+    tmp_path: Path, encode: str, empty: bytes
+) -> None:
+    deliver(tmp_path, encode, "0", RENAMED)
+    (tmp_path / f"1.{encode}").write_bytes(empty)
+    splits = source(tmp_path, encode).offer({}, 100)
+    assert len(splits) == 2 and splits[1].start == splits[1].end
+    assert fields_of(splits) == Fields(("ts",), ("time",))
+    assert fields_of(splits[1:]) == Fields()
+
+
+def test_a_parquet_file_without_rows_says_nothing_of_rows(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"foo": [1]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"id": pa.array([], pa.int64())}), tmp_path / "1.parquet")
+    assert fields_of(source(tmp_path, "parquet").offer({}, 100)) == Fields()
+    (tmp_path / "0.parquet").unlink()
+    with pytest.raises(DataError, match="E0497"):
+        source(tmp_path, "parquet", options={"on_missing": "error"}).offer({}, 100)
+
+
+@pytest.mark.parametrize("encode", ["json", "csv", "parquet"])
+def test_a_file_of_other_columns_is_refused_where_that_is_wanted(
+    tmp_path: Path, encode: str
+) -> None:
+    deliver(tmp_path, encode, "0", [{"foo": 1}])
+    with pytest.raises(DataError, match=r"E0497.*has no id, ts, v"):
+        source(tmp_path, encode, options={"on_missing": "error"}).offer({}, 100)
+
+
 def test_the_log_has_no_more_where_all_fits(tmp_path: Path) -> None:
     deliver(tmp_path, "json", "0", [{"id": 1, "ts": None, "v": "x"}])
     (split,) = source(tmp_path, "json").offer({}, 100)
