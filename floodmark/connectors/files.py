@@ -65,6 +65,7 @@ _MAP_WORK = 100_000_000
 each row; beyond it into a broadcast join (0.7 s more at 366 files of 337,000 rows)."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._=-]+")
+_MARKS = r"\ [ ] { } * ?"
 _GLOB = re.compile(r"([\\\[\]{}*?])")
 
 
@@ -109,6 +110,9 @@ class FilesConnector:
         if logged_name(found.path.name) != found.path.name:
             # Spark takes names as text: it would not find the file.
             facts = FileFacts(1, 1, bad="its name is not UTF-8")
+        elif ":" in (path := str(found.path)) and _GLOB.search(path):
+            # Spark takes what stands before the colon of a pattern for a scheme.
+            facts = FileFacts(1, 1, bad=f"Spark reads no path with both : and one of {_MARKS}")
         elif self.encode == "parquet":
             from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
 

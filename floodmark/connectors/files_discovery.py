@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,8 @@ from floodmark.errors import DataError, OutOfReach
 PARTITION = 0
 """A folder is one partition."""
 _DIGESTED = 64 * 1024
+_LEADS_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+"""What the system says of a name that is gone, or of a link that leads to no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ def _names(folder: Path, pattern: str, discovery: Discovery) -> list[str]:
                 if logged_name(entry.name) not in discovery
                 and not _is_temporary(entry.name)
                 and fnmatchcase(entry.name, pattern)
-                and entry.is_file()
+                and _is_file(entry)
             ]
     except OSError as error:
         raise OutOfReach(
@@ -156,6 +159,16 @@ def _names(folder: Path, pattern: str, discovery: Discovery) -> list[str]:
             f"the folder {folder} cannot be listed: {error.strerror}",
             hint="check the source's path option and the permissions of the folder",
         ) from error
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a file, or a link that leads to one now."""
+    try:
+        return entry.is_file()
+    except OSError:  # A link in a circle, or through a folder that nobody may enter.
+        if entry.is_symlink():
+            return False
+        raise
 
 
 def logged_name(name: str) -> str:
@@ -195,8 +208,10 @@ def stat_file(path: Path) -> FoundFile | None:
     """Return the file's size and time, or None when it is gone."""
     try:
         status = path.stat()
-    except FileNotFoundError:
-        return None
+    except OSError as error:
+        if error.errno in _LEADS_NOWHERE:
+            return None
+        raise
     return FoundFile(path, status.st_size, status.st_mtime_ns)
 
 

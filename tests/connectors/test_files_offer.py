@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -317,3 +320,63 @@ def test_metadata_is_what_the_format_has(
 def test_only_files_have_messages() -> None:
     with pytest.raises(UserError, match="E0485"):
         make_connector(SourceSpec("s", SCHEMA, "UPSERT", "JSON", {"connector": "datagen"}))
+
+
+def test_odd_entries_of_a_folder_stop_no_other(tmp_path: Path) -> None:
+    folder, data = tmp_path / "in", b'{"id": 1}\n'
+    (folder / "below.json").mkdir(parents=True, mode=0o000)
+    for name in (b"0.json", b"z.json", b"line\nbreak.json", b"caf\xe9.json"):
+        Path(os.fsdecode(bytes(folder) + b"/" + name)).write_bytes(data)
+    links = {"loop": "loop.json", "one": "other.json", "other": "one.json", "gone": "none.json"}
+    links |= {"through": "0.json/x.json", "device": "/dev/null", "folder": str(tmp_path)}
+    for name, target in links.items():
+        (folder / f"{name}.json").symlink_to(target)
+    os.mkfifo(folder / "pipe.json")
+    with closing(socket.socket(socket.AF_UNIX)) as found:
+        found.bind(str(folder / "socket.json"))
+        splits = source(folder, "JSON").offer({}, 100)
+    bad = {s.payload["file"]: s.payload.get("bad") for s in splits}
+    assert bad == {
+        "0.json": None,
+        "caf\\xe9.json": "its name is not UTF-8",
+        "line\nbreak.json": None,
+        "z.json": None,
+    }
+
+
+def test_a_file_that_became_a_link_in_a_circle_is_gone(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet", [1])
+    connector = source(tmp_path, "PARQUET")
+    splits = connector.offer({}, 10)
+    (tmp_path / "a.parquet").unlink()
+    (tmp_path / "a.parquet").symlink_to("a.parquet")
+    assert "is gone" in (connector.changed(splits) or "")
+    (marked,) = connector.without_unreadable(splits, changed=True)
+    assert "is gone" in marked.payload["bad"]
+
+
+def test_a_link_through_a_closed_folder_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet(tmp_path / "a.parquet", [1])
+    (tmp_path / "b.parquet").symlink_to("a.parquet")
+
+    class Closed:
+        """An entry of a listing that is not looked into."""
+
+        name = "b.parquet"
+
+        def is_symlink(self) -> bool:
+            return True
+
+        def is_file(self) -> bool:
+            raise PermissionError(13, "Permission denied")
+
+    @contextmanager
+    def listed(folder: Path) -> Iterator[list[Any]]:
+        with scandir(folder) as entries:
+            yield [Closed() if entry.name == "b.parquet" else entry for entry in entries]
+
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", listed)
+    assert [s.payload["file"] for s in source(tmp_path, "PARQUET").offer({}, 10)] == ["a.parquet"]

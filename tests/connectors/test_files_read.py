@@ -256,3 +256,31 @@ def test_a_header_alone_is_read_as_no_rows(tmp_path: Path, sessions: Sessions) -
     assert rows(sessions, connector) == []
     (tmp_path / "b.csv").write_text("id,name\n1,x\n")
     assert [row["id"] for row in rows(sessions, connector)] == [1]
+
+
+@pytest.mark.parametrize("encode", ["PARQUET", "CSV", "JSON"])
+def test_names_with_breaks_and_marks_are_read(
+    tmp_path: Path, sessions: Sessions, encode: str
+) -> None:
+    names = [
+        "a\nb.x",
+        "a\rb.x",
+        "a\tb.x",
+        "a\\b.x",
+        "a'b\".x",
+        "a:b.x",
+        "c?#.x",
+        "a,b;.x",
+        "a\x7f.x",
+    ]
+    for i, name in enumerate(names):
+        write_rows(tmp_path / name, encode, [i])
+    write_rows(tmp_path / "a:b?.x", encode, [1])
+    connector = source(tmp_path, encode, SCHEMA, NAME)
+    found = rows(sessions, connector)
+    assert {row["__file"].partition("/")[2]: row["id"] for row in found} == {
+        **{name: i for i, name in enumerate(names)},
+        "a:b?.x": None,
+    }
+    (letter,) = [row["__corrupt"] for row in found if row["id"] is None]
+    assert "Spark reads no path with both : and one of" in letter
