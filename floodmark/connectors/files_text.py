@@ -14,7 +14,7 @@ from floodmark.catalog.functions.years import ENDS, outside_years
 from floodmark.catalog.types import Kind, Schema, SqlType, is_bare
 from floodmark.connectors.base import REASON
 from floodmark.connectors.logical_types import within_a_day
-from floodmark.connectors.wrong_lines import has_no_column, no_column
+from floodmark.connectors.wrong_lines import has_no_column, no_column, unfit_value, why_unparsed
 from floodmark.errors import UserError
 from floodmark.spark.casts import holds_digits
 from floodmark.spark.json_text import STRICT, is_one_value
@@ -164,14 +164,13 @@ def told_expressions(
 ) -> list[str]:
     """Return the Spark text of `__corrupt` and `__reason`, over `row_expressions`."""
     nested = dialect is not None
-    line = "is not one JSON object" if dialect is None else "does not parse as CSV"
     said = [quote("the line is not UTF-8")]
     if dialect is not None:
         said.append(quote("the line holds a NUL byte"))
         said.append(quote(f"the line has an odd number of quotes ({dialect.quote})"))
-    said += [quote(f"the line {line}"), _unparsed(schema, cells, line, dialect)]
-    if dialect is None:
-        said.append(no_column(_LINE))
+        said += [quote("the line does not parse as CSV")] * 2
+    else:
+        said += [_unparsed(schema, cells)] * 2 + [no_column(_LINE)]
     for column in schema:
         raw = cells[column.name]
         if raw is not None and convert(raw, column.type, nested_as_text=nested) != raw:
@@ -185,14 +184,14 @@ def told_expressions(
     ]
 
 
-def _unparsed(
-    schema: Schema, cells: Mapping[str, str | None], line: str, dialect: CsvDialect | None
-) -> str:
+def _unparsed(schema: Schema, cells: Mapping[str, str | None]) -> str:
     """Return the Spark text of why a line does not parse: a nested value may be the reason."""
-    nested = [c.name for c in schema if c.type.kind in _NESTED and cells[c.name] is not None]
-    if dialect is not None or not nested:
-        return quote(f"the line {line}")
-    return quote(f"the line {line}, or {' or '.join(nested)} holds a value of another type")
+    unfit = {}
+    for column in schema:
+        if column.type.kind in _NESTED and cells[column.name] is not None:
+            test, text = unfit_value(_LINE, column.name, spark_type(column.type))
+            unfit[test] = unlike(column.name, text, column.type)
+    return why_unparsed(_LINE, "the line holds a value of another type", unfit)
 
 
 def unlike(name: str, raw: str, type_: SqlType) -> str:

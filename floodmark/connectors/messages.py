@@ -16,6 +16,7 @@ from floodmark.connectors.absent import absent_key
 from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, REASON, UPSERTS
 from floodmark.connectors.files_text import cell_places, cell_types, convert, unlike
 from floodmark.connectors.logical_types import DECIMAL, NAMED, from_bytes, from_number
+from floodmark.connectors.wrong_lines import why_unparsed
 from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type
 
@@ -124,7 +125,7 @@ def message_columns(lines: Lines) -> list[str]:
             bad.append(f"({raw} IS NOT NULL AND {value} IS NULL)")
             said.append(unlike(column.name, f"CAST({raw} AS STRING)", column.type))
     whens = " ".join(f"WHEN {test} THEN {text}" for test, text in zip(bad, said, strict=True))
-    line = quote("the line is not one message of this format")
+    line = why_unparsed("value", "the line is not one message of this format")
     wrong = f"{WHY} IS NOT NULL OR ({KIND} <> '{IGNORED}' AND ({' OR '.join(bad)}))"
     return [
         *texts,

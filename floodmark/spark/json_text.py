@@ -26,6 +26,11 @@ def is_one_value(text: str) -> str:
     )
     digest = f"CAST(xxhash64({text}) AS STRING)"
     second = f"get_json_object(concat('[', {text}, ',', {digest}, ']'), '$[1]')"
+    one = f"({flat}) OR coalesce({second} = {digest}, FALSE)"
+    return f"(({one}) AND NOT ({escapes_no_character(text)}))"
+
+
+def escapes_no_character(text: str) -> str:
+    """Return the Spark text of the test that an escape is the character zero or half of a pair."""
     rest = f"regexp_replace({text}, {quote(PAIRS)}, ' ')"
-    escaped = f"contains({text}, {quote(_ESCAPE)}) AND {rest} RLIKE {quote(NO_CHARACTER)}"
-    return f"((({flat}) OR coalesce({second} = {digest}, FALSE)) AND NOT ({escaped}))"
+    return f"contains({text}, {quote(_ESCAPE)}) AND {rest} RLIKE {quote(NO_CHARACTER)}"
