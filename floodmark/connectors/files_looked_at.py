@@ -160,7 +160,11 @@ def _with_header(
     needed: Schema,
 ) -> FileFacts:
     line = next(iter(start.removeprefix(_BOM).splitlines()), b"").decode(errors="replace")
-    reader = csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
+    reader = (
+        csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
+        if dialect.quote
+        else csv.reader([line], delimiter=dialect.delimiter, quoting=csv.QUOTE_NONE)
+    )
     try:
         cells = [cell.strip() for cell in next(reader, [])]
     except csv.Error as error:

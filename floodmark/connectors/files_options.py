@@ -29,6 +29,8 @@ _FORMS = {"PLAIN": None, "DEBEZIUM": DEBEZIUM, "UPSERT": UPSERT}
 _FORMATS = ("parquet", "csv", "json")
 _DECIMALS, _BINARY = "decimal.handling.mode", "binary.handling.mode"
 _PRECISE = "precise"
+_NO_MARKS = "\r\n\0"
+"""What parts lines, or is no text."""
 
 
 def make_files(spec: SourceSpec, options: Options) -> FilesConnector:
@@ -84,20 +86,27 @@ def _what(spec: SourceSpec) -> str:
 def _dialect(options: Options) -> files_text.CsvDialect:
     plain = files_text.CsvDialect()
     delimiter = options.text("csv.delimiter", plain.delimiter).replace("\\t", "\t")
-    if len(delimiter) != 1:
-        raise options.wrong("csv.delimiter", "one character", ";")
+    if len(delimiter) != 1 or delimiter in _NO_MARKS:
+        raise options.wrong("csv.delimiter", "one character, and no line break", ";")
+    marks = {
+        "csv.quote": _character(options, "csv.quote", plain.quote),
+        "csv.escape": _character(options, "csv.escape", plain.escape),
+    }
+    for name, mark in marks.items():
+        if mark == delimiter:
+            raise options.wrong("csv.delimiter", f"another character than {name}", ";")
     return files_text.CsvDialect(
         header=options.flag("csv.header", plain.header),
         delimiter=delimiter,
-        quote=_character(options, "csv.quote", plain.quote),
-        escape=_character(options, "csv.escape", plain.escape),
+        quote=marks["csv.quote"],
+        escape=marks["csv.escape"],
         null=options.text("csv.null", plain.null),
     )
 
 
 def _character(options: Options, name: str, default: str) -> str:
-    """Return an option that is one character, or empty for none."""
+    """Return an option that is one character, or empty for none; Spark takes 16 bits of it."""
     text = options.text(name, default)
-    if len(text) > 1:
+    if len(text) > 1 or text > "\uffff" or (text and text in _NO_MARKS):
         raise options.wrong(name, "one character, or empty for none", default)
     return text

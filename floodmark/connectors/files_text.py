@@ -94,7 +94,7 @@ def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
     settings = {
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": _UNPARSED,
-        "sep": dialect.delimiter,
+        "sep": dialect.delimiter.replace("\\", r"\\"),
         "quote": dialect.quote,
         "escape": dialect.escape,
         "nullValue": dialect.null,

@@ -284,3 +284,19 @@ def test_names_with_breaks_and_marks_are_read(
     }
     (letter,) = [row["__corrupt"] for row in found if row["id"] is None]
     assert "Spark reads no path with both : and one of" in letter
+
+
+@pytest.mark.parametrize("mark", ["\\", "😀", "\t", " ", "|", ".", "'", "#"])
+@pytest.mark.parametrize("marks", [{}, {"csv.quote": "", "csv.escape": ""}])
+def test_any_delimiter_that_is_taken_is_read(
+    tmp_path: Path, sessions: Sessions, mark: str, marks: dict[str, str]
+) -> None:
+    (tmp_path / "a.csv").write_text(f"id{mark}name\n1{mark}x\n2{mark}y\n")
+    connector = source(tmp_path, "CSV", **{"csv.delimiter": mark, **marks})
+    assert [(row["id"], row["name"]) for row in rows(sessions, connector)] == [(1, "x"), (2, "y")]
+
+
+def test_quotes_are_text_where_there_is_no_quote(tmp_path: Path, sessions: Sessions) -> None:
+    (tmp_path / "a.csv").write_text('id,name\n1,"x\n2,"y"\n')
+    found = rows(sessions, source(tmp_path, "CSV", **{"csv.quote": ""}))
+    assert [(row["id"], row["name"]) for row in found] == [(1, '"x'), (2, '"y"')]
