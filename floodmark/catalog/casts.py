@@ -24,8 +24,11 @@ FLOAT_WORDS = r"^[ \t\n\r\f]*(?i:nan|[+-]?inf(inity)?)[ \t\n\r\f]*$"
 DATE_TEXT = r"(?!0000)([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
 CLOCK_TEXT = r"([0-9]{1,2}):([0-9]{2})(:([0-9]{2})([.][0-9]{1,9})?)?"
 ZONE_TEXT = r" ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)"
-TIMESTAMP_TEXT = f"^ *{DATE_TEXT}([ T]+{CLOCK_TEXT}({ZONE_TEXT})?)? *$"
+# A date would go on with the `-` of a zone.
+DAY_ZONE_TEXT = r" ?(Z|z|UTC|[+][0-9]{2}(:?[0-9]{2})?)| (-[0-9]{2}(:?[0-9]{2})?)"
+TIMESTAMP_TEXT = f"^ *{DATE_TEXT}([ T]+{CLOCK_TEXT}({ZONE_TEXT})?|{DAY_ZONE_TEXT})? *$"
 TIME_TEXT = f"^ *{CLOCK_TEXT} *$"
+MORE_DECIMALS = "[.][0-9]{7,}"
 UUID_TEXT = r"^[{]?([0-9a-fA-F]{8})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{12})[}]?$"  # noqa: E501
 TRUE_TEXTS = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 FALSE_TEXTS = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
@@ -34,6 +37,9 @@ _TEXT = RowErrorCode.INVALID_TEXT
 _VERSIONS: Mapping[tuple[Kind, Kind], int] = {
     (Kind.VARCHAR, Kind.BYTEA): 2,
     (Kind.VARCHAR, Kind.INTERVAL): 2,
+    **{
+        (Kind.VARCHAR, kind): 2 for kind in (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+    },
     (Kind.NUMERIC, Kind.VARCHAR): 2,
     **{(kind, Kind.NUMERIC): 2 for kind in (Kind.VARCHAR, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)},
 }
@@ -171,10 +177,11 @@ def _other_text(text: str, target: SqlType) -> Any:
         case Kind.DATE:
             return _moment(text).date()
         case Kind.TIMESTAMP:
-            return _moment(text).replace(tzinfo=None)
+            return _later(_moment(text).replace(tzinfo=None), _rounded_up(text))
         case Kind.TIMESTAMPTZ:
             moment = _moment(text)
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else _in_utc(moment)
+            in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else _in_utc(moment)
+            return _later(in_utc, _rounded_up(text))
         case Kind.TIME:
             return _clock(text)
         case Kind.INTERVAL:
@@ -248,7 +255,8 @@ def _moment(text: str) -> datetime:
     found = re.match(TIMESTAMP_TEXT, text)
     if found is None:
         raise RowError(_TEXT)
-    year, month, day, _, hour, minute, _, second, fraction, _, zone, _ = found.groups()
+    year, month, day, _, hour, minute, _, second, fraction, *zones = found.groups()
+    zone = zones[1] or zones[3] or zones[5]
     micros = int((fraction or ".0")[1:].ljust(6, "0")[:6])
     try:
         value = datetime(
@@ -262,6 +270,19 @@ def _moment(text: str) -> datetime:
         )
         return value if zone is None else value.replace(tzinfo=_zone(zone))
     except ValueError:
+        raise RowError(_TEXT) from None
+
+
+def _rounded_up(text: str) -> int:
+    """Return the microseconds that more than six decimals add to the first six, as a double."""
+    found = re.search(MORE_DECIMALS, text)
+    return 0 if found is None else round(float(found[0]) * 1e6) - int(found[0][1:7])
+
+
+def _later(moment: datetime, micros: int) -> datetime:
+    try:
+        return moment + timedelta(microseconds=micros)
+    except OverflowError:
         raise RowError(_TEXT) from None
 
 
@@ -288,7 +309,11 @@ def _clock(text: str) -> int:
     if int(hour) > 23 or int(minute) > 59 or int(second or 0) > 59:
         raise RowError(_TEXT)
     micros = int((fraction or ".0")[1:].ljust(6, "0")[:6])
-    return ((int(hour) * 60 + int(minute)) * 60 + int(second or 0)) * 1_000_000 + micros
+    seconds = (int(hour) * 60 + int(minute)) * 60 + int(second or 0)
+    clock = seconds * 1_000_000 + micros + _rounded_up(text)
+    if clock == DAY_MICROS:
+        raise RowError(_TEXT)
+    return clock
 
 
 def canonical_json(text: str) -> str:

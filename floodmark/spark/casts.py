@@ -9,7 +9,7 @@ from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.functions.years import within_years
 from floodmark.catalog.promotion import bounds
-from floodmark.catalog.types import TIMESTAMPTZ, Kind, SqlType, is_bare, numeric
+from floodmark.catalog.types import Kind, SqlType, is_bare, numeric
 from floodmark.spark.json_text import is_one_value
 from floodmark.spark.types import spark_type
 
@@ -19,6 +19,7 @@ _WHOLE = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _FLOATS = (Kind.REAL, Kind.DOUBLE)
 _BACKSLASH = quote("\\")
 _PIECES = quote(rf"{texts.BYTE_ESCAPE}|[^\\]+")
+_MORE_DECIMALS = quote(texts.MORE_DECIMALS)
 _POWER = quote("[eE]([+-]?[0-9]+)")
 _FRACTION = quote("[.]([0-9]*)")
 _WHOLE_ZEROS = quote(r"[0-9]*?(0*)([.]0*)?\s*$")
@@ -242,7 +243,9 @@ def _number_text(value: str, pattern: str, name: str, fits: str | None = None) -
 
 
 def _moment(value: str, kind: Kind) -> str:
-    text, zone = f"trim({value})", quote(f"{texts.ZONE_TEXT}$")
+    zone = quote(f"{texts.ZONE_TEXT}$")
+    # Spark reads no zone behind a day.
+    text = f"regexp_replace(trim({value}), '^([0-9]+-[0-9]+-[0-9]+) ?(?=[zZU+]| -)', '$1 00:00:00')"
     if kind is not Kind.TIMESTAMPTZ:
         # The zone is read and not used, as in PostgreSQL; dates must not lose their `-03`.
         clocked = f"{text} RLIKE ':'"
@@ -252,12 +255,19 @@ def _moment(value: str, kind: Kind) -> str:
     text = f"regexp_replace({text}, '^([^:]*:[0-9]{{2}})(?!:[0-9])', '$1:00')"
     zoned = "TIMESTAMP_LTZ" if kind is Kind.TIMESTAMPTZ else "TIMESTAMP_NTZ"
     whole = f"try_cast({text} AS {zoned})"
-    if kind is Kind.TIMESTAMPTZ:
-        whole = within_years(whole, TIMESTAMPTZ)
-    else:
-        whole = f"CASE WHEN NOT startswith(trim({value}), '0000') THEN {whole} END"
-    cut = f"CAST({whole} AS DATE)" if kind is Kind.DATE else whole
-    return _matching(value, texts.TIMESTAMP_TEXT, cut)
+    if kind is Kind.DATE:
+        date = f"CASE WHEN NOT startswith(trim({value}), '0000') THEN CAST({whole} AS DATE) END"
+        return _matching(value, texts.TIMESTAMP_TEXT, date)
+    whole = within_years(f"timestampadd(MICROSECOND, {_rounded_up(value)}, {whole})", SqlType(kind))
+    return _matching(value, texts.TIMESTAMP_TEXT, whole)
+
+
+def _rounded_up(text: str) -> str:
+    """Print the microseconds that more than six decimals add; Spark reads the first six."""
+    decimals = f"regexp_extract({text}, {_MORE_DECIMALS}, 0)"
+    micros = f"rint(try_cast({decimals} AS DOUBLE) * 1000000)"
+    more = f"CAST({micros} - try_cast(substring({decimals}, 2, 6) AS INT) AS INT)"
+    return f"CASE WHEN {text} RLIKE {_MORE_DECIMALS} THEN {more} ELSE 0 END"
 
 
 def _unescaped(text: str) -> str:
@@ -273,7 +283,8 @@ def _other_text(value: str, kind: Kind) -> str:
     match kind:
         case Kind.TIME:
             stamp = f"try_cast(concat('1970-01-01 ', trim({value})) AS TIMESTAMP_NTZ)"
-            return _matching(value, texts.TIME_TEXT, f"unix_micros(CAST({stamp} AS TIMESTAMP_LTZ))")
+            micros = f"unix_micros(CAST({stamp} AS TIMESTAMP_LTZ)) + {_rounded_up(value)}"
+            return _matching(value, texts.TIME_TEXT, f"nullif({micros}, {DAY_MICROS})")
         case Kind.UUID:
             return _matching(
                 value,

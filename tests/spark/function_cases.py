@@ -380,6 +380,31 @@ dt + time '10:00'
 ('0001-01-01 00:00:00+05' || substr(s, 1, 0))::timestamptz
 ('9999-12-31 23:59:59-05' || substr(s, 1, 0))::timestamptz
 ('9999-12-31 23:59:59.9999999' || substr(s, 1, 0))::timestamp
+('9999-12-31 23:59:59.9999999+05' || substr(s, 1, 0))::timestamptz
+('9999-12-31 23:59:59.9999999' || substr(s, 1, 0))::timestamptz
+('9999-12-31 23:59:59.9999999' || substr(s, 1, 0))::date
+('2024-01-01 00:00:00.9999999' || substr(s, 1, 0))::timestamp
+('1969-12-31 23:59:59.9999995' || substr(s, 1, 0))::timestamp
+('2024-01-01 00:00:00.0000005' || substr(s, 1, 0))::timestamp
+('2024-01-01 00:00:00.0000015' || substr(s, 1, 0))::timestamptz
+('2024-01-01 00:00:00.123456789+02' || substr(s, 1, 0))::timestamptz
+('2024-01-01 00:00:00.1234560' || substr(s, 1, 0))::timestamptz
+(repeat('0', 5000) || '7' || substr(s, 1, 0))::int
+(repeat('9', 5000) || substr(s, 1, 0))::int
+('1e99999999999999999999' || substr(s, 1, 0))::numeric
+('1e-99999999999999999999' || substr(s, 1, 0))::numeric(5, 2)
+('10:20:30.9999999' || substr(s, 1, 0))::time
+('23:59:59.9999999' || substr(s, 1, 0))::time
+('0001-01-01+00' || substr(s, 1, 0))::timestamptz
+('2024-01-01 +05:30' || substr(s, 1, 0))::timestamptz
+('2024-01-01 -0530' || substr(s, 1, 0))::timestamptz
+('2024-01-01-05' || substr(s, 1, 0))::timestamptz
+('2024-1-2Z' || substr(s, 1, 0))::timestamptz
+(' 2024-01-02 UTC ' || substr(s, 1, 0))::timestamptz
+('2024-01-02+99' || substr(s, 1, 0))::timestamptz
+('2024-01-01+05:30' || substr(s, 1, 0))::timestamp
+('2024-01-01 -05' || substr(s, 1, 0))::date
+('2024-01-01T+05' || substr(s, 1, 0))::timestamptz
 ('9999-12-31 23:59:59' || substr(s, 1, 0))::timestamp at time zone 'America/New_York'
 ('0001-01-01 00:00:00' || substr(s, 1, 0))::timestamp at time zone 'Europe/Berlin'
 ('0001-01-01 00:00:00Z' || substr(s, 1, 0))::timestamptz at time zone 'America/New_York'
