@@ -19,12 +19,15 @@ from floodmark.analysis.pipeline import (
 )
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.definition_order import Circle, in_order
+from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, qualified
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
+from floodmark.plan.size import within_stack
 from floodmark.plan.user_functions import functions_of
-from floodmark.runtime.definitions.deployment import check_outside
+from floodmark.runtime.definitions.deployment import check_folders, check_outside
 from floodmark.runtime.definitions.desired import (
+    check_filed,
     checked,
     definitions_of,
     no_pipelines,
@@ -187,6 +190,7 @@ def _waits(statement: s.Definition, failed: set[str]) -> bool:
     query, into = getattr(statement, "query", None), getattr(statement, "into", None)
     names = set() if query is None else set(relations_of(query))
     names |= {qualified(into)} if into is not None else set()
+    names |= {qualified(statement.table)} if isinstance(statement, s.CreateIndex) else set()
     return bool(names & failed)
 
 
@@ -195,6 +199,7 @@ def _create(statement: s.Definition, lint: _Lint) -> None:
 
     CREATE TABLE … AS has the columns of its query: it waits for what that reads.
     """
+    check_filed(statement)
     try:
         several = definitions_of(statement, lint.catalog, Pipeline(Catalog()))
     except FloodmarkError as error:
@@ -233,7 +238,8 @@ def _judge(lint: _Lint) -> None:
         if _below_a_failure(declared, lint):
             continue
         try:
-            found = analyse_object(declared, lint.catalog, done, functions)
+            with within_stack(declared.statement.name.span):
+                found = analyse_object(declared, lint.catalog, done, functions)
             if found.refused is not None:
                 raise found.refused
             if found.kind not in (Kind.VIEW, Kind.SINK):
@@ -245,6 +251,7 @@ def _judge(lint: _Lint) -> None:
             done[declared.key] = found
     ordered = {o.key: done[o.key] for o in lint.catalog.order() if o.key in done}
     pipeline = Pipeline(lint.catalog, ordered)
+    _check_together(pipeline, lint)
     # What is not read may be read by what does not hold.
     unsure = {UNUSED} if any(f.severity == "error" for f in lint.findings) else set()
     for found in pipeline.objects.values():
@@ -253,6 +260,21 @@ def _judge(lint: _Lint) -> None:
                 lint.note(advice, found.name)
     for advice in () if unsure else unused_functions(pipeline):
         lint.note(advice, None)
+
+
+def _check_together(pipeline: Pipeline, lint: _Lint) -> None:
+    """Take down what is wrong with indexes, and with objects beside one another."""
+    for key, index in lint.catalog.objects.items():
+        if index.kind is Kind.INDEX:
+            alone = Catalog({key: index})
+            try:
+                with_indexes(alone, Catalog(), pipeline.relations, filed=True)
+            except FloodmarkError as error:
+                lint.error(error, index.statement.name.span, index.name)
+    try:
+        check_folders(pipeline, pipeline.objects.keys())
+    except FloodmarkError as error:
+        lint.error(error, None)
 
 
 def _below_a_failure(declared: CatalogObject, lint: _Lint) -> bool:

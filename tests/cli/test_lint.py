@@ -188,3 +188,17 @@ def test_a_circle_and_a_mistake_hide_nothing_else(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["lint", str(tmp_path)])
     lines = [line.removeprefix(f"{tmp_path}/a.sql:") for line in done.stdout.splitlines()]
     assert [line.split()[:2] for line in lines] == [["2:13", "E0204"], ["4:25", "E0206"]], lines
+
+
+def test_what_only_a_plan_of_files_checks_is_a_mistake_here_too(tmp_path: Path) -> None:
+    sql = (
+        "CREATE INDEX i ON t (nosuch);\nCREATE INDEX j ON t (a);\n"
+        "CREATE INDEX n ON t (a) INCLUDE (neither);\n"
+        "CREATE TABLE u WITH (continuous = false) AS SELECT k FROM t;\n"
+        'CREATE TABLE ".t" (k INT);\n'
+    )
+    assert findings(tmp_path, TABLE + sql) == [
+        "2:22 E0852", "4:14 E0852", "5:14 E0848", "6:14 E0461",
+    ]  # fmt: skip
+    wrong = TABLE.replace("INT);", "NOTYPE);") + "CREATE INDEX i ON t (nosuch);"
+    assert findings(tmp_path, wrong) == ["1:38 E0113"]

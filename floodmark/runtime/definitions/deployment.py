@@ -118,11 +118,11 @@ def _planned(
         if found.key in changed:
             check_outside(found)
             check_filled(deployed.pipeline.objects.get(found.key), found, calling=False)
-    _check_folders(pipeline, changed)
+    check_folders(pipeline, changed)
     return plan
 
 
-def _check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
+def check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
     """Refuse new objects whose rows would lie where those of others do (E0461)."""
     folders: dict[str, str] = {}
     for found in sorted(pipeline.stored, key=lambda found: found.key in changed):

@@ -92,13 +92,7 @@ def catalog_of_files(
     definitions, catalog = in_order(tuple(definitions)), Catalog()
     names = filed_names(definitions, deployed.catalog)
     for written in definitions:
-        if isinstance(written, s.CreateTableAs) and not is_continuous(written):
-            raise NotSupported(
-                "E0848",
-                "files say what is there: a table that is filled once is a statement's",
-                span=written.name.span,
-                hint="run it with `floodmark sql`, or leave continuous = false out",
-            )
+        check_filed(written)
         named = (rewritten(written, names) if names.keys else None) or written
         said = None if named is written else written
         for part in definitions_of(named, catalog, deployed.pipeline):
@@ -113,6 +107,17 @@ def catalog_of_files(
     relations = deployed.pipeline.relations
     visible = {key: [f.name for f in r.visible] for key, r in relations.items()}
     return keeping_columns(catalog, deployed.catalog, visible)
+
+
+def check_filed(written: s.Definition) -> None:
+    """Refuse what no file may define: E0848."""
+    if isinstance(written, s.CreateTableAs) and not is_continuous(written):
+        raise NotSupported(
+            "E0848",
+            "files say what is there: a table that is filled once is a statement's",
+            span=written.name.span,
+            hint="run it with `floodmark sql`, or leave continuous = false out",
+        )
 
 
 def definitions_of(
