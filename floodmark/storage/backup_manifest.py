@@ -16,6 +16,7 @@ from typing import NoReturn
 from floodmark.errors import DataError
 from floodmark.storage.epoch_listing import BUCKET
 from floodmark.storage.plain_files import check_plain, read_plain
+from floodmark.storage.record_bodies import shaped
 from floodmark.storage.warehouse import ENGINE, local_root
 
 MANIFEST = "manifest.jsonl"
@@ -128,17 +129,21 @@ def write_manifest(folder: Path, backup: Backup, entries: list[Entry]) -> None:
 
 
 def header(folder: Path) -> Backup:
-    """Return what a manifest begins with; E0444 where it cannot be read."""
+    """Return what a manifest begins with; E0444 where it cannot be read or lacks files."""
     try:
         check_plain(folder / MANIFEST)
-        with (folder / MANIFEST).open(encoding="utf-8") as file:
+        with (folder / MANIFEST).open("rb") as file:
             data = json.loads(file.readline())
-        if data.pop("format") != FORMAT:
+            lines = sum(line.endswith(b"}\n") for line in file)
+        if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
             refuse_damaged(folder, MANIFEST, "is of another version of the engine")
-        made_at = datetime.fromisoformat(data.pop("made_at"))
-        return Backup(folder, made_at=made_at, **data)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        data["made_at"] = datetime.fromisoformat(data["made_at"])
+        found: Backup = shaped(Backup, {**data, "folder": folder})
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         refuse_damaged(folder, MANIFEST, "cannot be read")
+    if lines != found.files:
+        refuse_damaged(folder, MANIFEST, f"is not whole: {lines} of {found.files} files")
+    return found
 
 
 def entries_of(folder: Path) -> list[Entry]:
@@ -146,8 +151,8 @@ def entries_of(folder: Path) -> list[Entry]:
     expected = header(folder).files
     try:
         lines = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()[1:]
-        entries = [Entry(**json.loads(line)) for line in lines]
-    except (OSError, ValueError, TypeError):
+        entries = [shaped(Entry, json.loads(line)) for line in lines]
+    except (OSError, ValueError, RecursionError):
         entries = []
     if len(entries) != expected:
         refuse_damaged(folder, MANIFEST, "is not whole")

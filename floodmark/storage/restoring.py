@@ -148,6 +148,7 @@ def _restore_file(folder: Path, partial: Path, entry: Entry) -> None:
     source, target = folder / entry.path, partial / entry.path
     try:
         check_plain(source)
+        source.open("rb").close()
     except FileNotFoundError:
         refuse_damaged(folder, entry.path, "is missing")
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -91,10 +93,55 @@ def test_a_manifest_that_ends_early_gives_nothing_to_link_to(root: Path, tmp_pat
     first, second = (back_up(root, tmp_path / "backups") for _ in range(2))
     lines = (second.folder / MANIFEST).read_text().splitlines(keepends=True)
     (second.folder / MANIFEST).write_text("".join(lines[:-1]))
+    assert backups(tmp_path / "backups") == [first]
     assert back_up(root, tmp_path / "backups").copied_bytes == 0
     os.truncate(first.folder / "_floodmark" / "warehouse.json", 3)
     made = back_up(root, tmp_path / "backups")
     restore(made.folder, tmp_path / "again")
+
+
+@pytest.mark.parametrize("field", ["epoch", "made_at", "files", "bytes", "copied_bytes"])
+@pytest.mark.parametrize("value", [None, "x", [1], 0.5])
+def test_a_manifest_of_another_form_is_damaged(
+    field: str, value: object, root: Path, tmp_path: Path
+) -> None:
+    made = back_up(root, tmp_path / "backups")
+    head, *lines = (made.folder / MANIFEST).read_text().splitlines()
+    said = {**json.loads(head), field: value}
+    (made.folder / MANIFEST).write_text("\n".join([json.dumps(said), *lines, ""]))
+    shown = CliRunner().invoke(app, ["backup", str(tmp_path / "backups"), "--list"])
+    assert f"{made.folder.name}  damaged" in shown.stdout and shown.exit_code == 0
+    with pytest.raises(FloodmarkError, match="E0444"):
+        restore(tmp_path / "backups", tmp_path / "again")
+
+
+@pytest.mark.parametrize("cut", [1, 2, 40, -1])
+def test_a_list_names_a_backup_whose_manifest_is_cut(root: Path, tmp_path: Path, cut: int) -> None:
+    made = back_up(root, tmp_path / "backups")
+    manifest = made.folder / MANIFEST
+    size = manifest.stat().st_size
+    os.truncate(manifest, size - cut if cut > 0 else manifest.read_bytes().index(b"\n") + 1)
+    shown = CliRunner().invoke(app, ["backup", str(tmp_path / "backups"), "--list"])
+    assert f"{made.folder.name}  damaged" in shown.stdout and "not whole" in shown.stdout
+    with pytest.raises(FloodmarkError, match="E0444"):
+        restore(tmp_path / "backups", tmp_path / "again")
+
+
+def test_what_cannot_be_read_of_a_backup_is_not_blamed_on_the_warehouse(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = back_up(root, tmp_path / "backups")
+    (held,) = made.folder.glob("public/t/_delta_log/*0.json")
+    opens = Path.open
+
+    def refused(path: Path, *args: Any, **kwargs: Any) -> Any:
+        if path == held:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opens(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(FloodmarkError, match=r"E0444.*backup.*Permission denied"):
+        restore(tmp_path / "backups", tmp_path / "again")
 
 
 @pytest.mark.parametrize("folder", [False, True])
