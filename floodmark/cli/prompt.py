@@ -124,12 +124,7 @@ class Prompt:
     def _run_file(self, path: Path) -> None:
         from floodmark.sql.files import read_sql
 
-        try:
-            text = read_sql(path.expanduser())
-        except OSError as error:
-            typer.echo(f"error: {path}: {error.strerror}", err=True)
-            return
-        self.run(text)
+        self.run(read_sql(path.expanduser()))
 
     def _names(self) -> list[str]:
         from floodmark.sql.words import RESERVED

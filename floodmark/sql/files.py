@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from floodmark.errors import Span, SqlSyntaxError
@@ -18,11 +19,17 @@ def sql_files(folder: Path) -> list[Path]:
 
 
 def read_sql(path: Path) -> str:
-    """Return the text of a SQL file; E0131 where it is not UTF-8, OSError where it cannot be read.
+    """Return the text of a SQL file; E0131 where it is not UTF-8, E0150 where it cannot be read.
 
-    A mark of the byte order, which some editors write, is no part of it.
+    A mark of the byte order, which some editors write, is no part of it. Nobody waits for a pipe.
     """
-    data = path.read_bytes()
+    try:
+        mode = path.stat().st_mode
+        data = path.read_bytes() if stat.S_ISREG(mode) else None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    if data is None:
+        raise _unreadable(path, "it is no file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -34,3 +41,12 @@ def read_sql(path: Path) -> str:
             span=Span.at(known, start, start + 1, str(path)),
             hint="save it as UTF-8",
         ) from None
+
+
+def _unreadable(path: Path, why: str) -> SqlSyntaxError:
+    return SqlSyntaxError(
+        "E0150",
+        f"the SQL file {path} cannot be read: {why}",
+        span=Span.at("", 0, 0, str(path)),
+        hint="make it a file that can be read, or give it a name that does not end in .sql",
+    )
