@@ -9,6 +9,8 @@ from importlib import import_module
 from floodmark.errors import UserError
 
 _ADDRESS = re.compile(r"\w+://[^\s'\"<>]+")
+_PATH = re.compile(r"^((?:\w+://)?+[^/;?#]*[/?#])[^;]+")
+"""An address of Connect has no path: what stands there may be a token in the wrong place."""
 _USER = re.compile(r"//[^/@;]*@")
 _PARAMETER = re.compile(r"(;\s*(?!(?:use_ssl|user_id|user_agent|session_id)=)[\w.-]+=)[^;\s'\"<>]+")
 """What pyspark does not know it sends along as a header: such as a token of another kind."""
@@ -25,6 +27,8 @@ def masked(text: str) -> str:
 
 
 def _shown(address: str) -> str:
+    if address.lower().startswith("sc://"):
+        address = _PATH.sub(r"\1***", address)
     return _TOKEN.sub(r"\1***", _PARAMETER.sub(r"\1***", _USER.sub("//***@", address)))
 
 
@@ -38,7 +42,7 @@ class Remote:
     url: str = field(repr=False)
 
     def __str__(self) -> str:
-        return _shown(self.url)
+        return _shown(_PATH.sub(r"\1***", self.url))
 
     def __repr__(self) -> str:
         return f"Remote({str(self)!r})"
@@ -51,10 +55,14 @@ class Remote:
         try:
             core.DefaultChannelBuilder(self.url)
         except (PySparkException, ValueError) as error:
-            # Without the cause: it quotes the address whole.
+            # Without the cause: it quotes the address whole. Its text may quote the path.
+            path = _PATH.match(self.url)
+            said = str(error)
+            if path is not None:
+                said = said.replace(path[0][len(path[1]) - 1 :], f"{path[1][-1]}***")
             raise UserError(
                 "E0450",
                 f"{self} is no address of a Spark Connect server",
-                detail=masked(str(error)),
+                detail=masked(said),
                 hint="set FLOODMARK_SPARK_REMOTE to sc://host:port/;token=…;use_ssl=true",
             ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, fields
 from datetime import UTC, datetime
@@ -141,6 +142,25 @@ def test_what_can_be_found_out_counts_as_none_then(root: Path, name: str, text: 
     assert DERIVED[name][1](root) != with_it
     if name != "epochs/0/discovered.json" or not text.startswith("{"):
         assert wrong_by_name(root)[name] == "E0409"
+
+
+STRAYS = ("epochs/0/x.json", "epochs/0/1.json", "epochs/x.json", "catalog/notes.json", "mine.json")
+
+
+@pytest.mark.parametrize("name", STRAYS)
+def test_what_somebody_else_has_put_there_is_not_damaged(root: Path, name: str) -> None:
+    (root / "_floodmark" / name).touch()
+    assert not wrong_by_name(root)
+
+
+def test_a_file_for_the_folder_of_the_lease_has_a_code(tmp_path: Path) -> None:
+    with connect(tmp_path) as fm:
+        fm.execute("CREATE TABLE t (k INT)")
+    shutil.rmtree(tmp_path / "_floodmark" / "lease")
+    (tmp_path / "_floodmark" / "lease").touch()
+    shown = CliRunner().invoke(app, ["doctor", "--json", "--warehouse", str(tmp_path)])
+    (told,) = [c["message"] for c in json.loads(shown.stdout) if c["name"] == "lease"]
+    assert shown.exit_code == 1 and told.startswith("[E0455]")
 
 
 def changed(name: str) -> Mapping[str, Mapping[str, Any]]:

@@ -27,6 +27,12 @@ SECRET = "dapi-0123/45+6="
         f"sc://lake.example/;x-api-key={SECRET}",
         f"sc://me:{SECRET.replace('/', '')}@lake.example",
         f"lake.example;token={SECRET}",
+        "sc://lake.example:1/tok-0123",
+        "sc://lake.example:1/a/tok-0123;user_id=me",
+        "SC://lake.example/tok-0123",
+        "lake.example/tok-0123;user_id=me",
+        "sc://lake.example:1?tok-0123",
+        "sc://lake.example:1#tok-0123",
     ],
 )
 def test_an_address_is_shown_without_its_secrets(address: str) -> None:
@@ -39,8 +45,13 @@ def test_an_address_is_shown_without_its_secrets(address: str) -> None:
     assert config.remote is not None and config.remote.url == address
 
 
-def test_what_is_no_address_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(REMOTE_VARIABLE, f"https://lake.example/;token={SECRET}")
+@pytest.mark.parametrize(
+    "address", [f"https://lake.example/;token={SECRET}", "sc://lake.example:1/tok-0123"]
+)
+def test_what_is_no_address_is_told_without_it(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(REMOTE_VARIABLE, address)
     with pytest.raises(FloodmarkError) as refused:
         open_sessions(default_config())
     assert refused.value.code == "E0450"
@@ -50,6 +61,8 @@ def test_what_is_no_address_is_told_without_it(monkeypatch: pytest.MonkeyPatch) 
 def test_a_text_of_spark_is_told_without_tokens() -> None:
     error = translate(RuntimeError(f"failed: sc://lake.example/;token={SECRET};use_ssl=true"))
     assert "0123" not in error.render() and "use_ssl=true" in error.render()
+    assert "0123" not in translate(RuntimeError("failed: sc://lake.example/tok-0123")).render()
+    assert masked("s3a://lake/a/b and sc://lake") == "s3a://lake/a/b and sc://lake"
     assert masked("WHERE token = 'a' AND t.key=5") == "WHERE token = 'a' AND t.key=5"
 
 
