@@ -94,7 +94,7 @@ class _Intake:
 
     def _counted(self, routed: DataFrame) -> tuple[DataFrame, Counted | None]:
         """Return routed rows and what counts them; None where files lack no column."""
-        return reading(routed, self.task.declared, self.task.work.splits[self.task.found.key])
+        return reading(routed, self.task.work.splits[self.task.found.key])
 
     def _rows(self, sessions: Sessions, splits: Sequence[Split]) -> DataFrame:
         session = sessions.ingest if self.connector.reads_text else sessions.main
@@ -299,14 +299,12 @@ class _Intake:
         return versions
 
 
-def reading(
-    routed: DataFrame, declared: Declared, splits: Sequence[Split]
-) -> tuple[DataFrame, Counted | None]:
+def reading(routed: DataFrame, splits: Sequence[Split]) -> tuple[DataFrame, Counted | None]:
     """Return routed rows and what counts those that have what files seem to lack; None for none."""
     lacks = fields_of(splits).lacks
     if not lacks:
         return routed, None
-    counted = Counted(declared, lacks)
+    counted = Counted(None, lacks)
     return counted.over(routed), counted
 
 

@@ -241,7 +241,7 @@ class _Gathering(OfTable):
             frame = messages.operations(frame, declared)
         marked = self.watermarked
         late = LateFilter((), {}) if marked is None else marked.late_filter()
-        routed, read = reading(source.routed(frame, late, columns, task.now), declared, splits)
+        routed, read = reading(source.routed(frame, late, columns, task.now), splits)
         if declared.transform is not None:
             text = source.as_json(declared)
             passed = (ROW_ID, EPOCH, WEIGHT)

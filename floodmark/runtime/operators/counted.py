@@ -28,11 +28,14 @@ _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 class Counted:
     """A count on the way: known once the frame that `over` returns has been written."""
 
-    def __init__(self, declared: Declared, lacks: Sequence[str] = ()) -> None:
+    def __init__(self, declared: Declared | None, lacks: Sequence[str] = ()) -> None:
+        """Count rows, times and values of what files seem to lack; undeclared, those alone."""
         from pyspark.sql import Observation
 
-        types = {c.name: c.type for c in declared.columns}
-        self._marks = {mark.column: types[mark.column] for mark in declared.watermarks}
+        types = {} if declared is None else {c.name: c.type for c in declared.columns}
+        marks = () if declared is None else declared.watermarks
+        self._marks = {mark.column: types[mark.column] for mark in marks}
+        self._all = declared is not None
         self._lacks = lacks
         self._observed = Observation()
 
@@ -43,9 +46,9 @@ class Counted:
         """
         from pyspark.sql import functions as F
 
+        of_rows = {_ROWS: "count(*)", _DROPPED: f"count_if({dropped})"} if self._all else {}
         counts = [
-            F.expr("count(*)").alias(_ROWS),
-            F.expr(f"count_if({dropped})").alias(_DROPPED),
+            *(F.expr(text).alias(name) for name, text in of_rows.items()),
             *(
                 F.expr(f"max(CASE WHEN {ROUTE} <> {DEAD} THEN {_told(c, t)} END)").alias(_high(i))
                 for i, (c, t) in enumerate(self._marks.items())

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _TIME, _OPENS, _NUMBER = "__time", "__opens", "__number"
 """Microseconds; BOOLEAN: the row is the first of a session; the session's number."""
+_FIRST, _LAST = "__first", "__last"
+"""The first and the last time of a session, in microseconds."""
 _TOUCHED = "__touched"
 
 
@@ -45,14 +47,14 @@ def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> Dat
     type_ = node.input.field(node.time).type
     within = _within((*apart, *node.partition))
     each = f"OVER (PARTITION BY {within}, {_NUMBER})"
-    first, last = f"min({_TIME}) {each}", end_of(f"max({_TIME}) {each}", micros(node.gap))
+    ends = (f"min({_TIME}) {each} AS {_FIRST}", f"max({_TIME}) {each} AS {_LAST}")
     bounds = [
-        f"{from_micros(first, type_)} AS {quoted(node.start)}",
-        f"{from_micros(last, type_)} AS {quoted(node.end)}",
+        f"{from_micros(_FIRST, type_)} AS {quoted(node.start)}",
+        f"{from_micros(end_of(_LAST, micros(node.gap)), type_)} AS {quoted(node.end)}",
     ]
     names = [quoted(name) for name in node.input.names]
     numbered = _numbered(node, frame, within, (*node.input.names, *apart))
-    found = numbered.selectExpr(*names, *bounds, *map(quoted, apart))
+    found = numbered.selectExpr("*", *ends).selectExpr(*names, *bounds, *map(quoted, apart))
     if not node.keeps_untimed:
         return found
     nothing = [f"CAST(NULL AS {spark_type(type_)}) AS {quoted(c)}" for c in (node.start, node.end)]
