@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -28,7 +29,12 @@ def test_the_ends_of_sessions_are_worked_out_once(sessions: Sessions) -> None:
     )
     node = n.Session(table, "ts", (0, 0, 60_000_000), ("k",), start="ws", end="we")
     rows = "SELECT k, TIMESTAMP_NTZ'2024-01-01' AS ts FROM VALUES (1), (1), (2) AS t(k)"
-    plan = plan_of(session.batch(node, sessions.main.sql(rows)), "simple")
+    found = session.batch(node, sessions.main.sql(rows))
+    begun, minute = datetime(2024, 1, 1), timedelta(minutes=1)
+    assert {(r.k, r.ws, r.we) for r in found.collect()} == {
+        (k, begun, begun + minute) for k in (1, 2)
+    }
+    plan = plan_of(found, "simple")
     (window,) = [w for w in re.findall(r"Window \[.*", plan) if "max(" in w]
     assert window.count("max(") == 1 and window.count("min(") == 1
 
