@@ -27,6 +27,7 @@ from floodmark.connectors.messages import (
     parsed,
 )
 from floodmark.errors import IntakeCode
+from floodmark.spark.json_numbers import unmarked
 
 _ENVELOPE = "__envelope"
 _SOURCE = "struct<ts_ms: STRING, db: STRING, schema: STRING, table: STRING>"
@@ -101,9 +102,9 @@ DEBEZIUM = MessageForm(
     metadata={
         "op": (VARCHAR, "__op"),
         "ts": (TIMESTAMPTZ, "timestamp_millis(try_cast(__source.ts_ms AS BIGINT))"),
-        "db": (VARCHAR, "__source.db"),
-        "schema": (VARCHAR, "__source.schema"),
-        "table": (VARCHAR, "__source.table"),
+        "db": (VARCHAR, unmarked("__source.db", "value")),
+        "schema": (VARCHAR, unmarked("__source.schema", "value")),
+        "table": (VARCHAR, unmarked("__source.table", "value")),
     },
 )
 """Messages as Debezium's connectors write them."""

@@ -261,11 +261,13 @@ class FilesConnector:
             kept = kept.where("__row > 0") if dialect.header else kept
         names = [quoted(c.name) for c in schema]
         passed = [*map(absent_column, self.spec.defaulted), *carried]
-        return (
-            kept.selectExpr("value", parse, *carried)
-            .selectExpr(*files_text.row_expressions(schema, cells, dialect), *absent, *carried)
-            .selectExpr(*names, *files_text.told_expressions(schema, cells, dialect), *passed)
-        )
+        rows = kept.selectExpr("value", parse, *carried)
+        if dialect is None:
+            exact = files_text.exact_cells(schema, columns or ())
+            rows = rows.selectExpr("value", exact, *carried)
+        return rows.selectExpr(
+            *files_text.row_expressions(schema, cells, dialect), *absent, *carried
+        ).selectExpr(*names, *files_text.told_expressions(schema, cells, dialect), *passed)
 
     def _messages(self, rows: DataFrame, lines: Lines, carried: Sequence[str]) -> DataFrame:
         assert self.form is not None

@@ -14,9 +14,10 @@ from floodmark.catalog.functions.years import ENDS, outside_years
 from floodmark.catalog.types import Kind, Schema, SqlType, is_bare
 from floodmark.connectors.base import REASON
 from floodmark.connectors.logical_types import within_a_day
-from floodmark.connectors.wrong_lines import has_no_column, no_column, unfit_value, why_unparsed
+from floodmark.connectors.wrong_lines import has_no_column, no_column, why_unparsed
 from floodmark.errors import UserError
-from floodmark.spark.casts import holds_digits
+from floodmark.spark.casts import holds_digits, near_zero
+from floodmark.spark.json_numbers import marked, unmarked
 from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.shown import shown
 from floodmark.spark.types import quoted, spark_type
@@ -50,12 +51,6 @@ def check_text_types(source: str, schema: Schema) -> None:
             )
 
 
-def cell_types(schema: Schema, variants: Sequence[str]) -> list[str]:
-    """Return the Spark types of the cells of a row: text, but for nested values."""
-    types = {c.name.lower(): spark_type(c.type) for c in schema if c.type.kind in _NESTED}
-    return [types.get(name.lower(), "STRING") for name in (*(c.name for c in schema), *variants)]
-
-
 def cell_places(schema: Schema, variants: Sequence[str]) -> list[tuple[int, ...]]:
     """Return for each column the places of the cells that can hold it.
 
@@ -77,14 +72,22 @@ def json_cells(schema: Schema, variants: Sequence[str] = ()) -> str:
     them, but not tell them apart by name.
     """
     names = [*(c.name for c in schema), *variants]
-    found = cell_types(schema, variants)
-    cells = ", ".join(f"{quoted(c)} {t}" for c, t in zip(names, found, strict=True))
-    ddl = quote(f"{cells}, {quoted(_UNPARSED)} STRING")
+    ddl = quote("".join(f"{quoted(name)} STRING, " for name in names) + f"{_UNPARSED} STRING")
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}', {STRICT})"
-    places = ", ".join(f"c{i}: {t}" for i, t in enumerate(found))
-    struct = f"struct<{places}, {_UNPARSED}: STRING>"
-    parsed = f"CAST(from_json(value, {ddl}, {options}) AS {struct})"
+    places = "".join(f"c{i}: STRING, " for i in range(len(names)))
+    struct = f"struct<{places}{_UNPARSED}: STRING>"
+    parsed = f"CAST(from_json({marked('value')}, {ddl}, {options}) AS {struct})"
     return f"CASE WHEN {is_one_value('value')} THEN {parsed} END AS {_PARSED}"
+
+
+def exact_cells(schema: Schema, variants: Sequence[str] = ()) -> str:
+    """Return the Spark text of the cells over `json_cells`: numbers as they are written."""
+    cells = (
+        f"'c{i}', {unmarked(f'{_PARSED}.c{i}', 'value')}, "
+        for i in range(len(schema) + len(variants))
+    )
+    struct = f"named_struct({''.join(cells)}'{_UNPARSED}', {_PARSED}.{_UNPARSED})"
+    return f"CASE WHEN {_PARSED} IS NOT NULL THEN {struct} END AS {_PARSED}"
 
 
 def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
@@ -151,7 +154,7 @@ def row_expressions(
         if raw is None:
             texts.append(f"CAST(NULL AS {target}) AS {name}")
             continue
-        value = convert(raw, column.type, nested_as_text=dialect is not None)
+        value = convert(raw, column.type)
         texts.append(f"{value} AS {name}")
         if value != raw:
             bad.append(f"({raw} IS NOT NULL AND {value} IS NULL)")
@@ -163,35 +166,22 @@ def told_expressions(
     schema: Schema, cells: Mapping[str, str | None], dialect: CsvDialect | None
 ) -> list[str]:
     """Return the Spark text of `__corrupt` and `__reason`, over `row_expressions`."""
-    nested = dialect is not None
     said = [quote("the line is not UTF-8")]
     if dialect is not None:
         said.append(quote("the line holds a NUL byte"))
         said.append(quote(f"the line has an odd number of quotes ({dialect.quote})"))
         said += [quote("the line does not parse as CSV")] * 2
     else:
-        said += [_unparsed(schema, cells)] * 2 + [no_column(_LINE)]
+        said += [why_unparsed(_LINE, "the line is not one JSON object")] * 2 + [no_column(_LINE)]
     for column in schema:
         raw = cells[column.name]
-        if raw is not None and convert(raw, column.type, nested_as_text=nested) != raw:
-            # A nested value is text where it lies in a cell of text.
-            text = raw if nested or column.type.kind not in _NESTED else f"to_json({raw})"
-            said.append(unlike(column.name, text, column.type))
+        if raw is not None and convert(raw, column.type) != raw:
+            said.append(unlike(column.name, raw, column.type))
     whens = " ".join(f"WHEN {i} THEN {text}" for i, text in enumerate(said))
     return [
         f"CASE WHEN {_WRONG} IS NOT NULL THEN make_valid_utf8({_LINE}) END AS __corrupt",
         f"CASE {_WRONG} {whens} END AS {REASON}",
     ]
-
-
-def _unparsed(schema: Schema, cells: Mapping[str, str | None]) -> str:
-    """Return the Spark text of why a line does not parse: a nested value may be the reason."""
-    unfit = {}
-    for column in schema:
-        if column.type.kind in _NESTED and cells[column.name] is not None:
-            test, text = unfit_value(_LINE, column.name, spark_type(column.type))
-            unfit[test] = unlike(column.name, text, column.type)
-    return why_unparsed(_LINE, "the line holds a value of another type", unfit)
 
 
 def unlike(name: str, raw: str, type_: SqlType) -> str:
@@ -200,7 +190,7 @@ def unlike(name: str, raw: str, type_: SqlType) -> str:
     return f"concat({start}, make_valid_utf8({shown(raw)}), {end})"
 
 
-def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
+def convert(raw: str, type_: SqlType) -> str:
     """Return the Spark text that turns a text cell into a value, or into NULL if it is none.
 
     A timestamp's offset is applied: without one the text is taken as UTC.
@@ -232,9 +222,11 @@ def convert(raw: str, type_: SqlType, *, nested_as_text: bool) -> str:
             form = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
             return f"CASE WHEN lower({raw}) RLIKE '{form}' THEN lower({raw}) END"
         case kind if kind in _NESTED:
-            return _nested_in_text(raw, type_) if nested_as_text else _nested(raw, type_)
+            return _nested_in_text(raw, type_)
         case Kind.NUMERIC if is_bare(type_):
             return f"CASE WHEN {holds_digits(raw)} THEN try_cast({raw} AS {spark_type(type_)}) END"
+        case Kind.NUMERIC:
+            return f"try_cast({near_zero(raw)} AS {spark_type(type_)})"
         case _:
             return f"try_cast({raw} AS {spark_type(type_)})"
 

@@ -14,9 +14,10 @@ from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.connectors.absent import absent_key
 from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, REASON, UPSERTS
-from floodmark.connectors.files_text import cell_places, cell_types, convert, unlike
+from floodmark.connectors.files_text import cell_places, convert, unlike
 from floodmark.connectors.logical_types import DECIMAL, NAMED, from_bytes, from_number
 from floodmark.connectors.wrong_lines import why_unparsed
+from floodmark.spark.json_numbers import marked, unmarked
 from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type
 
@@ -60,14 +61,17 @@ class Lines:
     def named(self) -> str:
         """Return the fields of a row as JSON names them, as Spark DDL."""
         names = [*(c.name for c in self.schema), *self.variants]
-        types = cell_types(self.schema, self.variants)
-        return ", ".join(f"{quoted(c)} {t}" for c, t in zip(names, types, strict=True))
+        return ", ".join(f"{quoted(name)} STRING" for name in names)
+
+    @property
+    def cells(self) -> Sequence[str]:
+        """Return the fields of a row by place: Spark cannot tell names in other case."""
+        return [f"c{i}" for i in range(len(self.schema) + len(self.variants))]
 
     @property
     def placed(self) -> str:
-        """Return the fields of a row by place: Spark cannot tell names in other case."""
-        types = cell_types(self.schema, self.variants)
-        return ", ".join(f"c{i}: {t}" for i, t in enumerate(types))
+        """Return these fields as a Spark type."""
+        return ", ".join(f"{name}: STRING" for name in self.cells)
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,8 @@ def parsed(names: str, places: str) -> str:
     It is NULL where the line is more than one value.
     """
     ddl = quote(f"{names}, {UNPARSED} STRING")
-    found = f"CAST(from_json(value, {ddl}, {_OPTIONS}) AS struct<{places}, {UNPARSED}: STRING>)"
+    struct = f"struct<{places}, {UNPARSED}: STRING>"
+    found = f"CAST(from_json({marked('value')}, {ddl}, {_OPTIONS}) AS {struct})"
     return f"CASE WHEN {is_one_value('value')} THEN {found} END"
 
 
@@ -117,13 +122,13 @@ def message_columns(lines: Lines) -> list[str]:
         texts.append(f"{value} AS {name}")
         counts = "" if in_key else f"{KIND} = '{UPSERTS}' AND "
         bad.append(f"({counts}{raw} IS NOT NULL AND {value} IS NULL)")
-        said.append(unlike(column.name, f"CAST({raw} AS STRING)", column.type))
+        said.append(unlike(column.name, raw, column.type))
         raw = cell(OLD, places)
         value = _value(lines, i, raw)
         old.append(f"{value} AS {name}")
         if in_key:
             bad.append(f"({raw} IS NOT NULL AND {value} IS NULL)")
-            said.append(unlike(column.name, f"CAST({raw} AS STRING)", column.type))
+            said.append(unlike(column.name, raw, column.type))
     whens = " ".join(f"WHEN {test} THEN {text}" for test, text in zip(bad, said, strict=True))
     line = why_unparsed("value", "the line is not one message of this format")
     wrong = f"{WHY} IS NOT NULL OR ({KIND} <> '{IGNORED}' AND ({' OR '.join(bad)}))"
@@ -166,7 +171,7 @@ def kind(ignored: str, deletes: str) -> str:
 
 def cell(row: str, places: Sequence[int]) -> str:
     """Return the text of a cell: of the first of its places that has one."""
-    cells = [f"{row}.c{place}" for place in places]
+    cells = [unmarked(f"{row}.c{place}", "value") for place in places]
     return cells[0] if len(cells) == 1 else f"coalesce({', '.join(cells)})"
 
 
@@ -176,12 +181,12 @@ def _value(lines: Lines, place: int, raw: str) -> str:
     logical = logical_type(place) if place in lines.told else None
     if type_.kind is Kind.BYTEA and lines.coding.base64:
         # A backslash is no digit of base64.
-        digits = convert(raw, type_, nested_as_text=False)
+        digits = convert(raw, type_)
         of_text = f"try_to_binary({raw}, 'base64')"
         return f"CASE WHEN startswith({raw}, '\\\\x') THEN {digits} ELSE {of_text} END"
     if type_.kind is Kind.NUMERIC and lines.coding.precise:
         return from_bytes(raw, type_)
-    value = convert(raw, type_, nested_as_text=False)
+    value = convert(raw, type_)
     if type_.kind is Kind.NUMERIC and logical is not None:
         # Bytes of another scale are other numbers than the column would say.
         scaled = f"WHEN {logical} = '{DECIMAL}:{type_.scale}' THEN {from_bytes(raw, type_)}"

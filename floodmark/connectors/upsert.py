@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from floodmark.connectors.files_text import cell_places, cell_types
+from floodmark.connectors.files_text import cell_places
 from floodmark.connectors.messages import (
     NEW,
     OLD,
@@ -75,17 +75,15 @@ def _merged(lines: Lines) -> str:
         for place in places
     }
     cells = []
-    for i, _ in enumerate(cell_types(lines.schema, lines.variants)):
-        value = f"{_MESSAGE}.value.c{i}"
-        found = f"coalesce({_MESSAGE}.key.c{i}, {value})" if i in of_key else value
-        cells.append(f"'c{i}', {found}")
+    for i, name in enumerate(lines.cells):
+        value = f"{_MESSAGE}.value.{name}"
+        found = f"coalesce({_MESSAGE}.key.{name}, {value})" if i in of_key else value
+        cells.append(f"'{name}', {found}")
     return f"named_struct({', '.join(cells)})"
 
 
 def _bare(lines: Lines) -> str:
-    cells = [
-        f"'c{i}', {PARSED}.c{i}" for i, _ in enumerate(cell_types(lines.schema, lines.variants))
-    ]
+    cells = [f"'{name}', {PARSED}.{name}" for name in lines.cells]
     return f"named_struct({', '.join(cells)})"
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Schema
 from floodmark.spark.json_text import STRICT, escapes_no_character, is_one_value
-from floodmark.spark.types import quoted
 
 _BROKEN = "__broken_line"
 _OPENS = r"^\s*\{"
@@ -34,33 +33,16 @@ def no_column(value: str) -> str:
     return f"make_valid_utf8(concat({start}, left({keys}, 200)))"
 
 
-def why_unparsed(value: str, otherwise: str, unfit: Mapping[str, str] | None = None) -> str:
-    """Return the Spark text that says what hinders a line from being parsed.
-
-    `unfit` maps tests of objects to the texts of what is wrong with them.
-    """
-    _, broken = _read_alone(value, "__any", "STRING")
+def why_unparsed(value: str, otherwise: str) -> str:
+    """Return the Spark text that says what hinders a line from being parsed."""
+    ddl = quote(f"__any STRING, {_BROKEN} STRING")
+    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_BROKEN}', {STRICT})"
+    broken = f"from_json({value}, {ddl}, {options}).{_BROKEN}"
     is_object = f"{value} RLIKE {quote(_OPENS)} AND {is_one_value(value)} AND {broken} IS NULL"
     whens = {
         f"contains({value}, char(0))": quote("the line holds a NUL byte"),
         escapes_no_character(value): quote(r"the line has \u0000 or half of a surrogate"),
         f"NOT coalesce({is_object}, FALSE)": quote("the line is not one JSON object"),
-        **(unfit or {}),
     }
     found = " ".join(f"WHEN {test} THEN {text}" for test, text in whens.items())
     return f"CASE {found} ELSE {quote(otherwise)} END"
-
-
-def unfit_value(value: str, name: str, type_: str) -> tuple[str, str]:
-    """Return the Spark texts of the test that a key's value is not of a type, and of that value."""
-    _, broken = _read_alone(value, name, type_)
-    text, _ = _read_alone(value, name, "STRING")
-    return f"{broken} IS NOT NULL", text
-
-
-def _read_alone(value: str, name: str, type_: str) -> tuple[str, str]:
-    """Return the Spark texts of what a key has, read alone, and of the line where it is broken."""
-    ddl = quote(f"{quoted(name)} {type_}, {_BROKEN} STRING")
-    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_BROKEN}', {STRICT})"
-    parsed = f"from_json({value}, {ddl}, {options})"
-    return f"{parsed}.{quoted(name)}", f"{parsed}.{_BROKEN}"

@@ -21,6 +21,7 @@ _BACKSLASH = quote("\\")
 _PIECES = quote(rf"{texts.BYTE_ESCAPE}|[^\\]+")
 _MORE_DECIMALS = quote(texts.MORE_DECIMALS)
 _POWER = quote("[eE]([+-]?[0-9]+)")
+_TINY = quote("[eE]-0*[1-9][0-9]{4,}")
 _FRACTION = quote("[.]([0-9]*)")
 _WHOLE_ZEROS = quote(r"[0-9]*?(0*)([.]0*)?\s*$")
 Pair = tuple[str, str | None]
@@ -234,8 +235,14 @@ def holds_digits(text: str) -> str:
     return f"(NOT {part} RLIKE '[1-9]' OR {decimals} - {power} <= {numeric().scale})"
 
 
+def near_zero(text: str) -> str:
+    """Print a number's text with an exponent that Spark works out soon: it rounds to the same."""
+    shorter = f"regexp_replace({text}, {_TINY}, 'e-9999')"
+    return f"CASE WHEN contains(lower({text}), 'e-') THEN {shorter} ELSE {text} END"
+
+
 def _number_text(value: str, pattern: str, name: str, fits: str | None = None) -> Pair:
-    wide = f"try_cast({value} AS {name})"
+    wide = f"try_cast({value if fits is not None else near_zero(value)} AS {name})"
     wide = wide if fits is None else f"CASE WHEN {fits} THEN {wide} END"
     result = _matching(value, pattern, wide)
     reason = f"CASE WHEN {value} RLIKE {quote(pattern)} THEN {_RANGE} ELSE {_TEXT} END"
