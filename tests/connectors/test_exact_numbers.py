@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from floodmark.catalog.types import (
-    DOUBLE,
-    INT,
-    VARCHAR,
-    Field,
-    SqlType,
-    numeric,
-)
+from floodmark.catalog.types import DOUBLE, INT, VARCHAR, Field, SqlType, list_of, numeric
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
 
@@ -129,3 +122,24 @@ def test_numbers_are_what_the_line_writes(
             assert row["__before"]["x"] == expected
         if column == "f":
             assert struct.pack("d", row["x"]) == struct.pack("d", expected), text
+
+
+def test_nested_values_keep_their_texts(sessions: Sessions, tmp_warehouse: Path) -> None:
+    texts = [
+        r'{"a":1.10,"b":[-0,1e3,"x\"1.5",{"c":-0.50}]}',
+        r'{"a":"\\u00001.5","b":"\\u0000\"","c":2.50}',
+        r'["1.5","a:1.5,","\\",1.5]',
+    ]
+    lines = [f'{{"id": {i}, "x": {text}}}' for i, text in enumerate(texts)]
+    spelt = r'{"a":"\u0000\u00001.5\u0000"}'
+    lines.append(f'{{"id": 3, "x": {json.dumps(spelt)}, "y": 1.5}}')
+    lines.append('{"id": 4, "x": 01.5}')
+    lines.append('{"id": 5, "x": {1.5: 2}}')
+    found = read(sessions, tmp_warehouse / "in", lines, VARCHAR, "PLAIN", "JSON")
+    assert [found[i + 1]["x"] for i in range(4)] == [*texts, spelt]
+    assert all(found[i]["__corrupt"] == lines[i - 1] for i in (5, 6))
+    of_numbers = list_of(numeric(38, 10))
+    lines = ['{"id": 0, "x": [1234567890123.1234567891, -0.5, 7]}', '{"id": 1, "x": [1.5, "a"]}']
+    found = read(sessions, tmp_warehouse / "list", lines, of_numbers, "UPSERT", "JSON")
+    assert found[1]["x"] == [Decimal("1234567890123.1234567891"), Decimal("-0.5"), Decimal(7)]
+    assert "x: '[1.5,\"a\"]' is not" in found[2]["__reason"]
