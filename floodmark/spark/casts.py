@@ -242,7 +242,7 @@ def near_zero(text: str) -> str:
 
 
 def _number_text(value: str, pattern: str, name: str, fits: str | None = None) -> Pair:
-    wide = f"try_cast({value if fits is not None else near_zero(value)} AS {name})"
+    wide = f"try_cast({value} AS {name})"
     wide = wide if fits is None else f"CASE WHEN {fits} THEN {wide} END"
     result = _matching(value, pattern, wide)
     reason = f"CASE WHEN {value} RLIKE {quote(pattern)} THEN {_RANGE} ELSE {_TEXT} END"
