@@ -16,6 +16,12 @@ _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+\-]?[0-9]++)?+"
 _INEXACT = rf'\G((?:[^"\-0-9]++|{_TEXT}|{_INTEGER})*+)({_NUMBER})(?={_SPACE}*+[,}}\]])'  # fmt: skip
 """The next number that is not a plain integer, and what stands before it. What is no JSON ends the
 search, and a number before a colon is no value: no line becomes JSON by its marks."""
+_CHANGES = (
+    r"(?=[.eE\-])(?:\.(?:[0-9]*0|[0-9]{9,}+|(?<=[0-9]{8}\.)[0-9]++|(?<=\b0\.)00[0-9]*+)"
+    rf"|(?<=[0-9])[eE][+\-]?[0-9]++|-0){_SPACE}*+[,}}\]]"
+)
+"""A line without such a number has none that a double would write otherwise: up to seven digits
+before the point and eight behind it, the last one no zero, are exact and written in full."""
 _ESCAPED = "\\u0000"
 _ZERO = "char(0)"
 
@@ -24,7 +30,8 @@ def marked(line: str) -> str:
     """Return the Spark text of a line whose numbers keep their digits when it is parsed."""
     digest, zero = _digest(line), quote("\\" + _ESCAPED)
     number = f"concat('$1\"', {zero}, {digest}, {zero}, '$2', {zero}, {digest}, '\"')"
-    return f"regexp_replace({line}, {quote(_INEXACT)}, {number})"
+    exact = f"regexp_replace({line}, {quote(_INEXACT)}, {number})"
+    return f"CASE WHEN {line} RLIKE {quote(_CHANGES)} THEN {exact} ELSE {line} END"
 
 
 def unmarked(cell: str, line: str) -> str:
