@@ -172,6 +172,10 @@ class Floodmark:
         Raises what would refuse a run, too.
         """
         refuse_unready(self.scheduler)
+        return self._planned(pipelines)
+
+    def _planned(self, pipelines: str | Path) -> Plan:
+        """Return what would change: what cannot be written to can still be read."""
         return deployment.plan_files(self.read(pipelines), self.deployed)
 
     def check(self, plan: Plan) -> None:
@@ -200,7 +204,7 @@ class Floodmark:
 
     def deploy(self, pipelines: Path) -> Plan:
         """Apply a folder whose objects are all new or unchanged; a changed one is E0361."""
-        plan = self.plan(pipelines)
+        plan = self._planned(pipelines)
         changed = [c for c in plan.changes if c.action != "create"]
         if changed:
             what = ", ".join(f"{c.key} ({c.reason})" for c in changed)

@@ -77,11 +77,13 @@ def run(
     as_json: JsonOption = False,
     durable: DurableOption = None,
 ) -> None:
+    from floodmark.runtime.readiness import refuse_unready
     from floodmark.runtime.summary import assumed_formats
 
     settings = Settings(warehouse, pipelines, wait, as_json, durable)
     moment, chosen = _moment(now), _names(select)
     with connected(settings) as connection:
+        refuse_unready(connection.scheduler)
         connection.scheduler.guard.accepts = accept_clock
         folder = settings.pipelines_if_any
         if folder is not None:
