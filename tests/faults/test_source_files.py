@@ -206,7 +206,7 @@ REASONS = [
     [
         (PRICED.replace("{encode}", "JSON"), JSON_LINES, "the line is not one JSON object"),
         (PRICED.replace("{encode}", "CSV"), CSV_LINES, "the line has an odd number of quotes"),
-        (UPSERTED, JSON_LINES, "the line is not one message"),
+        (UPSERTED, JSON_LINES, "the line is not one JSON object"),
     ],
     ids=["json", "csv", "upsert"],
 )
