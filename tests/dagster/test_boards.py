@@ -281,9 +281,8 @@ def test_a_suspension_outside_is_told_and_its_end_too(skin: Skin) -> None:
 def test_fields_that_do_not_match_are_metadata_and_a_warning(skin: Skin) -> None:
     instance = dg.DagsterInstance.ephemeral()
     skin.land_other("1.parquet", pa.array([1], pa.int64()))
-    pq.write_table(
-        pa.table({"idd": pa.array([7, 8], pa.int64())}), skin.landing / "other/2.parquet"
-    )
+    ids = pa.array([7, 8], pa.int64())
+    pq.write_table(pa.table({"id": ids, "idd": ids}), skin.landing / "other/2.parquet")
     skin.define(PIPELINE.format(landing=skin.landing).replace("other (id", "other (more INT, id"))
     first = skin.run(instance)
     assert first.success
