@@ -189,7 +189,9 @@ class _Telling:
     def _result(
         self, report: ObjectReport, checks: Sequence[dg.AssetCheckResult]
     ) -> dg.MaterializeResult:
-        waits = report.key in self._waiting
+        # What the files say is what is in force: nothing waits, and nothing is planned.
+        known = self.context.assets_def.code_versions_by_key.get(asset_key(report.found))
+        waits = known != report.found.fingerprint and report.key in self._waiting
         return news.result(self.floodmark, report, checks, waits=waits)
 
     def suspended(self) -> list[str]:

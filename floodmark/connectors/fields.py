@@ -14,8 +14,9 @@ from floodmark.errors import DataError
 LACKS, UNUSED = "lacks", "unused"
 _MOST = 20
 """Names of unused fields that are kept of a file."""
-_SHOWN = 8
+NAMES_SHOWN = 8
 """Names that say what a file has instead of the declared columns."""
+NONE_OF = "none of the declared columns, it has:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ class Fields:
         unused = sorted(name for lower, name in found.items() if lower not in declared)
         return cls(lacks, tuple(unused[:_MOST]))
 
+    def told_of(self, needed: Schema) -> dict[str, list[str]]:
+        """Return the payload of which columns alone that are `needed` count as lacking."""
+        lacks = tuple(c.name for c in needed if c.name in self.lacks)
+        return Fields(lacks, self.unused).as_payload()
+
     def as_payload(self) -> dict[str, list[str]]:
         """Return what a split's payload says of it: nothing where all fits."""
         told = {LACKS: list(self.lacks), UNUSED: list(self.unused)}
@@ -55,8 +61,8 @@ def of_another_kind(schema: Schema, names: Sequence[str]) -> str | None:
     """
     if len(Fields.between(schema, names).lacks) < len(schema) or not schema:
         return None
-    shown = ", ".join(names[:_SHOWN]) or "nothing"
-    return f"none of the declared columns, it has: {shown[:200]}"
+    shown = ", ".join(names[:NAMES_SHOWN]) or "nothing"
+    return f"{NONE_OF} {shown[:200]}"
 
 
 def fields_of(splits: Sequence[Split]) -> Fields:

@@ -7,7 +7,6 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from floodmark.catalog.types import Schema
@@ -64,17 +63,11 @@ def inspect_text(
         keys = _keys(start, rows_of)
         variants = _key_variants(keys, schema)
         extra: dict[str, Any] = {"columns": variants} if variants else {}
-        told = _told(schema, needed, keys) if keys else {}
+        told = Fields.between(schema, keys).told_of(needed) if keys else {}
         return FileFacts(length, rows, extra={**extra, **told})
     if not dialect.header:
         return FileFacts(length, rows)
     return _with_header(start, length, rows, schema, dialect, needed)
-
-
-def _told(schema: Schema, needed: Schema, names: Iterable[str]) -> dict[str, Any]:
-    unlike = Fields.between(schema, names)
-    lacks = tuple(c.name for c in needed if c.name in unlike.lacks)
-    return replace(unlike, lacks=lacks).as_payload()
 
 
 def _plain(found: FoundFile) -> tuple[bytes, int]:
@@ -102,8 +95,9 @@ def _not_text(found: FoundFile, start: bytes) -> str | None:
     lines = start.splitlines(keepends=True)
     if len(start) >= _SNIFF:
         lines = lines[:-1]
-    wrong = [_wrong(line) for line in lines if line.strip()]
-    return wrong[0] if wrong and None not in wrong else None
+    wrong = (_wrong(line) for line in lines if line.strip())
+    first = next(wrong, None)
+    return first if first is not None and all(wrong) else None
 
 
 def _wrong(line: bytes) -> str | None:
@@ -173,10 +167,11 @@ def _with_header(
     by_lower = {name.lower(): name for name in wanted}
     names = [c if c in wanted else by_lower.get(c.lower(), c) for c in cells]
     if (other := of_another_kind(schema, cells)) is not None:
-        told = _told(schema, needed, [c for c in cells if c.isprintable()])
+        told = Fields.between(schema, [c for c in cells if c.isprintable()]).told_of(needed)
         return FileFacts(1, 1, extra=told, bad=f"the header has {other}")
     if duplicates := sorted({n for n in names if names.count(n) > 1 and n in wanted}):
         return FileFacts(1, 1, bad=f"the header has {duplicates[0]} twice")
     extra: dict[str, Any] = {} if names == wanted else {"columns": names}
     shown_names = [name for name in names if name.isprintable()]
-    return FileFacts(length, rows, extra={**extra, **_told(schema, needed, shown_names)})
+    told = Fields.between(schema, shown_names).told_of(needed)
+    return FileFacts(length, rows, extra={**extra, **told})

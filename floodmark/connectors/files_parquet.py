@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +46,9 @@ def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> Fi
     if twice is not None:
         return FileFacts(1, 1, bad=twice)
     other = of_another_kind(schema, arrow.names)
-    unlike = Fields.between(schema, arrow.names)
-    told = replace(unlike, lacks=tuple(c.name for c in needed if c.name in unlike.lacks))
+    told = Fields.between(schema, arrow.names).told_of(needed)
     if other is not None and (footer.num_rows or arrow.names):
-        return FileFacts(1, 1, extra=told.as_payload(), bad=f"the file has {other}")
+        return FileFacts(1, 1, extra=told, bad=f"the file has {other}")
     int96 = _int96_columns(footer)
     types: dict[str, str | None] = {}
     for column in schema:
@@ -60,7 +58,7 @@ def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> Fi
     unknown = _unknown_to_spark(footer, {find_name(c.name, arrow.names) for c in schema})
     if unknown is not None:
         return FileFacts(1, 1, bad=unknown)
-    extra = {**({"types": types} if types else {}), **told.as_payload()}
+    extra = {**({"types": types} if types else {}), **told}
     return FileFacts(footer.num_rows, footer.num_rows, exact=True, extra=extra)
 
 

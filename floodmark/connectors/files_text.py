@@ -145,7 +145,7 @@ def row_expressions(
         mark = quote(dialect.quote)
         bad.append("contains(value, char(0))")
         bad.append(f"(length(value) - length(replace(value, {mark}, ''))) % 2 = 1")
-    bad += [f"{_PARSED} IS NULL", f"{_PARSED}.{_UNPARSED} IS NOT NULL"]
+    bad.append(f"({_PARSED} IS NULL OR {_PARSED}.{_UNPARSED} IS NOT NULL)")
     if dialect is None:
         bad.append(has_no_column("value", schema, cells.values()))
     for column in schema:
@@ -170,9 +170,9 @@ def told_expressions(
     if dialect is not None:
         said.append(quote("the line holds a NUL byte"))
         said.append(quote(f"the line has an odd number of quotes ({dialect.quote})"))
-        said += [quote("the line does not parse as CSV")] * 2
+        said.append(quote("the line does not parse as CSV"))
     else:
-        said += [why_unparsed(_LINE, "the line is not one JSON object")] * 2 + [no_column(_LINE)]
+        said += [why_unparsed(_LINE, "the line is not one JSON object"), no_column(_LINE)]
     for column in schema:
         raw = cells[column.name]
         if raw is not None and convert(raw, column.type) != raw:

@@ -100,9 +100,9 @@ class Options:
         return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
 
     def filled(self, name: str, example: str, default: str | None = None) -> str:
-        """Return an option that is a text with something in it."""
+        """Return an option that is a text and not empty."""
         if not (text := self.text(name, default)).strip():
-            raise self.wrong(name, "a text with something in it", example)
+            raise self.wrong(name, "allowed to be empty", example)
         return text
 
     def choice(self, name: str, choices: Iterable[str], default: str | None = None) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 from floodmark.catalog.functions.quoting import quote
 from floodmark.catalog.types import Schema
+from floodmark.connectors.fields import NAMES_SHOWN, NONE_OF
 from floodmark.spark.json_text import STRICT, escapes_no_character, is_one_value
 
 _BROKEN = "__broken_line"
 _OPENS = r"^\s*\{"
-_SHOWN = 8
-"""Keys that say what a line has instead of the declared columns."""
 
 
 def has_no_column(value: str, schema: Schema, cells: Iterable[str | None]) -> str:
@@ -28,8 +27,8 @@ def has_no_column(value: str, schema: Schema, cells: Iterable[str | None]) -> st
 
 def no_column(value: str) -> str:
     """Return the Spark text that says of such a line what it has."""
-    keys = f"array_join(slice(json_object_keys({value}), 1, {_SHOWN}), ', ')"
-    start = quote("the line has none of the declared columns, it has: ")
+    keys = f"array_join(slice(json_object_keys({value}), 1, {NAMES_SHOWN}), ', ')"
+    start = quote(f"the line has {NONE_OF} ")
     return f"make_valid_utf8(concat({start}, left({keys}, 200)))"
 
 

@@ -20,6 +20,7 @@ from floodmark.catalog.types import (
 )
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind import AggregateCollector, BindContext, Scope, WindowCollector
+from floodmark.plan.boolean import as_boolean
 from floodmark.plan.calls import CLOCKS, bind_call, bind_volatile, folded, unknown_function
 from floodmark.plan.coerce import (
     bind_type,
@@ -296,17 +297,7 @@ class Binder:
 
     def condition(self, node: exp.Expression, what: str) -> Expr:
         """Bind a condition; one that is neither true nor false is E0266, named `what`."""
-        bound = self.bind(node)
-        if bound.type.kind is Kind.UNKNOWN:
-            return coerce(bound, BOOLEAN)
-        if bound.type != BOOLEAN:
-            raise BindError(
-                "E0266",
-                f"{what} needs true or false, not {bound.type}",
-                span=self.span(node),
-                hint="compare it with something",
-            )
-        return bound
+        return as_boolean(self.bind(node), "E0266", f"{what} needs true or false", self.span(node))
 
     def _not(self, node: exp.Not) -> Expr:
         span, inner = self.span(node), node.this

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from math import isinf
 
 from sqlglot import exp
 
@@ -149,12 +150,10 @@ def decimal_literal(value: Decimal, span: Span | None) -> Literal:
 
 
 def _too_wide(text: str, span: Span | None) -> BindError:
-    return BindError(
-        "E0257",
-        f"{text} has more than 38 digits",
-        span=span,
-        hint="write it as a double: …::double precision",
-    )
+    hint = "write it as a double: …::double precision"
+    if isinf(float(text)):
+        hint = "correct the number: no type holds it"
+    return BindError("E0257", f"{text} has more than 38 digits", span=span, hint=hint)
 
 
 def castable(source: SqlType, target: SqlType) -> bool:

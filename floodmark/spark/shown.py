@@ -12,4 +12,5 @@ def shown(text: str) -> str:
     >>> shown("`v`")
     "CASE WHEN length(`v`) > 60 THEN concat(left(`v`, 60), '…') ELSE `v` END"
     """
-    return f"CASE WHEN length({text}) > {_SHOWN} THEN concat(left({text}, {_SHOWN}), '…') ELSE {text} END"  # noqa: E501
+    cut = f"concat(left({text}, {_SHOWN}), '…')"
+    return f"CASE WHEN length({text}) > {_SHOWN} THEN {cut} ELSE {text} END"

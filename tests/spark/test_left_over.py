@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,17 +48,6 @@ def test_one_task_that_stays_without_a_query_is_left_over(
         now[0] += 21
         found.append(watch._has_left_over())
     assert found == [False] * 4 + [is_stuck]
-
-
-@pytest.fixture
-def own_config(spark_config: SparkConfig) -> Iterator[SparkConfig]:
-    """Yield a configuration of a server that nobody else uses."""
-    config = dataclasses.replace(
-        spark_config, heap_mb=1024, extra=(("spark.app.name", "floodmark-test-left"),)
-    )
-    server.stop(config)
-    yield config
-    server.stop(config)
 
 
 @pytest.mark.spark

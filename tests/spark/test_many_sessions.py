@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -25,17 +23,6 @@ BESIDE_MB = 512
 """What a server may hold beside its heap: classes, compiled code, stacks."""
 SPARE = 16 * 2**20
 """Bytes that a garbage collector leaves sometimes, and sometimes not."""
-
-
-@pytest.fixture
-def own_config(spark_config: SparkConfig) -> Iterator[SparkConfig]:
-    """Yield a configuration of a server that nobody else uses."""
-    config = dataclasses.replace(
-        spark_config, heap_mb=1024, extra=(("spark.app.name", "floodmark-test-many"),)
-    )
-    server.stop(config)
-    yield config
-    server.stop(config)
 
 
 def counters(pid: int) -> dict[str, int]:

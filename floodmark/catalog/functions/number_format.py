@@ -148,8 +148,7 @@ def _print_inexact(o: Operands, template: Template) -> str:
     tie = f"CASE WHEN {rest} > 0 THEN ceil(p.p) WHEN {rest} < 0 THEN floor(p.p) ELSE rint(p.p) END"
     digits = f"CAST(CASE WHEN abs(p.p - rint(p.p)) = 0.5D THEN {tie} ELSE rint(p.p) END AS BIGINT)"
     padded = "lpad(d, greatest(length(d), p.c + 1), '0')"
-    pointed = f"concat(left({padded}, length({padded}) - p.c), '.', right(d, p.c))"
-    pointed = pointed.replace("right(d,", f"right({padded},")
+    pointed = f"concat(left({padded}, length({padded}) - p.c), '.', right({padded}, p.c))"
     text = f"transform(array(CAST({digits} AS STRING)), d -> {pointed})[0]"
     text = f"CASE WHEN p.c = 0 THEN {_print_whole('rint(p.a)')} ELSE {text} END"
     finite = (
