@@ -199,13 +199,12 @@ def kind_named(statement: s.Drop | s.Alter) -> Kind | None:
 
 
 def not_available(statement: s.Statement) -> NotSupported:
-    """Return the error for a statement about a schema: no other does not run yet."""
+    """Return the error for a statement about a schema, the one kind that no object has."""
     return NotSupported(
         "E0341",
-        f"{statement.words} is understood but not available yet",
+        f"{statement.words} changes nothing: a schema is the part of a name before the dot",
         span=statement.span,
-        hint="there is nothing to create or drop: a schema is the part of a name before the dot, "
-        "as in CREATE TABLE s.t",
+        hint="leave it out; CREATE TABLE s.t needs nothing before it",
     )
 
 

@@ -25,6 +25,7 @@ from floodmark.errors import FloodmarkError
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
+    from floodmark.runtime.sizes import TableSize
     from floodmark.storage.epoch_log import ObjectRecord
 
 NEWEST = 50
@@ -107,12 +108,12 @@ def objects_table(connection: Floodmark) -> str:
         due = None if record is None else record.due
         told = {"next due": "" if due is None else cell(due),
                 "stored of received": str(taken.get(key, ""))}  # fmt: skip
-        sizes = connection.sizes(key)
+        sizes, word = _measured(connection, key, record)
         rows_at_rest, bytes_at_rest = total(sizes, state=False)
         state_rows, state_bytes = total(sizes, state=True)
         mark = record.watermark if record is not None else None
         rows.append([
-            found.name, found.kind.value, state(connection, key, record),
+            found.name, found.kind.value, word,
             str(found.relation.mode), _count(rows_at_rest), _size(bytes_at_rest),
             _count(state_rows), _size(state_bytes),
             "" if mark is None else cell(mark),
@@ -130,6 +131,17 @@ def _count(number: int | None) -> str:
 
 def _size(number: int | None) -> str:
     return "" if number is None else size(number)
+
+
+def _measured(
+    connection: Floodmark, key: str, record: ObjectRecord | None
+) -> tuple[tuple[TableSize, ...], str]:
+    """Return an object's tables and the word for its state: no tables where one is unreadable."""
+    word = state(connection, key, record)
+    try:
+        return connection.sizes(key), word
+    except FloodmarkError as error:
+        return (), word if word.startswith("suspended") else f"unreadable ({error.code})"
 
 
 def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
@@ -186,12 +198,12 @@ def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
     objects = []
     for key, found in connection.deployed.pipeline.objects.items():
         record = records.get(key)
-        sizes = connection.sizes(key)
+        sizes, word = _measured(connection, key, record)
         (rows, bytes_), (state_rows, state_bytes) = (total(sizes, state=s) for s in (False, True))
         objects.append({
             "object": found.name,
             "kind": found.kind.value,
-            "state": state(connection, key, record),
+            "state": word,
             "mode": str(found.relation.mode),
             "rows": rows,
             "bytes": bytes_,

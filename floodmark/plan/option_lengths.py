@@ -1,4 +1,4 @@
-"""Lengths of time in the options of sources and tables: at most 100 years, and no months."""
+"""Lengths of time in options and settings: at most 100 years, and no months."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import timedelta
 
 from floodmark.catalog.functions.model import RowError
 from floodmark.catalog.interval_text import has_unit, parse_interval
-from floodmark.errors import BindError
 
-_LONGEST = timedelta(days=36_525)
+LONGEST = timedelta(days=36_525)
+"""How long a length is at most: 100 years."""
 
 
-def length_of(text: str, wrong: Callable[[str], BindError]) -> timedelta:
-    """Return the length that a text says, '7 days' or INTERVAL '7 days'.
+def length_of(text: str, wrong: Callable[[str], Exception], most: timedelta = LONGEST) -> timedelta:
+    """Return the length that a text says, '7 days' or INTERVAL '7 days', at most `most`.
 
     Raises what `wrong` makes of the reason why it says none.
     """
@@ -25,7 +25,7 @@ def length_of(text: str, wrong: Callable[[str], BindError]) -> timedelta:
         raise wrong(f"{bare!r} is not an interval") from None
     if months:
         raise wrong("months have no fixed length; count days")
-    return fitting(timedelta(days=days, microseconds=micros), bare, wrong)
+    return fitting(timedelta(days=days, microseconds=micros), bare, wrong, most)
 
 
 def counts_nothing(text: str) -> bool:
@@ -41,8 +41,11 @@ def _bare(text: str) -> str:
     return re.sub(r"^interval\s*'(.*)'$", r"\1", text.strip(), flags=re.I)
 
 
-def fitting(length: timedelta, text: str, wrong: Callable[[str], BindError]) -> timedelta:
+def fitting(
+    length: timedelta, text: str, wrong: Callable[[str], Exception], most: timedelta = LONGEST
+) -> timedelta:
     """Return a length that an option can have."""
-    if not timedelta() < length <= _LONGEST:
-        raise wrong(f"{text!r} is not between nothing and 100 years")
+    if not timedelta() < length <= most:
+        bound = "100 years" if most == LONGEST else f"{most.days} days"
+        raise wrong(f"{text!r} is not longer than nothing and at most {bound}")
     return length

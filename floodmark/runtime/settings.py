@@ -11,9 +11,8 @@ from typing import Any
 
 from floodmark.analysis.ndu import DeterminismMode, parse_mode, with_default
 from floodmark.analysis.ndu import mode as determinism
-from floodmark.catalog.functions.model import RowError
-from floodmark.catalog.interval_text import has_unit, parse_interval
 from floodmark.errors import NotSupported, Span, UserError
+from floodmark.plan.option_lengths import LONGEST, counts_nothing, length_of
 from floodmark.runtime.due import MAX_DUE_ROWS
 from floodmark.runtime.parts import PLAN_NODES
 from floodmark.runtime.results import Result
@@ -22,7 +21,6 @@ from floodmark.sql import statements as s
 QUERY_TIMEOUT = "query_timeout"
 GRAINS = ("hour", "day", "week", "month")
 """What `SET partitions` takes."""
-_LONGEST = timedelta(days=36_525)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +42,10 @@ def _count(most: int) -> Callable[[str], int]:
     return read
 
 
-def _length(text: str, most: timedelta = _LONGEST) -> timedelta:
-    try:
-        months, days, micros = parse_interval(text)
-        length = timedelta(days=days, microseconds=micros)
-    except (RowError, OverflowError):
-        raise ValueError("not a length of time") from None
-    if months:
-        raise ValueError("of no fixed length: count days in place of months")
-    if not has_unit(text):
+def _length(text: str, most: timedelta = LONGEST) -> timedelta:
+    if counts_nothing(text):
         raise ValueError("a number without a unit")
-    if not timedelta() < length <= most:
-        raise ValueError(f"not between nothing and {most.days:,} days")
-    return length
+    return length_of(text, ValueError, most)
 
 
 def _seconds(text: str) -> float | None:
@@ -228,7 +217,7 @@ def _check_value(name: str, value: str, span: Span | None = None) -> None:
         other = ", or '0' for as long as it takes" if name == QUERY_TIMEOUT else ""
         raise UserError(
             "E0369",
-            f"{name} = '{value}' is {problem}",
+            f"{name} = '{value}': {problem}",
             span=span,
             hint=f"SET {name} = '{SETTINGS[name].default}'{other}",
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,10 @@ from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError
 from floodmark.spark.types import nullable_ddl, quoted
 from floodmark.storage.delivered import EPOCH_PART, FIRST_PART, is_delivered, table_folder
+from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.pruning import prune
+from floodmark.storage.record_bodies import shaped
+from floodmark.storage.records import from_text
 from floodmark.storage.table import (
     AlreadyRecorded,
     Conflict,
@@ -176,13 +179,30 @@ class Writer:
             return self._as_of_epoch(table)
         return self._untampered(handle)
 
-    def told(self, table: str) -> str | None:
-        """Return what the commit of an earlier attempt at this epoch was given to tell."""
-        if self.recorded(table) is None:
+    def finished(self, table: str) -> ObjectRecord | None:
+        """Return the object's record as an earlier attempt at this epoch told it with its commit.
+
+        That commit was the object's last; it is None where there is none. E0435 for a record that
+        is not whole.
+        """
+        handle = self.recorded(table)
+        if handle is None:
             return None
         history = self.tables.store.history(table, self.pinned.get(table, -1))
         commits = (i["metadata"] for i in history if i["metadata"].get("epoch") == self.epoch)
-        return next((str(found["told"]) for found in commits if "told" in found), None)
+        told = next((str(found["told"]) for found in commits if "told" in found), None)
+        if told is None:
+            return None
+        try:
+            record: ObjectRecord = shaped(ObjectRecord, from_text(told))
+        except (ValueError, ArithmeticError) as error:
+            raise DataError(
+                "E0435",
+                f"the commit of epoch {self.epoch} of {table} tells a damaged record",
+                detail=str(error),
+                hint="restore the commit from a backup",
+            ) from error
+        return replace(record, versions={**record.versions, table: handle.version})
 
     def _as_of_epoch(self, table: str) -> Handle | None:
         """Return the table as this epoch left it, while catching up what later ones recorded."""

@@ -209,7 +209,7 @@ class DeltaStore(LocalFiles):
     def settled(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one."""
         folder = self.folder(table)
-        if not delta_log.commit_path(folder, version).exists():
+        if not delta_log.is_commit(folder, version):
             newest = self.open(table).version  # what is cleaned up begins with the oldest
             if newest < version:
                 raise_older(table, newest, version)

@@ -55,6 +55,15 @@ def commit_path(folder: Path, version: int) -> Path:
     return folder / LOG / f"{version:020d}.json"
 
 
+def is_commit(folder: Path, version: int) -> bool:
+    """Tell whether there is a commit; E0435 for an emptied one, found without reading others."""
+    try:
+        size = commit_path(folder, version).stat().st_size
+    except FileNotFoundError:
+        return False
+    return size > 0 or read_commit(folder, version) is not None
+
+
 def is_begun(folder: Path) -> bool:
     """Tell whether a folder is a table: it has a first commit, or a checkpoint of later ones."""
     log = folder / LOG

@@ -173,7 +173,7 @@ def _damaged(path: Path, why: str) -> NoReturn:
         "E0409",
         f"the log record {path.name} in {path.parent} is damaged",
         detail=why,
-        hint="restore the file from a backup; the engine never changes a record it has written",
+        hint="restore the file from a backup",
     )
 
 

@@ -1,7 +1,9 @@
-"""A newest commit that is gone is seen before anything follows it, whoever names its version."""
+"""A newest commit that is gone or empty is seen before anything follows it, whoever names it."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,11 @@ from floodmark.storage.epoch_log import ObjectRecord
 def lose(root: Path, table: str) -> None:
     """Remove the newest commit of a table."""
     max((root / table / "_delta_log").glob("*.json")).unlink()
+
+
+def empty(root: Path, table: str) -> None:
+    """Leave the newest commit of a table without a byte."""
+    max((root / table / "_delta_log").glob("*.json")).write_bytes(b"")
 
 
 @pytest.fixture
@@ -41,25 +48,41 @@ def test_a_table_that_no_epoch_touches_is_suspended(root: Path, table: str) -> N
 
 
 @pytest.mark.parametrize("table", ["public/t", "_changes/public/u"])
-def test_a_run_that_finds_nothing_new_sees_an_older_table(
-    table: str, root: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("damage", "code", "says"),
+    [(lose, "E0434", "older than the log"), (empty, "E0435", "is empty")],
+)
+def test_a_run_that_finds_nothing_new_sees_a_damaged_table(
+    table: str,
+    damage: Callable[[Path, str], None],
+    code: str,
+    says: str,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(root.parent)
     for damaged in (False, True):
         if damaged:
-            lose(root, table)
+            damage(root, table)
         told = CliRunner().invoke(app, ["run", "-w", str(root)])
         assert "nothing new" in told.output
-        assert (
-            told.exit_code == (2 if damaged else 0)
-            and ("older than the log" in told.output) == damaged
-        )
+        assert told.exit_code == (2 if damaged else 0) and (says in told.output) == damaged
     with connect(root) as fm:
         before = fm.scheduler.log.head()
         assert fm.advance() == [] and fm.scheduler.log.head() == before
         (event,) = fm.scheduler.log.suspended().values()
-        assert event.code == "E0434" and event.tries == 1
+        assert event.code == code and event.tries == 1
         assert len(fm.scheduler.log.events(before.sealed + 1)) == 1
+
+
+def test_status_shows_the_others_beside_a_table_that_cannot_be_read(root: Path) -> None:
+    empty(root, "public/t")
+    told = CliRunner().invoke(app, ["status", "-w", str(root)])
+    states = dict(line.split()[::2][:2] for line in told.output.splitlines() if " table " in line)
+    assert told.exit_code == 0 and states == {"t": "unreadable", "u": "active"}
+    assert "unreadable (E0435)" in told.output
+    told = CliRunner().invoke(app, ["status", "-w", str(root), "--json"])
+    assert [o["rows"] for o in json.loads(told.output)["objects"]] == [None, 0]
 
 
 def test_what_a_selection_has_advanced_is_done_again(root: Path) -> None:

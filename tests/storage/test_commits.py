@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from floodmark.storage.delta import DeltaStore
 from floodmark.storage.delta_log import commit_path
 from floodmark.storage.durability import check_choice, choose, is_durable
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
+from floodmark.storage.records import to_text
 from floodmark.storage.table import OtherHistory, Store, record_of
 from tests.storage.conftest import SCHEMA, write_rows
 from tests.storage.conftest import Writer as Write
@@ -70,6 +72,20 @@ def test_an_epoch_of_a_former_version_counts_as_done(store: Store) -> None:
     tables: Any = SimpleNamespace(store=store)
     for record in (None, "id"):
         assert Writer(tables, "t", 1, {"record": record}).recorded(T) == store.open(T)
+
+
+def test_a_commit_tells_the_record_of_its_object_or_that_it_is_damaged(store: Store) -> None:
+    tables: Any = SimpleNamespace(store=store)
+    writer = Writer(tables, "t", 1, {"record": "one"})
+    assert writer.finished(T) is None
+    record = ObjectRecord("t", {"other": 3}, rows_in=2, as_of=NOW)
+    writer.commit(T, SCHEMA, told=to_text(asdict(record)))
+    assert writer.finished(T) == replace(record, versions={"other": 3, T: 1})
+    for epoch, told in enumerate(("{}", "{", '{"object": 7, "versions": {}}'), 2):
+        writer = Writer(tables, "t", epoch, {"record": "one"})
+        writer.commit(T, SCHEMA, told=told)
+        with pytest.raises(DataError, match=r"E0435.*tells a damaged record"):
+            writer.finished(T)
 
 
 def test_a_table_behind_the_log_is_refused(store: Store) -> None:

@@ -22,7 +22,7 @@ from floodmark.runtime.outward.outgoing import Outgoing
 from floodmark.runtime.outward.sender import sender_of
 from floodmark.runtime.stages import ObjectStages
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.records import from_text, to_text
+from floodmark.storage.records import to_text
 from floodmark.storage.table import DataFile
 
 _SENT = (Field(EPOCH, BIGINT, nullable=False),)
@@ -33,10 +33,8 @@ def advance(task: Task) -> ObjectRecord:
     """Write what the epoch changes outside; what an earlier attempt has noted is not done again."""
     found, writer = task.found, task.writer
     table = layout.sent_table(found)
-    told, done = writer.told(table), writer.recorded(table)
-    if told is not None and done is not None:
-        record = ObjectRecord(**from_text(told))
-        return replace(record, versions={**record.versions, table: done.version})
+    if (record := writer.finished(table)) is not None:
+        return record
     assert found.plan is not None
     stages, inputs = task.stages(found), task.work.inputs(task.tables, found)
     outgoing = _copied(task, inputs)

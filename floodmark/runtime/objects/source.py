@@ -29,8 +29,8 @@ from floodmark.runtime.watermarks import CONNECTOR
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.records import from_text, to_text
-from floodmark.storage.table import DataFile, Handle
+from floodmark.storage.records import to_text
+from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,10 +65,9 @@ class _Intake:
                 task, ObjectRecord(found.key, versions, watermarks=marks.seen, **marks.logged)
             )
         declared = task.declared
-        told, done = task.writer.told(table), task.writer.recorded(table)
-        if told is not None and done is not None:
+        if (finished := task.writer.finished(table)) is not None:
             # An earlier attempt has stored all of it, whatever has become of the files since.
-            return self._finished(ObjectRecord(**from_text(told)), done)
+            return timed(task, finished)
         self.connector.check(splits)
         late = self._late_filter(sessions, splits)
         if declared.transform is not None:
@@ -214,10 +213,6 @@ class _Intake:
         schema = layout.current_schema(found)
         handle = task.writer.commit(table, schema, good, told=to_text(asdict(record)))
         failpoints.reach("view_committed")
-        return self._finished(record, handle)
-
-    def _finished(self, record: ObjectRecord, handle: Handle) -> ObjectRecord:
-        """Return the record with the version of the source's own table, which is committed last."""
         return timed(
             self.task, replace(record, versions={**record.versions, handle.table: handle.version})
         )

@@ -26,7 +26,7 @@ from floodmark.runtime.tables import rows_of
 from floodmark.runtime.watermarks import CONNECTOR, DML, SINK, Marks
 from floodmark.spark.types import quoted
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.records import from_text, to_text
+from floodmark.storage.records import to_text
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
@@ -47,12 +47,7 @@ class Watermarked(OfTable):
 
     def finished_before(self) -> ObjectRecord | None:
         """Return the record of an earlier attempt that has stored all of the epoch."""
-        table = layout.current_table(self.found)
-        told, done = self.task.writer.told(table), self.task.writer.recorded(table)
-        if told is None or done is None:
-            return None
-        record = ObjectRecord(**from_text(told))
-        return replace(record, versions={**record.versions, table: done.version})
+        return self.task.writer.finished(layout.current_table(self.found))
 
     def late_filter(self) -> LateFilter:
         """Return what makes a row of the connector late."""
