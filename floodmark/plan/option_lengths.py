@@ -47,5 +47,5 @@ def fitting(
     """Return a length that an option can have."""
     if not timedelta() < length <= most:
         bound = "100 years" if most == LONGEST else f"{most.days} days"
-        raise wrong(f"{text!r} is not longer than nothing and at most {bound}")
+        raise wrong(f"{text!r} is not between nothing and {bound}")
     return length
