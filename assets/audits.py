@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from assets.translator import asset_key
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark
 from floodmark.catalog.objects import Kind
-from floodmark.runtime.equivalence import compares, difference
-from floodmark.runtime.replay import ReplayOutcome, replay_newest
-from floodmark.runtime.reporting import STORED
+from floodmark.session.audit import ReplayOutcome, replay_newest
+from floodmark.session.inspect.reporting import STORED
 from floodmark.storage.report_book import Reported
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tools.equivalence import compares, difference
 
 EQUIVALENCE = "batch_equivalence"
 REPLAY = "replay_digest"

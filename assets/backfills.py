@@ -10,9 +10,9 @@ from assets.audits import last_audits
 from assets.checks import last_results
 from assets.translator import asset_key
 from floodmark.api import Floodmark
-from floodmark.runtime.closed import closed_until, closing
-from floodmark.runtime.corrections.correct import Corrected, Span, correct
 from floodmark.storage.report_book import ReportBook
+from floodmark.tables.closed import closed_until, closing
+from floodmark.tools.corrections.correct import Corrected, Span, correct
 
 
 def is_of_partitions(context: dg.AssetExecutionContext) -> bool:

@@ -8,12 +8,12 @@ from pathlib import Path
 import dagster as dg
 
 from assets.translator import asset_key
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark
-from floodmark.runtime.checks import NOT_SUSPENDED, WARNINGS, Outcome, checks_of, run_checks
-from floodmark.runtime.reporting import ObjectReport
-from floodmark.runtime.schemas import rules_of
+from floodmark.session.audit.checks import NOT_SUSPENDED, WARNINGS, Outcome, checks_of, run_checks
+from floodmark.session.audit.schemas import rules_of
+from floodmark.session.inspect.reporting import ObjectReport
 from floodmark.storage.report_book import Reported
+from floodmark.stream.objects.analysed import AnalysedObject
 
 _DESCRIPTIONS = {
     "not_suspended": "Nothing has stopped the object",

@@ -16,12 +16,12 @@ from assets.checks import check_results, check_specs, evaluation, last_results
 from assets.partitions import EventTime, newly_final, partitioned
 from assets.refusals import remember
 from assets.translator import asset_key, asset_spec
-from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError, TransientError, UserError
-from floodmark.runtime.reporting import ObjectReport, looked_through, recent, reports
-from floodmark.runtime.suspension import remedy
+from floodmark.session.inspect.reporting import ObjectReport, looked_through, recent, reports
 from floodmark.storage.report_book import ReportBook, Reported
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.warehouse.suspensions import remedy
 from resources.warehouse import Warehouse
 
 POOL = "floodmark"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from floodmark.runtime.definitions.effects import Effect, sql_diff
+from floodmark.session.ddl.effects import Effect, sql_diff
 
 _FENCES = re.compile(r"`{3,}")
 

@@ -9,13 +9,13 @@ from typing import Any
 import dagster as dg
 
 from assets.translator import asset_key
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark
-from floodmark.runtime.reporting import ObjectReport, numbers
-from floodmark.runtime.run import needs_of
-from floodmark.runtime.summary import fields_said
-from floodmark.runtime.system import watermark_text
+from floodmark.epochs.summary import fields_said
+from floodmark.session.inspect.reporting import ObjectReport, numbers
+from floodmark.session.inspect.system import watermark_text
 from floodmark.storage.report_book import Reported
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.dependencies import needs_of
 
 DATA_VERSION = "dagster/data_version"
 CODE_VERSION = "dagster/code_version"

@@ -13,16 +13,10 @@ from itertools import chain, islice
 import dagster as dg
 
 from assets.translator import asset_key
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark
-from floodmark.runtime.closed import (
-    closed_until,
-    closes_in_time,
-    closing,
-    first_closed,
-    last_closed,
-)
 from floodmark.storage.report_book import Reported
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables.closed import closed_until, closes_in_time, closing, first_closed, last_closed
 from resources.warehouse import Warehouse
 
 MOST_EVENTS = 500

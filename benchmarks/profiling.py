@@ -11,13 +11,15 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from floodmark.runtime import cut, maintenance, rewrite, run, scheduler
-from floodmark.runtime.objects import at_rest
-from floodmark.runtime.state import groups
-from floodmark.runtime.tables import Tables, Writer
+from floodmark.dataflow.state import groups
+from floodmark.epochs import run, scheduler
+from floodmark.epochs.maintenance import maintenance
+from floodmark.epochs.objects import at_rest
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.lease import Lease
+from floodmark.tables import cut, rewrite
+from floodmark.tables.tables import Tables, Writer
 
 STEPS: tuple[tuple[Any, str, str], ...] = (
     (scheduler.Scheduler, "_offered", "offer"),

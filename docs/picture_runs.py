@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from floodmark.analysis.pipeline import analyse_catalog
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.changelog import RowKind, is_hidden
@@ -16,6 +15,7 @@ from floodmark.reference.engine import advance
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.sql.parse import parse_script
 from floodmark.sql.statements import Definition
+from floodmark.stream.objects.pipeline import analyse_catalog
 
 _READS = "WITH (connector = 'files', path = '{0}') FORMAT PLAIN ENCODE JSON"
 _DAY = datetime(2026, 1, 1)

@@ -10,33 +10,27 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from floodmark.analysis.explain import Explanation
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.catalog.places import project_of, within
 from floodmark.changelog import EPOCH, KIND
+from floodmark.epochs.readiness import refuse_unready
+from floodmark.epochs.scheduler import Clock, Progressed, Scheduler
+from floodmark.epochs.summary import EpochSummary
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
-from floodmark.runtime import statements, suspension, system
-from floodmark.runtime.accounts import verify_accounts
-from floodmark.runtime.clock import SystemClock
-from floodmark.runtime.definitions import deployment
-from floodmark.runtime.definitions.deployed import Deployed
-from floodmark.runtime.definitions.deployment import Plan
-from floodmark.runtime.definitions.desired import Desired, read_files
-from floodmark.runtime.dml.copying import copy_to
-from floodmark.runtime.layout import beside
-from floodmark.runtime.logged import telling
-from floodmark.runtime.query import Reader
-from floodmark.runtime.readiness import refuse_unready
-from floodmark.runtime.replay import Replayed, replay
-from floodmark.runtime.results import Result, table_result
-from floodmark.runtime.scheduler import Clock, Progressed, Scheduler
-from floodmark.runtime.settings import ACCEPTED, Settings, check_setting, with_mode
-from floodmark.runtime.show import explain_name, explain_result, show
-from floodmark.runtime.sizes import TableSize, sizes_of
-from floodmark.runtime.summary import EpochSummary
-from floodmark.runtime.transaction import Transaction
-from floodmark.runtime.watch import check_kept
+from floodmark.query.dml.copying import copy_to
+from floodmark.query.query import Reader
+from floodmark.session import statements, suspension
+from floodmark.session.audit import Replayed, replay
+from floodmark.session.audit.accounts import verify_accounts
+from floodmark.session.ddl import deployment
+from floodmark.session.ddl.deployment import Plan
+from floodmark.session.ddl.desired import Desired, read_files
+from floodmark.session.inspect import system
+from floodmark.session.inspect.sizes import TableSize, sizes_of
+from floodmark.session.inspect.watch import check_kept
+from floodmark.session.logged import telling
+from floodmark.session.show import explain_name, explain_result, show
+from floodmark.session.transaction import Transaction
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.failures import LOST
 from floodmark.spark.session import Sessions, open_sessions
@@ -53,6 +47,13 @@ from floodmark.storage.verification import (
     verify_tables,
 )
 from floodmark.storage.warehouse import local_root
+from floodmark.stream.explain.explained import Explanation
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables.clock import SystemClock
+from floodmark.tables.layout import beside
+from floodmark.tables.results import Result, table_result
+from floodmark.warehouse.deployed import Deployed
+from floodmark.warehouse.settings import ACCEPTED, Settings, check_setting, with_mode
 
 __all__ = ["Floodmark", "Result", "connect"]
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from assets.backfills import numbers_of
 from assets.factory import POOL, errors_for_dagster
-from floodmark.runtime.corrections.correct import Span, correct, parsed
+from floodmark.tools.corrections.correct import Span, correct, parsed
 from resources.warehouse import Warehouse
 
 

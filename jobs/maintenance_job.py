@@ -7,7 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from assets.factory import POOL, errors_for_dagster
-from floodmark.runtime.maintenance import maintain
+from floodmark.epochs.maintenance.maintenance import maintain
 from resources.warehouse import Warehouse
 
 

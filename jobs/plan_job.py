@@ -7,7 +7,7 @@ from pydantic import Field
 from assets.factory import POOL, errors_for_dagster
 from assets.markdown import plan_text
 from floodmark.api import Floodmark
-from floodmark.runtime.definitions.effects import effects
+from floodmark.session.ddl.effects import effects
 from resources.warehouse import Warehouse
 
 RELOAD = "until the code location is reloaded, Dagster shows the former definitions, as unsynced"

@@ -9,18 +9,18 @@ from pathlib import Path
 from dagster import ConfigurableResource, ResourceDependency
 from pydantic import Field
 
-from floodmark.analysis.pipeline import Pipeline
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.places import project_of
-from floodmark.runtime.definitions import deployment
-from floodmark.runtime.definitions.deployed import Deployed
-from floodmark.runtime.definitions.deployment import Plan
-from floodmark.runtime.definitions.desired import Desired
-from floodmark.runtime.settings import Settings
-from floodmark.runtime.summary import assumed_formats
+from floodmark.epochs.summary import assumed_formats
+from floodmark.session.ddl import deployment
+from floodmark.session.ddl.deployment import Plan
+from floodmark.session.ddl.desired import Desired
 from floodmark.sql.files import sql_files
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.warehouse.deployed import Deployed
+from floodmark.warehouse.settings import Settings
 from resources.clock import EngineClock
 from resources.spark import FloodmarkSpark
 

@@ -15,8 +15,8 @@ from assets.refusals import refusal
 from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.checks import NOT_SUSPENDED
-from floodmark.runtime.reporting import after_told, reports
+from floodmark.session.audit.checks import NOT_SUSPENDED
+from floodmark.session.inspect.reporting import after_told, reports
 from floodmark.storage.report_book import ReportBook, Reported
 from resources.warehouse import Warehouse
 

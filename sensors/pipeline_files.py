@@ -7,7 +7,7 @@ from assets.factory import errors_for_dagster
 from assets.markdown import plan_parts
 from assets.refusals import refusal
 from floodmark.errors import UserError
-from floodmark.runtime.definitions.effects import effects
+from floodmark.session.ddl.effects import effects
 from resources.warehouse import Warehouse
 
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 import dagster as dg
 
 from assets.translator import asset_key
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark
 from floodmark.catalog.objects import Kind
+from floodmark.stream.objects.analysed import AnalysedObject
 from resources.warehouse import Warehouse
 
 STALLED_AFTER = 20

@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
-from floodmark.catalog.types import SqlType
 from floodmark.changelog import RowKind, is_hidden
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
@@ -21,8 +19,11 @@ from floodmark.reference.pipeline import (
     ReferenceObject,
 )
 from floodmark.reference.rows import Row
+from floodmark.scalar.types import SqlType
 from floodmark.sql.parse import parse_script
 from floodmark.sql.statements import Definition
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.testing.program import Epoch, Program
 from floodmark.testing.text import Line, Shown, decoded, mismatch
 

@@ -19,22 +19,22 @@ from unittest.mock import patch
 from program_reference import compile_sql
 
 import floodmark
-from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import SINK_PREFIX
-from floodmark.catalog.types import SqlType
 from floodmark.changelog import RowKind
 from floodmark.errors import UserError
-from floodmark.runtime import rewrite
-from floodmark.runtime.accounts import accounts
-from floodmark.runtime.definitions.deployed import Deployed, statements_of
-from floodmark.runtime.equivalence import compare, compares
+from floodmark.scalar.types import SqlType
+from floodmark.session.audit.accounts import accounts
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.tables import rewrite
 from floodmark.testing import FixedClock
 from floodmark.testing.delivery import deliver, log_rows
 from floodmark.testing.emitted import Emitted, emitted
 from floodmark.testing.program import Epoch, Program, input_names
 from floodmark.testing.text import START, Line, Shown, decoded, mismatch
+from floodmark.tools.equivalence import compare, compares
+from floodmark.warehouse.deployed import Deployed, statements_of
 
 AT_ONCE = 8
 """How many views one Spark job compares with their queries."""

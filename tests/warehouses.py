@@ -23,10 +23,10 @@ from deltalake import DeltaTable
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import TransientError
-from floodmark.runtime import failpoints
-from floodmark.runtime.failpoints import VARIABLE
-from floodmark.runtime.replay import Replayed, ReplayOutcome
+from floodmark.session.audit import Replayed, ReplayOutcome
 from floodmark.spark.session import Sessions
+from floodmark.tables import failpoints
+from floodmark.tables.failpoints import VARIABLE
 from floodmark.testing import FixedClock
 
 NOW = datetime(2013, 2, 1, tzinfo=UTC)

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.nexmark.data import SIDE_INPUT
 from benchmarks.nexmark.queries import STREAMS, columns_of, query
-from floodmark.catalog.types import Kind
+from floodmark.scalar.types import Kind
 from floodmark.spark.jars import spark_jars
 from floodmark.spark.java import find_java
 

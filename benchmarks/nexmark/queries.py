@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 from benchmarks.nexmark.dialects import translated
-from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
-from floodmark.catalog.types import Schema
+from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.stream.objects.pipeline import analyse_catalog
 
 STREAMS = ("person", "auction", "bid")
 """The tables in which events arrive; there is `side_input` besides."""

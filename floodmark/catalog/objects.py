@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
+from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 

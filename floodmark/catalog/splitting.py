@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from floodmark.catalog.functions import AGGREGATES, SETS, SYNONYMS
 from floodmark.catalog.objects import qualified
 from floodmark.catalog.references import calls_of, rename, table_name, tables_of
 from floodmark.errors import BindError
+from floodmark.scalar.functions import AGGREGATES, SETS, SYNONYMS
 from floodmark.sql import statements as s
 from floodmark.sql.nodes import ChangelogOf, WindowTable
 

@@ -20,7 +20,7 @@ from floodmark.cli.options import (
 from floodmark.cli.session import connected
 
 if TYPE_CHECKING:
-    from floodmark.runtime.corrections.correct import Corrected
+    from floodmark.tools.corrections.correct import Corrected
 
 HELP = """Compute closed windows of a view once more, with the rows that came late.
 
@@ -57,7 +57,7 @@ def backfill(
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
     with connected(settings) as connection:
-        from floodmark.runtime.corrections.correct import Span, correct, parsed
+        from floodmark.tools.corrections.correct import Span, correct, parsed
 
         span = Span(parsed(first), parsed(end))
         found = correct(connection, name, span, in_place=in_place)

@@ -21,8 +21,8 @@ from floodmark.cli.rendering import cell, columns, json_value
 from floodmark.cli.session import connected
 
 if TYPE_CHECKING:
-    from floodmark.runtime.diff import Diff, Example
-    from floodmark.runtime.diff_sides import Side
+    from floodmark.tools.diff import Diff, Example
+    from floodmark.tools.diff_sides import Side
 
 DIFFERS = 2
 HELP = """Compare the rows of two relations: by key where both have the same one, else as bags.
@@ -59,7 +59,7 @@ def diff(
         raise typer.BadParameter("--key needs the names of columns")
     settings = Settings(warehouse, pipelines, wait, as_json)
     with connected(settings) as connection:
-        from floodmark.runtime.diff import diff as compare
+        from floodmark.tools.diff import diff as compare
 
         found = compare(connection, a, b, at_epoch=epoch, key=by, limit=limit)
     typer.echo(json.dumps(diff_json(found)) if as_json else text_of(found))

@@ -258,7 +258,7 @@ def _open_epoch(connection: Floodmark) -> Check:
 
 
 def _logs(connection: Floodmark) -> Iterator[Check]:
-    from floodmark.runtime.readiness import refuse_unready
+    from floodmark.epochs.readiness import refuse_unready
     from floodmark.storage.durability import is_durable
     from floodmark.storage.log_check import checked_singles
 
@@ -318,7 +318,7 @@ def _stalled(connection: Floodmark) -> Iterator[Check]:
 
 def _fields(connection: Floodmark) -> Iterator[Check]:
     """Find columns without a value, and fields that nothing takes, in what sources took in last."""
-    from floodmark.runtime.summary import of_fields
+    from floodmark.epochs.summary import of_fields
 
     log, pipeline = connection.scheduler.log, connection.deployed.pipeline
     last = log.head().sealed
@@ -334,8 +334,8 @@ def _fields(connection: Floodmark) -> Iterator[Check]:
 
 
 def _dead_letters(connection: Floodmark) -> Iterator[Check]:
-    from floodmark.runtime.dead_letters import told
-    from floodmark.runtime.layout import read_name
+    from floodmark.session.inspect.dead_letters import told
+    from floodmark.tables.layout import read_name
 
     found = False
     for each in connection.deployed.pipeline.stored:

@@ -19,8 +19,8 @@ from floodmark.cli.options import (
 from floodmark.cli.session import connected
 
 if TYPE_CHECKING:
-    from floodmark.analysis.explain import Explanation
     from floodmark.api import Floodmark
+    from floodmark.stream.explain.explained import Explanation
 
 HELP = """Show how an object or query is computed: keys, changelog modes, watermarks, state, notes.
 
@@ -54,7 +54,7 @@ def explain(
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
     with connected(settings) as connection:
-        from floodmark.runtime.show import explained
+        from floodmark.session.show import explained
 
         found = explanation(connection, settings, what)
         deployed = connection.deployed.known(what) is not None
@@ -64,8 +64,8 @@ def explain(
 
 def explanation(connection: Floodmark, settings: Settings, what: str) -> Explanation:
     """Return the explanation of a name or of SQL, as if the pipeline files were applied."""
-    from floodmark.runtime.definitions.deployed import Deployed
-    from floodmark.runtime.show import explain_name
+    from floodmark.session.show import explain_name
+    from floodmark.warehouse.deployed import Deployed
 
     deployed = planned = connection.deployed
     folder = settings.pipelines_if_any

@@ -60,7 +60,7 @@ class Follower:
         return done
 
     def _maintain(self) -> None:
-        from floodmark.runtime import maintenance
+        from floodmark.epochs.maintenance import maintenance
 
         if maintenance.is_due(self.connection):
             maintenance.maintain(self.connection)

@@ -12,7 +12,7 @@ from floodmark.cli.options import PIPELINES, JsonOption, PipelinesOption, Settin
 from floodmark.cli.session import WRONG, reported
 
 if TYPE_CHECKING:
-    from floodmark.runtime.linting import Finding
+    from floodmark.tools.linting import Finding
 
 HELP = """Read the pipeline files without Spark or a warehouse; say all that is wrong, and notes.
 
@@ -43,7 +43,7 @@ def lint(
 ) -> None:
     settings = Settings(pipelines=pipelines, json=as_json)
     with reported(settings):
-        from floodmark.runtime.linting import lint_paths
+        from floodmark.tools.linting import lint_paths
 
         findings = lint_paths(paths or [pipelines])
     errors = sum(one.severity == "error" for one in findings)

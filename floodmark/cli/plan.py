@@ -25,9 +25,9 @@ from floodmark.cli.session import connected, suspended_code
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
-    from floodmark.runtime.definitions.deployment import Plan
-    from floodmark.runtime.definitions.effects import Effect
-    from floodmark.runtime.definitions.filed import Drift
+    from floodmark.session.ddl.deployment import Plan
+    from floodmark.session.ddl.effects import Effect
+    from floodmark.session.ddl.filed import Drift
 
 _SIGNS = {"create": ("+", "green"), "alter": ("~", "green"), "replace": ("~", "green"),
           "rebuild": ("~", "yellow"), "reset": ("±", "red"), "suspend": ("!", "yellow"),
@@ -68,9 +68,9 @@ def plan(
     settings = Settings(warehouse, pipelines, wait, as_json, durable)
     code = 0
     with connected(settings) as connection:
-        from floodmark.runtime.definitions.effects import effects
-        from floodmark.runtime.definitions.filed import drift
-        from floodmark.runtime.unfinished import unfinished
+        from floodmark.epochs.unfinished import unfinished
+        from floodmark.session.ddl.effects import effects
+        from floodmark.session.ddl.filed import drift
 
         found = connection.plan(settings.pipelines)
         told, drifted = effects(found, connection.scheduler), drift(found.catalog)
@@ -98,7 +98,7 @@ def show(found: Sequence[Effect], drifted: Sequence[Drift]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from floodmark.runtime.definitions.effects import sql_diff, totals
+    from floodmark.session.ddl.effects import sql_diff, totals
 
     console = Console(soft_wrap=True, highlight=False)
     changed = [effect for effect in found if effect.action != "keep"]
@@ -127,7 +127,7 @@ def show(found: Sequence[Effect], drifted: Sequence[Drift]) -> None:
 
 def plan_json(found: Sequence[Effect], drifted: Sequence[Drift]) -> dict[str, Any]:
     """Return a plan for JSON."""
-    from floodmark.runtime.definitions.effects import sql_diff, totals
+    from floodmark.session.ddl.effects import sql_diff, totals
 
     return {
         "changes": [

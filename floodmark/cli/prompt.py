@@ -22,8 +22,8 @@ from floodmark.cli.session import cancellable
 from floodmark.errors import FloodmarkError, SqlSyntaxError, TransientError
 
 if TYPE_CHECKING:
-    from floodmark.analysis.pipeline import AnalysedObject
     from floodmark.api import Floodmark
+    from floodmark.stream.objects.analysed import AnalysedObject
 
 HISTORY_LINES = 1000
 HISTORY_VARIABLE = "FLOODMARK_HISTORY"

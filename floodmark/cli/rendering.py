@@ -9,14 +9,14 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from floodmark.catalog.rendering import (
+from floodmark.scalar.rendering import (
     decimal_text,
     float_text,
     interval_text,
     time_text,
     timestamp_text,
 )
-from floodmark.catalog.types import numeric
+from floodmark.scalar.types import numeric
 
 _NUMBERS = ("smallint", "integer", "bigint", "numeric", "real", "double precision")
 

@@ -22,7 +22,7 @@ from floodmark.cli.rendering import cell, columns, json_value
 from floodmark.cli.session import WRONG, connected
 
 if TYPE_CHECKING:
-    from floodmark.runtime.replay import Replayed, RowDifference
+    from floodmark.session.audit import Replayed, RowDifference
 
 DIFFERS = 2
 HELP = """Do the work of sealed epochs once more and compare it with what they published.

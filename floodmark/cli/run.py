@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from floodmark.api import Floodmark
-    from floodmark.runtime.summary import EpochSummary
+    from floodmark.epochs.summary import EpochSummary
     from floodmark.storage.epoch_log import ObjectRecord
 
 HELP = """Take in what the sources have, epoch by epoch, and print what each object did.
@@ -77,8 +77,8 @@ def run(
     as_json: JsonOption = False,
     durable: DurableOption = None,
 ) -> None:
-    from floodmark.runtime.readiness import refuse_unready
-    from floodmark.runtime.summary import assumed_formats
+    from floodmark.epochs.readiness import refuse_unready
+    from floodmark.epochs.summary import assumed_formats
 
     settings = Settings(warehouse, pipelines, wait, as_json, durable)
     moment, chosen = _moment(now), _names(select)
@@ -130,14 +130,14 @@ def _standing(connection: Floodmark, moment: datetime | None) -> Iterator[None]:
 
 def _say_drift(connection: Floodmark, settings: Settings) -> None:
     """Say of which objects the files tell what they were before an ALTER."""
-    from floodmark.runtime.definitions.filed import drift
+    from floodmark.session.ddl.filed import drift
 
     for found in drift(connection.deployed.catalog):
         _say(settings, f"{found}")
 
 
 def _say_nothing(connection: Floodmark, settings: Settings) -> None:
-    from floodmark.runtime.definitions.desired import no_pipelines
+    from floodmark.session.ddl.desired import no_pipelines
 
     sealed = connection.scheduler.log.head().sealed
     if not sealed and settings.pipelines_if_any is None:

@@ -135,7 +135,7 @@ def suspended_code(connection: Floodmark) -> int:
 
 def suspensions(connection: Floodmark) -> list[tuple[str, str]]:
     """Return, for each suspended object, what happened to it and what to do."""
-    from floodmark.runtime.suspension import remedy
+    from floodmark.warehouse.suspensions import remedy
 
     def quoted(command: str) -> str:
         return f"`floodmark sql {shlex.quote(command)}`"

@@ -25,7 +25,7 @@ from floodmark.errors import FloodmarkError
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
-    from floodmark.runtime.sizes import TableSize
+    from floodmark.session.inspect.sizes import TableSize
     from floodmark.storage.epoch_log import ObjectRecord
 
 NEWEST = 50
@@ -93,8 +93,8 @@ def objects_table(connection: Floodmark) -> str:
 
     Where there is such, also when it changes by itself, and which share of its rows it stores.
     """
-    from floodmark.runtime.reporting import intakes
-    from floodmark.runtime.sizes import total
+    from floodmark.session.inspect.reporting import intakes
+    from floodmark.session.inspect.sizes import total
 
     records = connection.status()
     objects = connection.deployed.pipeline.objects
@@ -146,7 +146,7 @@ def _measured(
 
 def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
     """Return the word for an object's state."""
-    from floodmark.runtime.backfill.progress import words
+    from floodmark.epochs.backfill.progress import words
 
     suspended = connection.scheduler.log.suspended().get(key)
     if suspended is not None:
@@ -189,8 +189,8 @@ def _timings_table(connection: Floodmark) -> str:
 
 
 def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
-    from floodmark.runtime.reporting import intakes
-    from floodmark.runtime.sizes import total
+    from floodmark.session.inspect.reporting import intakes
+    from floodmark.session.inspect.sizes import total
 
     taken = intakes(connection.scheduler)
     head = connection.scheduler.log.head()

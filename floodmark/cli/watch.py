@@ -23,7 +23,7 @@ from floodmark.cli.session import INTERRUPTED, opened
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
-    from floodmark.runtime.watch import Changed
+    from floodmark.session.inspect.watch import Changed
 
 POLL_SECONDS = 0.5
 _SIGINT = 2
@@ -70,7 +70,7 @@ def _follow(
     connection: Floodmark, name: str, first: int | None, epochs: int | None, *, as_json: bool
 ) -> None:
     """Print changes until so many epochs are sealed; forever without a number."""
-    from floodmark.runtime.watch import changes_after, check_kept, position, watched
+    from floodmark.session.inspect.watch import changes_after, check_kept, position, watched
 
     scheduler = connection.scheduler
     found = watched(name, scheduler)

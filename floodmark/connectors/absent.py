@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from floodmark.catalog.functions.quoting import quote
+from floodmark.scalar.functions.quoting import quote
 from floodmark.spark.types import quoted
 
 _ABSENT = "__absent_"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from floodmark.catalog.types import Schema
+from floodmark.scalar.types import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from floodmark.catalog.casts import cast_value
-from floodmark.catalog.functions import RowError
-from floodmark.catalog.types import UNKNOWN, SqlType
 from floodmark.connectors.options import nearest
 from floodmark.errors import DataError, Span
+from floodmark.scalar.casts import cast_value
+from floodmark.scalar.functions import RowError
+from floodmark.scalar.types import UNKNOWN, SqlType
 from floodmark.sql import statements as s
 
 FORMATS = ("csv", "json", "parquet")

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.types import SqlType
 from floodmark.connectors.copied import CopyFile, check_names, typed
 from floodmark.connectors.copied_blocks import Block, blocks
 from floodmark.connectors.copied_values import NoValue, Types, of_texts, table_of
+from floodmark.scalar.types import SqlType
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.types import Kind, SqlType
 from floodmark.connectors.copied import CopyFile, check_names, typed
 from floodmark.connectors.copied_blocks import Block, blocks
 from floodmark.connectors.copied_values import NoValue, Types, of_texts, table_of
+from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.user_functions import arrow_type
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.casts import cast_value
-from floodmark.catalog.types import VARCHAR, Kind, Schema, SqlType
 from floodmark.connectors.copied import CopyFile, out_of_reach
 from floodmark.connectors.copied_text import joined
 from floodmark.errors import DataError
+from floodmark.scalar.casts import cast_value
+from floodmark.scalar.types import VARCHAR, Kind, Schema, SqlType
 
 if TYPE_CHECKING:
     import pyarrow as pa

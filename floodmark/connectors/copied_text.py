@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.types import Kind, Schema, SqlType
+from floodmark.scalar.types import Kind, Schema, SqlType
 from floodmark.spark.user_functions import from_arrow
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.casts import cast_value
-from floodmark.catalog.functions import RowError
-from floodmark.catalog.types import UNKNOWN, Kind, SqlType
+from floodmark.scalar.casts import cast_value
+from floodmark.scalar.functions import RowError
+from floodmark.scalar.types import UNKNOWN, Kind, SqlType
 from floodmark.spark.user_functions import arrow_type, to_arrow
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from floodmark.catalog.functions.intervals import LAST
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import Field, Kind, Schema
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.generated import GeneratedConnector, below, hash_of, unit
 from floodmark.connectors.options import LARGEST, Options
 from floodmark.errors import UserError
+from floodmark.scalar.functions.intervals import LAST
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import Field, Kind, Schema
 from floodmark.spark.types import quoted, spark_type
 
 OPTIONS = ("datagen.rows", "datagen.rows.per.second", "datagen.start", "datagen.seed")

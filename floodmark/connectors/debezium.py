@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from floodmark.catalog.types import TIMESTAMPTZ, VARCHAR
 from floodmark.connectors.logical_types import logical_types
 from floodmark.connectors.messages import (
     NEW,
@@ -27,6 +26,7 @@ from floodmark.connectors.messages import (
     parsed,
 )
 from floodmark.errors import IntakeCode
+from floodmark.scalar.types import TIMESTAMPTZ, VARCHAR
 from floodmark.spark.json_numbers import unmarked
 
 _ENVELOPE = "__envelope"

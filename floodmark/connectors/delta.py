@@ -13,9 +13,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.functions.years import outside_years
-from floodmark.catalog.types import VARCHAR, Field, Schema
 from floodmark.connectors.absent import absent_column
 from floodmark.connectors.base import (
     BEFORE,
@@ -32,6 +29,9 @@ from floodmark.connectors.delta_commits import APPEND, PARTITION, TableFeed
 from floodmark.connectors.files import FilesConnector
 from floodmark.connectors.files_discovery import changed_since, stat_file
 from floodmark.errors import DataError
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.functions.years import outside_years
+from floodmark.scalar.types import VARCHAR, Field, Schema
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from floodmark.catalog.types import VARCHAR, Field, Schema
 from floodmark.connectors.base import Split
 from floodmark.connectors.files_discovery import digest_of, stat_file
 from floodmark.errors import DataError, OutOfReach
+from floodmark.scalar.types import VARCHAR, Field, Schema
 from floodmark.storage import delta_feed
 from floodmark.storage.delta_feed import Commit, FeedFile
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from floodmark.catalog.types import Schema
 from floodmark.connectors.base import Split
 from floodmark.connectors.options import nearest
 from floodmark.errors import DataError
+from floodmark.scalar.types import Schema
 
 LACKS, UNUSED = "lacks", "unused"
 _MOST = 20
@@ -30,7 +30,7 @@ class Fields:
     def between(cls, schema: Schema, names: Iterable[str]) -> Fields:
         """Compare a schema with the fields of a file, whatever their upper and lower case.
 
-        >>> from floodmark.catalog.types import INT, Field
+        >>> from floodmark.scalar.types import INT, Field
         >>> Fields.between((Field("a", INT), Field("b", INT)), ["A", "x"])
         Fields(lacks=('b',), unused=('x',))
         """
@@ -54,7 +54,7 @@ class Fields:
 def of_another_kind(schema: Schema, names: Sequence[str]) -> str | None:
     """Say that a file has none of the declared columns; None where it has some.
 
-    >>> from floodmark.catalog.types import INT, Field
+    >>> from floodmark.scalar.types import INT, Field
     >>> of_another_kind((Field("a", INT),), ["x", "y"])
     'none of the declared columns, it has: x, y'
     >>> of_another_kind((Field("a", INT),), ["A", "y"])

@@ -16,9 +16,6 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.functions.years import outside_years
-from floodmark.catalog.types import BIGINT, TIMESTAMPTZ, VARCHAR, Schema, SqlType
 from floodmark.connectors import files_looked_at, files_text, files_unreadable
 from floodmark.connectors.absent import absent_column, absent_key, absent_texts
 from floodmark.connectors.base import (
@@ -46,6 +43,9 @@ from floodmark.connectors.files_discovery import (
 from floodmark.connectors.messages import Lines, MessageForm, lacking, message_columns, no_message
 from floodmark.connectors.metadata import metadata_column, names_of, no_metadata
 from floodmark.errors import DataError
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.functions.years import outside_years
+from floodmark.scalar.types import BIGINT, TIMESTAMPTZ, VARCHAR, Schema, SqlType
 from floodmark.spark.types import quoted, spark_type
 
 if TYPE_CHECKING:

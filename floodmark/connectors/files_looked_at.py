@@ -9,10 +9,10 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from floodmark.catalog.types import Schema
 from floodmark.connectors.fields import Fields, of_another_kind
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.connectors.files_text import CsvDialect
+from floodmark.scalar.types import Schema
 
 BYTES_PER_ROW = 100
 """The estimate where rows are not counted."""

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from floodmark.catalog.types import Field, Kind, Schema, SqlType
 from floodmark.connectors.base import Split, rows_of_piece
 from floodmark.connectors.fields import Fields, of_another_kind
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.errors import DataError
+from floodmark.scalar.types import Field, Kind, Schema, SqlType
 from floodmark.spark.types import quoted, spark_type
 
 _MOST_IN_PIECES = 4_000_000

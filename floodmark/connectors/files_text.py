@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.functions.years import ENDS, outside_years
-from floodmark.catalog.types import Kind, Schema, SqlType, is_bare
 from floodmark.connectors.base import REASON
 from floodmark.connectors.logical_types import within_a_day
 from floodmark.connectors.wrong_lines import has_no_column, no_column, why_unparsed
 from floodmark.errors import UserError
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.functions.years import ENDS, outside_years
+from floodmark.scalar.types import Kind, Schema, SqlType, is_bare
 from floodmark.spark.casts import holds_digits, near_zero
 from floodmark.spark.json_numbers import marked, unmarked
 from floodmark.spark.json_text import STRICT, is_one_value
@@ -54,7 +54,7 @@ def check_text_types(source: str, schema: Schema) -> None:
 def cell_places(schema: Schema, variants: Sequence[str]) -> list[tuple[int, ...]]:
     """Return for each column the places of the cells that can hold it.
 
-    >>> from floodmark.catalog.types import INT, Field
+    >>> from floodmark.scalar.types import INT, Field
     >>> cell_places((Field("a", INT), Field("b", INT)), ["B"])
     [(0,), (1, 2)]
     """
@@ -110,7 +110,7 @@ def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
 def json_cell_names(schema: Schema, variants: Sequence[str] = ()) -> dict[str, str | None]:
     """Return for each declared column the text of the cell that holds it.
 
-    >>> from floodmark.catalog.types import INT, Field
+    >>> from floodmark.scalar.types import INT, Field
     >>> json_cell_names((Field("a", INT), Field("b", INT)), ["B"])
     {'a': '__parsed.c0', 'b': 'coalesce(__parsed.c1, __parsed.c2)'}
     """
@@ -124,7 +124,7 @@ def json_cell_names(schema: Schema, variants: Sequence[str] = ()) -> dict[str, s
 def csv_cell_names(schema: Schema, columns: Sequence[str]) -> dict[str, str | None]:
     """Return for each declared column the text of the cell that holds it; `columns` is a header.
 
-    >>> from floodmark.catalog.types import INT, Field
+    >>> from floodmark.scalar.types import INT, Field
     >>> csv_cell_names((Field("a", INT), Field("b", INT)), ["b", "x"])
     {'a': None, 'b': '__parsed.c0'}
     """

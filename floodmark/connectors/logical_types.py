@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import Kind, SqlType
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.types import spark_type
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"

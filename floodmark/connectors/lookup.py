@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from floodmark.catalog.casts import BITS, from_text
-from floodmark.catalog.functions import RowError
-from floodmark.catalog.types import Field, Kind, SqlType
 from floodmark.connectors.base import Discovery, SourceSpec, Split, WithoutFiles
 from floodmark.connectors.options import Options
 from floodmark.errors import DataError, TransientError, UserError
+from floodmark.scalar.casts import BITS, from_text
+from floodmark.scalar.functions import RowError
+from floodmark.scalar.types import Field, Kind, SqlType
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -325,7 +325,7 @@ def _sqlite_values(value: Any) -> tuple[Any, ...]:
 def typed(value: Any, type_: SqlType) -> Any:
     """Return a stored value as one of a SQL type; a `ValueError` where it is none.
 
-    >>> from floodmark.catalog.types import BOOLEAN, DATE
+    >>> from floodmark.scalar.types import BOOLEAN, DATE
     >>> typed(1, BOOLEAN), typed("2024-02-03", DATE)
     (True, datetime.date(2024, 2, 3))
     """

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.connectors.absent import absent_key
 from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, REASON, UPSERTS
 from floodmark.connectors.files_text import cell_places, convert, unlike
 from floodmark.connectors.logical_types import DECIMAL, NAMED, from_bytes, from_number
 from floodmark.connectors.wrong_lines import why_unparsed
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import Kind, Schema, SqlType
 from floodmark.spark.json_numbers import marked, unmarked
 from floodmark.spark.json_text import STRICT, is_one_value
 from floodmark.spark.types import quoted, spark_type

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from floodmark.catalog.types import SqlType
 from floodmark.connectors.base import METADATA, SourceSpec
 from floodmark.connectors.options import nearest
 from floodmark.errors import UserError
+from floodmark.scalar.types import SqlType
 from floodmark.spark.types import quoted, spark_type
 
 Known = Mapping[str, SqlType]

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import Field
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.generated import GeneratedConnector, below, hash_of, unit
 from floodmark.connectors.options import Options, nearest
 from floodmark.errors import UserError
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import Field
 from floodmark.spark.types import quoted, spark_type
 
 OPTIONS = (

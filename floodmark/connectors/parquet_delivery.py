@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from floodmark.catalog.types import Field, Kind, Schema
 from floodmark.connectors.base import Split
+from floodmark.scalar.types import Field, Kind, Schema
 
 _THREADS = 2
 _ROWS_AT_ONCE = 65_536

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.functions.years import outside_years
-from floodmark.catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, Schema
 from floodmark.connectors.base import REASON
 from floodmark.connectors.files_parquet import WITHOUT_VALUES
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.functions.years import outside_years
+from floodmark.scalar.types import DATE, TIMESTAMP, TIMESTAMPTZ, Schema
 from floodmark.spark.shown import shown
 from floodmark.spark.types import quoted, spark_type
 

@@ -12,6 +12,7 @@ from floodmark.connectors.lookup import make_lookup
 from floodmark.connectors.nexmark import make_nexmark
 from floodmark.connectors.options import Options, nearest
 from floodmark.errors import UserError
+from floodmark.stream.objects.analysed import AnalysedObject
 
 CONNECTORS: Mapping[str, Callable[[SourceSpec, Options], Connector]] = {
     "files": make_files,
@@ -56,3 +57,24 @@ def _make(spec: SourceSpec, options: Options) -> Connector:
             hint="FORMAT PLAIN, or connector = 'files'",
         )
     return CONNECTORS[name](spec, options)
+
+
+def connector_of(found: AnalysedObject) -> Connector:
+    """Make the connector of a source or table; a `UserError` where its definition does not do."""
+    return make_connector(spec_of(found))
+
+
+def spec_of(found: AnalysedObject) -> SourceSpec:
+    """Return what the connector of a source or table needs to know."""
+    declared = found.declared
+    assert declared is not None
+    return SourceSpec(
+        found.name,
+        declared.physical,
+        declared.format,
+        declared.encode,
+        declared.connecting,
+        declared.metadata,
+        declared.primary_key,
+        declared.defaulted,
+    )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import Schema
 from floodmark.connectors.fields import NAMES_SHOWN, NONE_OF
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import Schema
 from floodmark.spark.json_text import STRICT, escapes_no_character, is_one_value
 
 _BROKEN = "__broken_line"

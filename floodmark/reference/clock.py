@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from floodmark.plan.clock_options import ClockOptions
+from floodmark.plan.declared import ClockOptions
 from floodmark.reference.rows import sort_value
 from floodmark.reference.watermarks import Watermark, WatermarkState
 

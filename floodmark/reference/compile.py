@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from floodmark.analysis.owners import owns
-from floodmark.analysis.pipeline import AnalysedObject, Pipeline
-from floodmark.analysis.refresh import refreshes
-from floodmark.analysis.stored import raw_relation
 from floodmark.catalog.objects import Kind
-from floodmark.plan.clock_options import NO_CLOCK
-from floodmark.plan.definitions import Declared
-from floodmark.plan.expressions import Expr
+from floodmark.plan.declared import NO_CLOCK, Declared
+from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.outward import Outward
 from floodmark.reference.pipeline import ObjectKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
 from floodmark.reference.watermarks import Watermark
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.owners import owns
+from floodmark.stream.objects.stored import raw_relation
+from floodmark.stream.passes.refresh import refreshes
 
 _KINDS = {
     Kind.SOURCE: ObjectKind.SOURCE,

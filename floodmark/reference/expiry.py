@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from floodmark.plan.ttl import Ttl
+from floodmark.plan.declared import Ttl
 from floodmark.reference.rows import Row, key_of, sort_value
 
 Key = tuple[Any, ...]

@@ -7,14 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from floodmark.catalog.casts import cast_value
-from floodmark.catalog.functions import Determinism, RowError, aggregate_for, lookup
-from floodmark.catalog.functions.comparison import COMPARISONS, interval_micros, order_key
-from floodmark.catalog.functions.model import RowErrorCode
-from floodmark.catalog.functions.volatile import RowSeed, replayed
-from floodmark.catalog.functions.years import ENDS, Beyond
-from floodmark.plan.determinism import class_of
-from floodmark.plan.expressions import (
+from floodmark.plan.expr.determinism import class_of
+from floodmark.plan.expr.expressions import (
     AggCall,
     Attempt,
     BoolOp,
@@ -28,7 +22,13 @@ from floodmark.plan.expressions import (
     Outcome,
     Volatile,
 )
-from floodmark.plan.sums import is_near_sum
+from floodmark.plan.expr.sums import is_near_sum
+from floodmark.scalar.casts import cast_value
+from floodmark.scalar.functions import Determinism, RowError, aggregate_for, lookup
+from floodmark.scalar.functions.comparison import COMPARISONS, interval_micros, order_key
+from floodmark.scalar.functions.model import RowErrorCode
+from floodmark.scalar.functions.volatile import RowSeed, replayed
+from floodmark.scalar.functions.years import ENDS, Beyond
 
 Pair = tuple[Any, int | None]
 """A value and the code of the error that took its place; one of the two is None."""

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from floodmark.catalog.functions import RowError, aggregate_for
-from floodmark.catalog.functions.comparison import order_key
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall
+from floodmark.plan.expr.expressions import AggCall
 from floodmark.reference.moment import Moment
 from floodmark.reference.rows import Row, ascending, canonical, key_of, ordered
+from floodmark.scalar.functions import RowError, aggregate_for
+from floodmark.scalar.functions.comparison import order_key
 
 Argument = tuple[Any, ...]
 

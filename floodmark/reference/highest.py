@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from floodmark.analysis.monotonicity import monotone_columns
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Expr
+from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.intervals import align, moved_by
 from floodmark.reference.rows import sort_value
 from floodmark.reference.watermarks import Values
+from floodmark.stream.properties.monotonicity import monotone_columns
 
 
 def highest(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Values:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from floodmark.catalog.types import Field
 from floodmark.changelog import OWNERS, ROW_ID, RowKind, is_hidden
 from floodmark.reference import clock
 from floodmark.reference.changes import Change, changes_between
@@ -22,6 +21,7 @@ from floodmark.reference.rows import Row, sort_value
 from floodmark.reference.stored import after
 from floodmark.reference.tables import NOT_NULL, of_sinks, rekey
 from floodmark.reference.watermarks import Values, WatermarkState, late_column, raise_by
+from floodmark.scalar.types import Field
 
 DML = "dml"
 SINK = "sink:"

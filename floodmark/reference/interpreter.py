@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from floodmark.analysis import stream_key
-from floodmark.catalog.functions.volatile import CLOCK, RowSeed
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Call, Expr, Now, walk
+from floodmark.plan.expr.expressions import Call, Expr, Now, walk
 from floodmark.reference import grouping, joins, windows
 from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, Remembered
 from floodmark.reference.over import over_window
 from floodmark.reference.rows import Row, ascending, ordered, sort_value
 from floodmark.reference.watermarks import propagate
+from floodmark.scalar.functions.volatile import CLOCK, RowSeed
+from floodmark.stream.properties import stream_key
 
 Inputs = Mapping[str, Sequence[Row]]
 

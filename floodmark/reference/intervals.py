@@ -6,8 +6,8 @@ import calendar
 from datetime import datetime, timedelta
 from typing import Any
 
-from floodmark.catalog.functions.intervals import FIRST, LAST, datetime_of, micros_of
 from floodmark.plan.nodes import Interval
+from floodmark.scalar.functions.intervals import FIRST, LAST, datetime_of, micros_of
 
 
 def shift(value: Any, interval: Interval, sign: int = 1) -> Any:

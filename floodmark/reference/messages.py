@@ -11,11 +11,11 @@ from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Any
 
-from floodmark.catalog.types import Kind, Schema, SqlType
 from floodmark.changelog import RowKind
 from floodmark.errors import IntakeCode
 from floodmark.reference.changes import Change
 from floodmark.reference.rows import Row
+from floodmark.scalar.types import Kind, Schema, SqlType
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE = date(1970, 1, 1)

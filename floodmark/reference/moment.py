@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from floodmark.catalog.functions.volatile import RowSeed
-from floodmark.plan.expressions import Expr
+from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.nodes import Node
 from floodmark.reference.expressions import evaluate as evaluate_expression
 from floodmark.reference.expressions import evaluate_bound
 from floodmark.reference.rows import Row, freeze, key_of
+from floodmark.scalar.functions.volatile import RowSeed
 
 Watermarks = Mapping[str, Mapping[str, Any]]
 """Watermark values by object and column; a column without an entry has no watermark yet."""

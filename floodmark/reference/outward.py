@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from floodmark.analysis.outside import SinkType
 from floodmark.changelog import RowKind
 from floodmark.reference.changes import Change
 from floodmark.reference.rows import freeze
+from floodmark.stream.objects.outside import SinkType
 
 _ADDED = (RowKind.INSERT, RowKind.UPDATE_AFTER)
 

@@ -9,13 +9,13 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from floodmark.catalog.functions import RowError
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall
+from floodmark.plan.expr.expressions import AggCall
 from floodmark.reference.grouping import compute
 from floodmark.reference.intervals import shift
 from floodmark.reference.moment import Moment
 from floodmark.reference.rows import Row, ascending, key_of, ordered, sort_value
+from floodmark.scalar.functions import RowError
 
 
 @dataclass(frozen=True)

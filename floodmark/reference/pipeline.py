@@ -9,12 +9,10 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from floodmark.catalog.types import Schema
 from floodmark.changelog import RowKind, is_hidden
-from floodmark.plan.clock_options import NO_CLOCK, ClockOptions
-from floodmark.plan.expressions import Expr
+from floodmark.plan.declared import NO_CLOCK, ClockOptions, Ttl
+from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.nodes import Node
-from floodmark.plan.ttl import Ttl
 from floodmark.reference.changes import Change
 from floodmark.reference.moment import Stored
 from floodmark.reference.outward import Outward
@@ -23,6 +21,7 @@ from floodmark.reference.rows import Row
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
 from floodmark.reference.watermarks import Values, Watermark, WatermarkState
+from floodmark.scalar.types import Schema
 
 
 class ObjectKind(Enum):

@@ -10,7 +10,7 @@ from typing import Any
 from floodmark.plan.nodes import SortKey
 
 Row = Mapping[str, Any]
-"""A column's Python value by name, in the forms that `floodmark.plan.expressions.Literal` lists."""
+"""A column's Python value by name, in the forms that `plan.expr.expressions.Literal` lists."""
 Frozen = tuple[tuple[str, Any], ...]
 Bag = Counter[Frozen]
 """A signed multiset of rows: how often each appears; rows that cancel are absent."""

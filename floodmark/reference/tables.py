@@ -9,8 +9,8 @@ from typing import Any
 
 from floodmark.changelog import OWNERS, RowKind
 from floodmark.errors import IntakeCode
-from floodmark.plan.conflicts import EXCLUDED
-from floodmark.plan.expressions import Expr
+from floodmark.plan.declare.conflicts import EXCLUDED
+from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.changes import Change
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.owned import Holds, after_owner

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from floodmark.catalog.types import Schema
 from floodmark.changelog import is_hidden
-from floodmark.plan.expressions import Expr
-from floodmark.plan.transform import Transform
+from floodmark.plan.declared import Transform
+from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.rows import Row
+from floodmark.scalar.types import Schema
 
 
 @dataclass(frozen=True)

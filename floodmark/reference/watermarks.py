@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from floodmark.analysis.look_ahead import look_ahead
-from floodmark.analysis.monotonicity import monotone_column, monotone_columns
-from floodmark.analysis.reach import moved
-from floodmark.analysis.window_bounds import closing
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Expr
-from floodmark.plan.interval_join import at_distance, distances
+from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.rules.interval_join import at_distance, distances
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.intervals import align, moved_by, windows_of
 from floodmark.reference.rows import Row, sort_value
+from floodmark.stream.properties.look_ahead import look_ahead
+from floodmark.stream.properties.monotonicity import monotone_column, monotone_columns
+from floodmark.stream.properties.reach import moved
+from floodmark.stream.properties.window_bounds import closing
 
 Values = Mapping[str, Any]
 """Watermark value by column; absent: minus infinity."""
@@ -108,7 +108,7 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
     """Return the watermarks of a node's output from those of the objects that it scans.
 
     A column that a join can pad has a value, too: no value of it is below. Which columns carry a
-    watermark is for `floodmark.analysis.watermark` to say.
+    watermark is for `floodmark.stream.properties.watermark` to say.
     """
     inputs = [propagate(child, scanned, now) for child in node.inputs]
     match node:

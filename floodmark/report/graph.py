@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.catalog.objects import Kind
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 200, 52, 96, 22, 16
 PASSING = 8

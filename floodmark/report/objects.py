@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from floodmark.analysis.explain import explain_object
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark
 from floodmark.catalog.objects import Kind
 from floodmark.errors import FloodmarkError
-from floodmark.plan.printing import shown
+from floodmark.plan.expr.printing import shown
 from floodmark.report.graph import anchor
-from floodmark.runtime.dead_letters import told
-from floodmark.runtime.reporting import Intake, intakes
+from floodmark.session.inspect.dead_letters import told
+from floodmark.session.inspect.reporting import Intake, intakes
+from floodmark.stream.explain.explain import explain_object
+from floodmark.stream.objects.analysed import AnalysedObject
 
 SAMPLE_ROWS = 5
 

@@ -8,14 +8,14 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from floodmark.analysis.pipeline import AnalysedObject, Pipeline
 from floodmark.api import Floodmark
 from floodmark.report import graph, plots
 from floodmark.report.history import EpochRow, history
 from floodmark.report.objects import object_parts
-from floodmark.runtime.current import stored_rows
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.local_files import disk_errors, replace_file
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.tables.current import stored_rows
 
 LOG_ROWS = 3000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from floodmark.catalog.functions.model import Operand
+from floodmark.scalar.functions.model import Operand
 
 _LONG = 600
 """So many repeated characters cost more to plan than what binds them: Spark generates no code for
@@ -17,7 +17,7 @@ def bound(operands: Sequence[Operand], body: Callable[[Sequence[Operand]], str])
 
     Without it a text grows with the power of how deep calls are nested.
 
-    >>> from floodmark.catalog.types import INT
+    >>> from floodmark.scalar.types import INT
     >>> twice = lambda o: f"{o[0]} * {o[0]}"
     >>> bound([Operand("`a`", INT)], twice)
     '`a` * `a`'

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from floodmark.catalog import casts as texts
-from floodmark.catalog.functions.datetime import print_interval
-from floodmark.catalog.functions.intervals import DAY_MICROS
-from floodmark.catalog.functions.model import RowErrorCode
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.functions.years import within_years
-from floodmark.catalog.promotion import bounds
-from floodmark.catalog.types import Kind, SqlType, is_bare, numeric
+from floodmark.scalar import casts as texts
+from floodmark.scalar.functions.datetime import print_interval
+from floodmark.scalar.functions.intervals import DAY_MICROS
+from floodmark.scalar.functions.model import RowErrorCode
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.functions.years import within_years
+from floodmark.scalar.promotion import bounds
+from floodmark.scalar.types import Kind, SqlType, is_bare, numeric
 from floodmark.spark.json_text import is_one_value
 from floodmark.spark.types import spark_type
 

@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from floodmark.catalog.functions import NOT_CONSTANT, Function, Operand, lookup
-from floodmark.catalog.functions.comparison import COMPARISONS
-from floodmark.catalog.functions.volatile import RowSeed
-from floodmark.catalog.functions.years import ENDS, OUTSIDE, within_years
-from floodmark.catalog.types import VARCHAR, Kind, SqlType
-from floodmark.plan.expressions import (
+from floodmark.plan.expr.expressions import (
     Attempt,
     BoolOp,
     Call,
@@ -29,7 +24,12 @@ from floodmark.plan.expressions import (
     Volatile,
     walk,
 )
-from floodmark.plan.sums import is_near_sum
+from floodmark.plan.expr.sums import is_near_sum
+from floodmark.scalar.functions import NOT_CONSTANT, Function, Operand, lookup
+from floodmark.scalar.functions.comparison import COMPARISONS
+from floodmark.scalar.functions.volatile import RowSeed
+from floodmark.scalar.functions.years import ENDS, OUTSIDE, within_years
+from floodmark.scalar.types import VARCHAR, Kind, SqlType
 from floodmark.spark.bindings import bound
 from floodmark.spark.casts import print_cast
 from floodmark.spark.literals import literal, now_literal
@@ -373,7 +373,7 @@ def operands_of(args: Sequence[Expr], parts: Sequence[Compiled]) -> list[Operand
 def canonical_key(value: str, type_: SqlType) -> str:
     """Return a key value with one zero and one NaN, so that equal keys have equal bytes.
 
-    >>> from floodmark.catalog.types import DOUBLE, INT
+    >>> from floodmark.scalar.types import DOUBLE, INT
     >>> canonical_key("`k`", INT)
     '`k`'
     >>> canonical_key("`k`", DOUBLE)

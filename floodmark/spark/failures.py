@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.errors import DataError, FloodmarkError, TransientError
+from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.spark.remote import masked
 
 _LOST = re.compile(

@@ -7,7 +7,7 @@ spell this character, they also hold the line's digest: no text holds its own.
 
 from __future__ import annotations
 
-from floodmark.catalog.functions.quoting import quote
+from floodmark.scalar.functions.quoting import quote
 
 _SPACE = r"[ \t\r\n]"
 _TEXT = r'"(?:[^"\\]++|\\.)*+"'

@@ -6,8 +6,8 @@ NaN where they are not told otherwise.
 
 from __future__ import annotations
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.json_text import NO_CHARACTER, PAIRS
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.json_text import NO_CHARACTER, PAIRS
 
 _ESCAPE = "\\u"
 STRICT = "'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false'"

@@ -6,8 +6,8 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import Kind, SqlType
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.types import spark_type
 
 

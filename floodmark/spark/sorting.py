@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from floodmark.catalog.functions.comparison import print_order
-from floodmark.catalog.types import Kind, SqlType
+from floodmark.scalar.functions.comparison import print_order
+from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.types import quoted
 
 
 def sort_text(name: str, type_: SqlType) -> str:
     """Return the text by which a column sorts, NULL being the largest inside of values.
 
-    >>> from floodmark.catalog.types import INT, list_of
+    >>> from floodmark.scalar.types import INT, list_of
     >>> sort_text("a", INT)
     '`a`'
     >>> sort_text("a", list_of(INT))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from floodmark.catalog.types import Field, Kind, SqlType
+from floodmark.scalar.types import Field, Kind, SqlType
 
 INTERVAL_DDL = "struct<months:int,days:int,micros:bigint>"
 
@@ -41,7 +41,7 @@ def quoted(name: str) -> str:
 def spark_type(type_: SqlType) -> str:
     """Return a type as Spark DDL; TIME is microseconds since midnight, INTERVAL its three parts.
 
-    >>> from floodmark.catalog.types import TIMESTAMP, list_of, numeric
+    >>> from floodmark.scalar.types import TIMESTAMP, list_of, numeric
     >>> spark_type(list_of(numeric(18, 2)))
     'array<decimal(18,2)>'
     >>> spark_type(TIMESTAMP)
@@ -68,7 +68,7 @@ def nullable_ddl(schema: Iterable[Field]) -> str:
 def ddl(schema: Iterable[Field]) -> str:
     """Return a schema as the DDL string that `DataFrameReader.schema` and `createDataFrame` take.
 
-    >>> from floodmark.catalog.types import BIGINT, Field, VARCHAR
+    >>> from floodmark.scalar.types import BIGINT, Field, VARCHAR
     >>> ddl([Field("id", BIGINT, nullable=False), Field("the name", VARCHAR)])
     '`id` bigint NOT NULL, `the name` string'
     """

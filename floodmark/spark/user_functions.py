@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.functions.model import RowErrorCode
-from floodmark.catalog.functions.user import CallError, said
-from floodmark.catalog.types import Kind, SqlType
-from floodmark.plan.expressions import Expr, UserCall, walk
+from floodmark.plan.expr.expressions import Expr, UserCall, walk
+from floodmark.scalar.functions.model import RowErrorCode
+from floodmark.scalar.functions.user import CallError, said
+from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.types import spark_type
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.functions.volatile import CLOCK, NO_VALUE, RowSeed
-from floodmark.catalog.types import BIGINT, VARCHAR, Kind, SqlType
-from floodmark.plan.expressions import Volatile
+from floodmark.plan.expr.expressions import Volatile
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.functions.volatile import CLOCK, NO_VALUE, RowSeed
+from floodmark.scalar.types import BIGINT, VARCHAR, Kind, SqlType
 from floodmark.spark.casts import print_cast
 from floodmark.spark.literals import now_literal
 from floodmark.spark.types import quoted
@@ -16,7 +16,7 @@ _UUID_PARTS = "'^(.{8})(.{4})(.{4})(.{4})(.{12})$', '$1-$2-$3-$4-$5'"
 def print_volatile(call: Volatile, seed: RowSeed, now_micros: int | None) -> str:
     """Return the text of a volatile function's value, a pure function of the row.
 
-    It is the same as `floodmark.catalog.functions.volatile.replayed` of the same row.
+    It is the same as `floodmark.scalar.functions.volatile.replayed` of the same row.
     """
     if call.function == CLOCK:
         assert now_micros is not None, "clock_timestamp() is the time of an epoch"

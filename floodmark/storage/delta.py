@@ -21,8 +21,8 @@ from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError
 
-from floodmark.catalog.types import Schema
 from floodmark.errors import DataError, TransientError
+from floodmark.scalar.types import Schema
 from floodmark.storage import delta_columns, delta_commit, delta_log
 from floodmark.storage.delta_clean import delete_unneeded
 from floodmark.storage.delta_log import Snapshot

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import unquote
 
-from floodmark.catalog.types import Schema
 from floodmark.errors import DataError
+from floodmark.scalar.types import Schema
 from floodmark.storage import statistics
 from floodmark.storage.delta_commit import Action as Action
 from floodmark.storage.delta_commit import actions_of

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from floodmark.catalog.types import Field, Kind, Schema, SqlType, StructField
 from floodmark.errors import DataError
+from floodmark.scalar.types import Field, Kind, Schema, SqlType, StructField
 
 TYPE_KEY = "floodmark.type"
 NOT_NULL_KEY = "floodmark.not_null"
@@ -50,7 +50,7 @@ def sql_schema(delta: Mapping[str, Any]) -> Schema:
 def delta_type(type_: SqlType) -> Any:
     """Return the Delta type of a SQL type: a name, or an object for a nested type.
 
-    >>> from floodmark.catalog.types import TIMESTAMP, numeric
+    >>> from floodmark.scalar.types import TIMESTAMP, numeric
     >>> delta_type(TIMESTAMP), delta_type(numeric(18, 2))
     ('timestamp_ntz', 'decimal(18,2)')
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from floodmark.catalog.types import Schema
+from floodmark.scalar.types import Schema
 from floodmark.storage.table import DataFile, Handle, Store
 
 

@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from floodmark.catalog.types import Schema
 from floodmark.errors import TransientError
+from floodmark.scalar.types import Schema
 from floodmark.storage.delta_types import delta_schema, sql_schema
 from floodmark.storage.local_files import LocalFiles
 from floodmark.storage.table import (

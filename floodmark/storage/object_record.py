@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from floodmark.errors import DataError
+from floodmark.storage.record_bodies import shaped
+from floodmark.storage.records import from_text
 from floodmark.storage.table import Scalar
 
 COUNTS = (
@@ -124,3 +127,17 @@ def lag_of(value: Scalar, now: datetime) -> timedelta | None:
 def versions_of(records: Iterable[ObjectRecord]) -> dict[str, int]:
     """Return the version of each table that records pin."""
     return {table: version for r in records for table, version in r.versions.items()}
+
+
+def told_record(text: str, table: str) -> ObjectRecord:
+    """Read the record that a commit of a table tells; E0435 for one that is not whole."""
+    try:
+        record: ObjectRecord = shaped(ObjectRecord, from_text(text))
+    except (ValueError, ArithmeticError) as error:
+        raise DataError(
+            "E0435",
+            f"a commit of {table} tells a damaged record of its object",
+            detail=str(error),
+            hint="restore the commit from a backup",
+        ) from error
+    return record

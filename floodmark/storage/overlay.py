@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from floodmark.catalog.types import Schema
+from floodmark.scalar.types import Schema
 from floodmark.storage.delta_types import delta_schema, sql_schema
 from floodmark.storage.local_files import LocalFiles
 from floodmark.storage.table import (

@@ -16,7 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.types import Kind, Schema
+from floodmark.scalar.types import Kind, Schema
 from floodmark.storage.plain_files import check_plain
 from floodmark.storage.table import DataFile, Scalar
 

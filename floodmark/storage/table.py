@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NoReturn, Protocol
 
-from floodmark.catalog.types import Schema
 from floodmark.errors import DataError, TransientError
+from floodmark.scalar.types import Schema
 
 Scalar = Any
 """A file statistic: bool, int, float, Decimal, str, date or naive/UTC datetime."""

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.types import BIGINT, INT, Field, Kind, Schema, SqlType
 from floodmark.changelog import ROW_ID, WEIGHT, RowKind
-from floodmark.plan.definitions import Declared
+from floodmark.dataflow.operators.merge import DML_ORDINAL
+from floodmark.plan.declared import Declared
+from floodmark.query.dml import PARTITION
 from floodmark.reference.expressions import evaluate
-from floodmark.runtime.dml import PARTITION
-from floodmark.runtime.operators.merge import DML_ORDINAL
+from floodmark.scalar.types import BIGINT, INT, Field, Kind, Schema, SqlType
+from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.testing.messages import deliver_messages
 from floodmark.testing.text import Line, Shown, decoded
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from floodmark.analysis.outside import Outside
-from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.changelog import ADDED, EPOCH, KIND, RowKind
 from floodmark.connectors.copied import CopyFile
 from floodmark.connectors.copied_rows import read_rows
 from floodmark.reference.rows import canonical
-from floodmark.runtime import layout
-from floodmark.runtime.results import python_rows
+from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.storage.delivered import is_delivered, with_epoch
 from floodmark.storage.table import Store
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.outside import Outside
+from floodmark.tables import layout
+from floodmark.tables.results import python_rows
 from floodmark.testing.text import Shown
 
 ByEpoch = Mapping[int, list[Shown]]

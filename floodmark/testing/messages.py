@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.changelog import RowKind
-from floodmark.plan.definitions import DEBEZIUM, Declared
+from floodmark.plan.declared import DEBEZIUM, Declared
 from floodmark.testing.text import Shown
 
 _OPS = {RowKind.INSERT: "c", RowKind.UPDATE_AFTER: "u", RowKind.DELETE: "d"}

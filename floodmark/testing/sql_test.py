@@ -9,17 +9,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.outputs import TABLE
-from floodmark.catalog.types import VARCHAR
-from floodmark.plan.clock_options import PREFIX
-from floodmark.plan.definitions import DEBEZIUM, UPSERT
-from floodmark.runtime.dml import PARTITION
+from floodmark.plan.declared import DEBEZIUM, PREFIX, UPSERT
+from floodmark.query.dml import PARTITION
+from floodmark.scalar.types import VARCHAR
 from floodmark.spark.confs import SparkConfig
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_script
+from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.testing.delivery import deliver, log_rows
 from floodmark.testing.emitted import ByEpoch, emitted
 from floodmark.testing.program import load, parse

@@ -15,8 +15,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from floodmark.catalog.types import Kind, SqlType
 from floodmark.changelog import RowKind
+from floodmark.scalar.types import Kind, SqlType
 
 DAY = date(2024, 1, 1)
 """The day of a time that is written without one."""
@@ -141,7 +141,7 @@ def without_comment(line: str) -> str:
 
 
 def decode(text: str | None, type_: SqlType) -> Any:
-    """Return the Python value of a text, in the forms of `floodmark.plan.expressions.Literal`."""
+    """Return the Python value of a text, in the forms of `plan.expr.expressions.Literal`."""
     if text is None:
         return None
     try:

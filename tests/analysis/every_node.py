@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from floodmark.analysis.analyse import AnalysedPlan, analyse
-from floodmark.analysis.keep_keys import keep_keys
-from floodmark.catalog.types import (
+from floodmark.changelog import ROW_ID, ChangelogMode
+from floodmark.errors import NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import AggCall, Call, Cast, ColumnRef, Literal, Now
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     INT,
@@ -17,10 +19,8 @@ from floodmark.catalog.types import (
     Field,
     list_of,
 )
-from floodmark.changelog import ROW_ID, ChangelogMode
-from floodmark.errors import NotSupported
-from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Call, Cast, ColumnRef, Literal, Now
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 
 _K, _V, _TS = ColumnRef(VARCHAR, "k"), ColumnRef(INT, "v"), ColumnRef(TIMESTAMP, "ts")
 _TIME = Cast(TIMESTAMPTZ, _TS)

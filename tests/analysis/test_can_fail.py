@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from floodmark.catalog.types import (
+from floodmark.plan.expr.can_fail import can_fail
+from floodmark.plan.expr.expressions import Cast, ColumnRef
+from floodmark.scalar.types import (
     BIGINT,
     DOUBLE,
     INT,
@@ -14,8 +16,6 @@ from floodmark.catalog.types import (
     numeric,
     struct_of,
 )
-from floodmark.plan.can_fail import can_fail
-from floodmark.plan.expressions import Cast, ColumnRef
 
 SMALL, LONG, FINE = numeric(18, 2), numeric(38, 0), numeric(38, 30)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from program_reference import compile_sql
 
-from floodmark.analysis.closing import closing_column
+from floodmark.stream.objects.closing import closing_column
 
 SOURCE = """CREATE SOURCE s (id BIGINT, ts TIMESTAMP, v INT,
   WATERMARK FOR {column} AS {column} - {delay})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.errors import BindError
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.stream.objects.pipeline import analyse_catalog
 
 FUNCTION = """
 CREATE FUNCTION sooner(TIMESTAMP) RETURNS TIMESTAMP LANGUAGE python IMMUTABLE AS

@@ -7,22 +7,23 @@ from dataclasses import replace
 
 import pytest
 
-from floodmark.analysis.analyse import AnalysedPlan, analyse
-from floodmark.analysis.explain import explain_object
-from floodmark.analysis.expressions_of import expressions_of
-from floodmark.analysis.keep_keys import keep_keys
-from floodmark.analysis.ndu import DeterminismMode, Root, resolve
-from floodmark.analysis.ndu.culprits import is_temporal, untimely
-from floodmark.analysis.pipeline import AnalysedObject, Pipeline, analyse_catalog
 from floodmark.catalog.objects import Origin
-from floodmark.catalog.types import BOOLEAN, DATE, DOUBLE, INT, TIMESTAMPTZ, Field, list_of
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.determinism import is_volatile
-from floodmark.plan.expressions import Call, Cast, ColumnRef, Literal, Now
+from floodmark.plan.expr.determinism import is_volatile
+from floodmark.plan.expr.expressions import Call, Cast, ColumnRef, Literal, Now
+from floodmark.scalar.types import BOOLEAN, DATE, DOUBLE, INT, TIMESTAMPTZ, Field, list_of
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
+from floodmark.stream.explain.explain import explain_object
+from floodmark.stream.ndu import DeterminismMode, Root, resolve
+from floodmark.stream.ndu.culprits import is_temporal, untimely
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.analyse import AnalysedPlan, analyse
+from floodmark.stream.properties.expressions_of import expressions_of
 from tests.flink.ours import setup
 from tests.flink.shapes import SHAPES, Shape
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.analysis.ndu import DeterminismMode, with_default
 from floodmark.api import Floodmark, connect
 from floodmark.errors import BindError, NotSupported
-from floodmark.runtime.definitions.desired import read_files
+from floodmark.session.ddl.desired import read_files
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
+from floodmark.stream.ndu import DeterminismMode, with_default
 
 T = "CREATE TABLE t (k INT PRIMARY KEY, v INT);\n"
 NOW = "CREATE MATERIALIZED VIEW {} AS SELECT k, now() AS at FROM t{};\n"

@@ -6,7 +6,7 @@ import json
 
 from program_reference import compile_sql
 
-from floodmark.analysis.explain import explain_object
+from floodmark.stream.explain.explain import explain_object
 
 SOURCE = """
 CREATE SOURCE s (id INT, n INT, ts TIMESTAMPTZ, until TIMESTAMPTZ)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from floodmark.catalog.casts import cast_version
-from floodmark.catalog.functions import REGISTRY, Function
-from floodmark.catalog.functions.model import NOT_CONSTANT, Operand, Param, Var
-from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, Kind, SqlType, list_of, numeric
 from floodmark.errors import FloodmarkError
+from floodmark.scalar.casts import cast_version
+from floodmark.scalar.functions import REGISTRY, Function
+from floodmark.scalar.functions.model import NOT_CONSTANT, Operand, Param, Var
+from floodmark.scalar.types import BIGINT, INT, VARCHAR, Field, Kind, SqlType, list_of, numeric
 from floodmark.spark.casts import print_cast
 
 FORMS = Path(__file__).parent.parent / "golden" / "function_forms.json"

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
-from floodmark.analysis.analyse import analyse
-from floodmark.catalog.types import (
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import BoolOp, Call, Cast, ColumnRef, Expr, Literal
+from floodmark.plan.rules.interval_join import at_distance, distance
+from floodmark.reference.watermarks import propagate
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -20,11 +24,7 @@ from floodmark.catalog.types import (
     Field,
     Kind,
 )
-from floodmark.changelog import ChangelogMode
-from floodmark.plan import nodes as n
-from floodmark.plan.expressions import BoolOp, Call, Cast, ColumnRef, Expr, Literal
-from floodmark.plan.interval_join import at_distance, distance
-from floodmark.reference.watermarks import propagate
+from floodmark.stream.properties.analyse import analyse
 
 HOUR = 3_600_000_000
 L, R = ColumnRef(TIMESTAMP, "lt"), ColumnRef(TIMESTAMP, "rt")

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from floodmark.analysis.explain import explain_plan
-from floodmark.analysis.strategy import aggregate_strategy
-from floodmark.catalog.types import BIGINT, INT
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, ColumnRef
+from floodmark.plan.expr.expressions import AggCall, ColumnRef
+from floodmark.scalar.types import BIGINT, INT
+from floodmark.stream.explain.explain import explain_plan
+from floodmark.stream.properties.strategy import aggregate_strategy
 from tests.analysis.every_node import every_node
 
 PLANS = every_node()
@@ -54,7 +54,7 @@ def test_text_and_json_hold_every_node(name: str) -> None:
 def test_explained_strategy_is_the_one_that_runs(
     name: str, distinct: bool, mode: ChangelogMode
 ) -> None:
-    accumulators = pytest.importorskip("floodmark.runtime.operators.accumulators")
+    accumulators = pytest.importorskip("floodmark.dataflow.operators.accumulators")
     call = AggCall(name, (ColumnRef(INT, "v"),), BIGINT, distinct=distinct)
     runs = accumulators.strategy_of(call, mode)
     scoped = aggregate_strategy(call, mode, group=("g",)).text.startswith("touched groups")

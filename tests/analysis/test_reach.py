@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 from program_reference import compile_sql
 
-from floodmark.analysis.reach import Reach, reach_of
+from floodmark.dataflow.operators import touched
 from floodmark.plan import nodes as n
-from floodmark.runtime.operators import touched
+from floodmark.stream.properties.reach import Reach, reach_of
 
 MINUTE, DAY = Decimal(60_000_000), Decimal(86_400_000_000)
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY, a INT, m NUMERIC(10, 2), ts TIMESTAMP, d DATE)"

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from floodmark.analysis.analyse import analyse
-from floodmark.analysis.keep_keys import keep_keys
-from floodmark.catalog.types import BIGINT, TIMESTAMP, Field
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Call, ColumnRef, Expr, Literal
+from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, Literal
 from floodmark.reference.watermarks import propagate
+from floodmark.scalar.types import BIGINT, TIMESTAMP, Field
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.analyse import analyse
 
 L, R = ColumnRef(TIMESTAMP, "lt"), ColumnRef(TIMESTAMP, "rt")
 NOON, NOW = datetime(2024, 1, 1, 12), datetime(2024, 1, 1, tzinfo=UTC)

@@ -13,8 +13,8 @@ from benchmarks.nexmark.data import Data, Landing, write
 from benchmarks.nexmark.queries import NAMES, definition, query, schema
 from benchmarks.nexmark.spark import offer
 from floodmark.api import Floodmark, connect
-from floodmark.runtime.equivalence import compare
 from floodmark.spark.session import Sessions
+from floodmark.tools.equivalence import compare
 
 pytestmark = pytest.mark.spark
 DATA = Data(events=3_000, rate=100, parts=4)

@@ -14,9 +14,9 @@ from benchmarks.nexmark.queries import (
     columns_of,
     definition,
 )
-from floodmark.analysis.supported import check_supported
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
+from floodmark.stream.objects.supported import check_supported
 
 APPEND_ONLY = {"q0", "q1", "q2", "q3", "q10", "q13", "q14", "q20", "q21", "q22", "q23"}
 """Queries whose rows never change, as in other engines."""

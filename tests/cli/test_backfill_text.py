@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from floodmark.cli.app import app
 from floodmark.cli.backfill import corrected_json, text_of
-from floodmark.runtime.corrections.correct import Corrected, Span, parsed
+from floodmark.tools.corrections.correct import Corrected, Span, parsed
 
 SPAN = Span(parsed("2024-05-01"), parsed("2024-05-02T06:00+02:00"))
 

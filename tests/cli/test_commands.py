@@ -15,10 +15,10 @@ from typer.testing import CliRunner, Result
 
 from floodmark.api import connect
 from floodmark.cli.app import app, invoke
+from floodmark.epochs.scheduler import Scheduler
+from floodmark.epochs.summary import EpochSummary
 from floodmark.errors import TransientError
-from floodmark.runtime.offers import Offers
-from floodmark.runtime.scheduler import Scheduler
-from floodmark.runtime.summary import EpochSummary
+from floodmark.warehouse.offers import Offers
 
 PIPELINE = """
 CREATE SOURCE numbers (n BIGINT) WITH (connector = 'files', path = '{landing}')

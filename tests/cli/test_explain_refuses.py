@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from floodmark.api import Floodmark, connect
 from floodmark.cli.app import app
 from floodmark.errors import FloodmarkError
-from floodmark.runtime import statements
-from floodmark.runtime.definitions.deployed import Deployed
-from floodmark.runtime.definitions.deployment import plan_statement
+from floodmark.session import statements
+from floodmark.session.ddl.deployment import plan_statement
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
+from floodmark.warehouse.deployed import Deployed
 from tests.golden.cases import Case, load
 from tests.sql.planned_scripts import Planner
 

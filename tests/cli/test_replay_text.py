@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodmark.cli.replay import exit_code, replayed_json, text_of
-from floodmark.runtime.replay import Replayed, ReplayOutcome, RowDifference
+from floodmark.session.audit import Replayed, ReplayOutcome, RowDifference
 
 SAME = Replayed(7, "public.s", ReplayOutcome.SAME, 1200, "a1b2c3d4e5f60718", "a1b2c3d4e5f60718")
 ROW = RowDifference(

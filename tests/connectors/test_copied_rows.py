@@ -15,13 +15,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from floodmark.catalog.types import Kind, SqlType
 from floodmark.connectors import copied_blocks, copied_csv, copied_json
 from floodmark.connectors.copied import CopyFile, copy_file
 from floodmark.connectors.copied_blocks import Block, blocks
 from floodmark.connectors.copied_rows import pieces, read_rows
 from floodmark.connectors.copied_values import NoValue, of_texts
 from floodmark.errors import DataError
+from floodmark.scalar.types import Kind, SqlType
 
 TYPES = {
     "i": SqlType(Kind.INT),

@@ -12,11 +12,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from program_reference import compile_sql
 
-from floodmark.catalog.types import INT, VARCHAR, Field
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
-from floodmark.connectors.registry import make_connector
+from floodmark.connectors.registry import connector_of, make_connector
 from floodmark.errors import FloodmarkError, OutOfReach
-from floodmark.runtime.offers import connector_of
+from floodmark.scalar.types import INT, VARCHAR, Field
 
 SCHEMA = (Field("k", INT), Field("v", VARCHAR))
 FEED = {"delta.enableChangeDataFeed": "true"}

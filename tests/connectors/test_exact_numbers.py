@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from floodmark.catalog.types import DOUBLE, INT, VARCHAR, Field, SqlType, list_of, numeric
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
+from floodmark.scalar.types import DOUBLE, INT, VARCHAR, Field, SqlType, list_of, numeric
 
 if TYPE_CHECKING:
     from floodmark.spark.session import Sessions

@@ -16,7 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.catalog.types import (
+from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
+from floodmark.connectors.registry import make_connector
+from floodmark.errors import DataError, UserError
+from floodmark.scalar.types import (
     BIGINT,
     INT,
     INTERVAL,
@@ -29,9 +32,6 @@ from floodmark.catalog.types import (
     map_of,
     struct_of,
 )
-from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
-from floodmark.connectors.registry import make_connector
-from floodmark.errors import DataError, UserError
 
 SCHEMA = (Field("id", BIGINT), Field("name", VARCHAR))
 

@@ -13,7 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.catalog.types import (
+from floodmark.connectors import files
+from floodmark.connectors.base import Discovery, SourceSpec, Split
+from floodmark.connectors.registry import make_connector
+from floodmark.errors import DataError
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     BYTEA,
@@ -29,10 +33,6 @@ from floodmark.catalog.types import (
     list_of,
     numeric,
 )
-from floodmark.connectors import files
-from floodmark.connectors.base import Discovery, SourceSpec, Split
-from floodmark.connectors.registry import make_connector
-from floodmark.errors import DataError
 
 if TYPE_CHECKING:
     from floodmark.connectors.base import Connector

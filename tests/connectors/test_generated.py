@@ -6,20 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from floodmark.catalog.types import (
-    BIGINT,
-    DOUBLE,
-    TIMESTAMP,
-    UUID,
-    VARCHAR,
-    Field,
-    list_of,
-    numeric,
-)
 from floodmark.connectors.base import Connector, SourceSpec, Split
 from floodmark.connectors.nexmark import rows_of
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import UserError
+from floodmark.scalar.types import BIGINT, DOUBLE, TIMESTAMP, UUID, VARCHAR, Field, list_of, numeric
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,12 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from floodmark.catalog.types import (
+from floodmark.connectors.base import SourceSpec
+from floodmark.connectors.lookup import Lookup, make_lookup, typed
+from floodmark.connectors.options import Options
+from floodmark.connectors.registry import make_connector
+from floodmark.errors import DataError, TransientError, UserError
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     BYTEA,
@@ -33,11 +38,6 @@ from floodmark.catalog.types import (
     list_of,
     numeric,
 )
-from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.lookup import Lookup, make_lookup, typed
-from floodmark.connectors.options import Options
-from floodmark.connectors.registry import make_connector
-from floodmark.errors import DataError, TransientError, UserError
 
 NAMED: Schema = (Field("k", INT), Field("name", VARCHAR))
 

@@ -8,7 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.catalog.types import (
+from floodmark.connectors.base import SourceSpec
+from floodmark.connectors.registry import make_connector
+from floodmark.errors import DataError
+from floodmark.scalar.types import (
     BIGINT,
     DOUBLE,
     INT,
@@ -20,9 +23,6 @@ from floodmark.catalog.types import (
     SqlType,
     numeric,
 )
-from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.registry import make_connector
-from floodmark.errors import DataError
 
 TAKEN = {
     SMALLINT: (pa.int8(), pa.int16(), pa.uint8()),

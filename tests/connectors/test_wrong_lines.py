@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.catalog.types import BIGINT, INT, VARCHAR, Field, list_of, map_of
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
+from floodmark.scalar.types import BIGINT, INT, VARCHAR, Field, list_of, map_of
 from floodmark.spark.session import Sessions
 
 pytestmark = pytest.mark.spark

@@ -31,11 +31,11 @@ from warehouses import (
     tables,
 )
 
-from floodmark.runtime.failpoints import NAMES as OF_EPOCHS
-from floodmark.runtime.failpoints import OF_CHANGES, VARIABLE
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.warehouse import engine_folder
+from floodmark.tables.failpoints import NAMES as OF_EPOCHS
+from floodmark.tables.failpoints import OF_CHANGES, VARIABLE
 
 pytestmark = pytest.mark.spark
 AT_ONCE = 2

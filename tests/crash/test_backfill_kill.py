@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from warehouses import GROUPED, JOINED, NAMES, NOW, READINGS, Site, put, readings, rows_at_rest
 
-from floodmark.runtime.backfill.choice import VARIABLE
+from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.spark.session import Sessions
 
 pytestmark = pytest.mark.spark

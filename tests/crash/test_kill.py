@@ -25,9 +25,9 @@ from warehouses import (
 )
 
 from floodmark.api import connect
-from floodmark.runtime.failpoints import NAMES as FAILPOINTS
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import EpochLog
+from floodmark.tables.failpoints import NAMES as FAILPOINTS
 from floodmark.testing import FixedClock
 
 AT_ONCE = 2

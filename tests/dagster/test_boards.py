@@ -18,8 +18,8 @@ from assets.factory import EVERYTHING
 from assets.markdown import fenced
 from assets.partitions import Grain, event_time
 from floodmark.cli.app import app
-from floodmark.runtime.definitions.deployed import statements_of
 from floodmark.storage.object_record import ObjectRecord
+from floodmark.warehouse.deployed import statements_of
 from jobs.plan_job import apply_job, plan_job
 from resources.clock import EngineClock
 from resources.warehouse import Warehouse

@@ -10,11 +10,11 @@ from warehouses import double
 
 from assets.audits import REPLAY
 from floodmark.connectors.files import FilesConnector
-from floodmark.runtime.checks import Rule, answered, run_checks
-from floodmark.runtime.equivalence import difference
-from floodmark.runtime.reporting import reports
-from floodmark.runtime.schemas import rules_of
+from floodmark.session.audit.checks import Rule, answered, run_checks
+from floodmark.session.audit.schemas import rules_of
+from floodmark.session.inspect.reporting import reports
 from floodmark.storage.table import DataFile
+from floodmark.tools.equivalence import difference
 from tests.dagster.pipeline_skin import QUIET, Skin, make_skin  # noqa: F401
 
 CHECKS = """

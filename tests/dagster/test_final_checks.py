@@ -7,9 +7,9 @@ from datetime import datetime
 
 import pytest
 
-from floodmark.runtime.checks import run_checks
-from floodmark.runtime.finality import below_watermark
-from floodmark.runtime.reporting import ObjectReport, Step, reports
+from floodmark.session.audit.checks import run_checks
+from floodmark.session.inspect.finality import below_watermark
+from floodmark.session.inspect.reporting import ObjectReport, Step, reports
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401

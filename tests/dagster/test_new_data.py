@@ -15,9 +15,9 @@ import pytest
 from opened_records import Opened, count_opened  # noqa: F401
 
 from floodmark.connectors import files_discovery
-from floodmark.runtime.definitions import deployment
-from floodmark.runtime.definitions.deployed import statements_of
+from floodmark.session.ddl import deployment
 from floodmark.storage.object_record import ObjectRecord
+from floodmark.warehouse.deployed import statements_of
 from sensors.pipeline_files import pipeline_files
 from tests.dagster.pipeline_skin import (  # noqa: F401
     PIPELINE,

@@ -9,7 +9,7 @@ import pytest
 from program_reference import compile_sql, run_reference
 
 from floodmark.connectors.delta_options import OPTIONS
-from floodmark.runtime.offers import connector_of
+from floodmark.connectors.registry import connector_of
 from floodmark.testing.program import parse
 
 PAGE = (Path(__file__).parents[2] / "docs/sinks.md").read_text()

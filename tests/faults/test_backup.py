@@ -29,7 +29,7 @@ from warehouses import (
 )
 
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.replay import ReplayOutcome
+from floodmark.session.audit import ReplayOutcome
 from floodmark.spark.session import Sessions
 from floodmark.storage.backup import MANIFEST, back_up, backups
 from floodmark.storage.restoring import restore

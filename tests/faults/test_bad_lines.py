@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from warehouses import NOW, Site, visible
 
-from floodmark.catalog.types import INT, VARCHAR, Field
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
+from floodmark.scalar.types import INT, VARCHAR, Field
 from floodmark.spark.session import Sessions
 
 BOM = b"\xef\xbb\xbf"

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError, FloodmarkError
-from floodmark.runtime.clock import ClockGuard
 from floodmark.storage.backfill_log import BackfillLog, Step, versions_of_backfills
 from floodmark.storage.catalog_log import AppliedStatement, CatalogLog, CatalogVersion
 from floodmark.storage.corrected import CorrectedTables
@@ -29,6 +28,7 @@ from floodmark.storage.records import Record, new_id, number_in, sealed_text
 from floodmark.storage.report_book import ReportBook, Reported
 from floodmark.storage.retention import Kept, Retention
 from floodmark.storage.seed import Drawn, drawn_seed
+from floodmark.tables.clock import ClockGuard
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 ENTRY = {"table": "public.t", "paths": [], "rows": 0, "start": 0}

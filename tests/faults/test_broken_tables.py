@@ -23,8 +23,8 @@ from warehouses import (
 
 from floodmark.api import Floodmark
 from floodmark.cli.app import app
+from floodmark.epochs.maintenance.maintenance import maintain
 from floodmark.errors import UserError
-from floodmark.runtime.maintenance import maintain
 from floodmark.spark.session import Sessions
 
 pytestmark = pytest.mark.spark

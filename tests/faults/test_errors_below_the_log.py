@@ -15,12 +15,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 WORKERS = (
-    "runtime.epoch", "runtime.run", "runtime.catch_up", "runtime.carried", "runtime.offers",
-    "runtime.definitions.new_version", "runtime.definitions.removal",
-    "runtime.definitions.taking_back",
+    "epochs.objects.epoch", "epochs.run", "epochs.catch_up", "epochs.carried", "warehouse.offers",
+    "epochs.new_version", "epochs.removal",
+    "epochs.taking_back",
 )  # fmt: skip
 """What an epoch runs after its record is put in place; what these import runs there, too."""
-ABOVE = {"sql", "catalog", "plan", "analysis", "reference"}
+ABOVE = {"sql", "scalar", "catalog", "plan", "stream", "reference"}
 """Packages without tables and disks. What they refuse, they refuse when a version is rehearsed."""
 
 DATA = "rows or files that came after the definition are not as it says: their object is suspended"
@@ -58,9 +58,9 @@ MAY_BE_RAISED = {
     FUNCTIONS: {"E0377"},
 }  # fmt: skip
 LOGGING = {
-    "runtime.statements": "apply_plan",
-    "runtime.suspension": "_rebase",
-    "runtime.definitions.taking_back": "take_back",
+    "session.statements": "apply_plan",
+    "session.suspension": "_rebase",
+    "epochs.taking_back": "take_back",
 }
 """Who logs a version of the definitions, in which function: it is rehearsed, or was in force."""
 

@@ -10,11 +10,11 @@ from warehouses import Site
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import DataError, FloodmarkError
-from floodmark.runtime.definitions import deployment
-from floodmark.runtime.definitions.deployed import statements_of
-from floodmark.runtime.definitions.version_change import VersionChange
+from floodmark.session.ddl import deployment
 from floodmark.spark.session import Sessions
 from floodmark.sql.parse import parse_statement
+from floodmark.warehouse.deployed import statements_of
+from floodmark.warehouse.version_change import VersionChange
 
 NAMES = ("é" * 34, "数" * 23, "n" * 200, "é" * 100, "a b/c".replace("/", "|"), "a.", "a-b", "..x")
 REFUSED = {

@@ -22,15 +22,13 @@ from typer.testing import CliRunner, Result
 from warehouses import GROUPED, JOINED, NAMES, READINGS, SUNK, Site, put, readings
 
 import floodmark
-from floodmark.analysis.outside import Outside, SinkType
 from floodmark.api import connect
-from floodmark.catalog.types import INT, Field
 from floodmark.cli.app import app
+from floodmark.epochs.sinks.files import MARK, FilesSender
+from floodmark.epochs.sinks.identity import Identity
+from floodmark.epochs.sinks.outgoing import Outgoing
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.clock import ClockGuard
-from floodmark.runtime.outward.files import MARK, FilesSender
-from floodmark.runtime.outward.identity import Identity
-from floodmark.runtime.outward.outgoing import Outgoing
+from floodmark.scalar.types import INT, Field
 from floodmark.spark.session import Sessions
 from floodmark.storage.backfill_log import BackfillLog, Step
 from floodmark.storage.backup import back_up
@@ -40,6 +38,8 @@ from floodmark.storage.leaving import LeavingTables
 from floodmark.storage.report_book import ReportBook, Reported
 from floodmark.storage.restoring import restore
 from floodmark.storage.retention import Retention
+from floodmark.stream.objects.outside import Outside, SinkType
+from floodmark.tables.clock import ClockGuard
 
 SECONDS = 30
 CODED = r"\bE0\d{3}\b|suspended  |is missing"

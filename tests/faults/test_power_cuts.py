@@ -11,10 +11,10 @@ from sinks_outside import of_epochs, of_table
 from warehouses import GROUPED, NAMES, NOW, READINGS, Site, put, readings, rows_at_rest
 
 from floodmark.api import Floodmark
-from floodmark.runtime import failpoints
-from floodmark.runtime.backfill.choice import VARIABLE as BACKFILL_BYTES
+from floodmark.epochs.backfill.choice import VARIABLE as BACKFILL_BYTES
 from floodmark.spark.session import Sessions
 from floodmark.storage.catalog_log import CatalogLog
+from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 

@@ -17,11 +17,11 @@ from warehouses import NOW, dying_at, numbers
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError, FloodmarkError, UserError
-from floodmark.runtime.failpoints import VARIABLE
 from floodmark.spark.session import Sessions
 from floodmark.storage.backup import back_up
 from floodmark.storage.catalog_log import AppliedStatement
 from floodmark.storage.restoring import restore
+from floodmark.tables.failpoints import VARIABLE
 
 REFUSED = "CREATE MATERIALIZED VIEW v AS SELECT no_function_any_more(k) FROM t"
 DEFECT = "SELECT 1"

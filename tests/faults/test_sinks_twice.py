@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.analysis.outside import Outside, SinkType
-from floodmark.catalog.types import INT, Field
+from floodmark.epochs.sinks.delta import DeltaSender
+from floodmark.epochs.sinks.identity import Identity
+from floodmark.epochs.sinks.outgoing import Outgoing
 from floodmark.errors import DataError
-from floodmark.runtime import failpoints
-from floodmark.runtime.outward.delta import DeltaSender
-from floodmark.runtime.outward.identity import Identity
-from floodmark.runtime.outward.outgoing import Outgoing
+from floodmark.scalar.types import INT, Field
+from floodmark.stream.objects.outside import Outside, SinkType
+from floodmark.tables import failpoints
 
 
 @pytest.mark.parametrize("record", ["ours", "theirs"])

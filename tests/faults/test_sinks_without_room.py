@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from mounts import mounted_at
 from warehouses import NOW, READINGS, Site, put, readings
 
-from floodmark.runtime.outward.places import pause_after
+from floodmark.epochs.places import pause_after
 from floodmark.spark.session import Sessions
 from floodmark.testing import FixedClock
 

@@ -14,12 +14,12 @@ import pytest
 from warehouses import NOW, Site, contents, visible
 
 from floodmark.api import connect
-from floodmark.catalog.types import BIGINT, VARCHAR, Field, struct_of
 from floodmark.connectors.base import Connector, Discovery, SourceSpec
 from floodmark.connectors.files import FilesConnector
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError
-from floodmark.runtime.dead_letters import frequent
+from floodmark.scalar.types import BIGINT, VARCHAR, Field, struct_of
+from floodmark.session.inspect.dead_letters import frequent
 from floodmark.spark.session import Sessions
 
 TWO = """

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from floodmark.api import Floodmark, connect
+from floodmark.epochs import removal
 from floodmark.errors import DataError
-from floodmark.runtime.definitions import removal
 from floodmark.storage.delta import DeltaStore
 
 

@@ -10,13 +10,14 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from floodmark.analysis.pipeline import Pipeline, analyse_catalog
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.stream.objects.pipeline import analyse_catalog
 from tests.flink.shapes import FLOODMARK_SETUP, SHAPES, Shape
 
 REFUSED = ("E0320", "E0321", "E0322")

@@ -13,17 +13,18 @@ from typing import Any
 
 import yaml
 
-from floodmark.analysis.analyse import analyse
-from floodmark.analysis.explain import explain_object, explain_plan
-from floodmark.analysis.keep_keys import keep_keys
-from floodmark.analysis.pipeline import Pipeline, analyse_catalog
-from floodmark.analysis.planning import plan_of
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.errors import FloodmarkError
-from floodmark.plan.build import build_query
+from floodmark.plan.build.build import build_query
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
+from floodmark.stream.explain.explain import explain_object, explain_plan
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.passes.planning import plan_of
+from floodmark.stream.properties.analyse import analyse
 from tests.analysis.every_node import unanalysed
 
 FOLDER = Path(__file__).parent

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from planted import Planted, on_spark
 
-_CUTOFF = "runtime/cutoff.py"
+_CUTOFF = "tables/cutoff.py"
 ENDING = (
     Planted(
         "what comes meets rows that are over",
-        "runtime/operators/merge.py",
+        "dataflow/operators/merge.py",
         "ENDED, SINKS, DML_STAGE = -2, 0, 1_000_000",
         "ENDED, SINKS, DML_STAGE = 2_000_000, 0, 1_000_000",
         on_spark("ttl_conflicts"),
@@ -22,49 +22,49 @@ ENDING = (
     ),
     Planted(
         "a write that changes nothing does not renew",
-        "runtime/objects/merging.py",
+        "epochs/objects/merging.py",
         "renews = merge.GIVEN if self.replaces else conflicts.WRITTEN",
         'renews = ""',
         on_spark("ttl_last_write"),
     ),
     Planted(
         "what the conflict behaviour drops renews",
-        "runtime/objects/merging.py",
+        "epochs/objects/merging.py",
         "renews = merge.GIVEN if self.replaces else conflicts.WRITTEN",
         "renews = merge.GIVEN",
         on_spark("ttl_conflicts"),
     ),
     Planted(
         "a row that is over as it comes is there",
-        "runtime/objects/merging.py",
+        "epochs/objects/merging.py",
         'over = self.cutoff.is_over(f"{new}.")',
         'over = "FALSE"',
         on_spark("ttl_column"),
     ),
     Planted(
         "readers see what is discarded",
-        "runtime/current.py",
+        "tables/current.py",
         "return cutoff.lasting(rows, fields)",
         "return rows",
         on_spark("ttl_append_only_discards"),
     ),
     Planted(
         "a row below the watermark is taken back",
-        "runtime/waning.py",
+        "tables/waning.py",
         'known.where(f"{quoted(column)} >= {_BOUND}")',
         "known",
         on_spark("ttl_below_watermark"),
     ),
     Planted(
         "a late row leaves the row of its key",
-        "runtime/objects/watermarked.py",
+        "epochs/objects/watermarked.py",
         "if late is not None and self.declared.fading is not None:",
         "if late is not None and self.declared.fading is None:",
         on_spark("ttl_below_watermark"),
     ),
     Planted(
         "rows of a key with two times are one that is updated",
-        "runtime/objects/merging.py",
+        "epochs/objects/merging.py",
         'Outcome(self.declared.fading or "", refuses, renews, self.hidden)',
         'Outcome("", refuses, renews, self.hidden)',
         on_spark("ttl_below_watermark"),

@@ -40,7 +40,7 @@ LOGS = (
     ),
     Planted(
         "the log is not compared with the tables before anything is written",
-        "runtime/scheduler.py",
+        "epochs/scheduler.py",
         "refuse_tables_ahead(self.log, self.store)",
         "pass",
         (f"{_OLD}test_a_log_that_was_copied_first_is_refused",),
@@ -61,7 +61,7 @@ LOGS = (
     ),
     Planted(
         "an epoch that has written is taken back",
-        "runtime/definitions/taking_back.py",
+        "epochs/taking_back.py",
         "        if done is not None:",
         "        if done == '':",
         (f"{_ROLLBACK}test_what_is_done_already_is_not_taken_back[written]",),
@@ -75,7 +75,7 @@ LOGS = (
     ),
     Planted(
         "a sink writes over the files of another log",
-        "runtime/outward/files.py",
+        "epochs/sinks/files.py",
         "        if found >= first:",
         "        if found < 0:",
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planted import Planted, on_reference, on_spark
 
-_FOLD = "runtime/operators/owned.py"
+_FOLD = "dataflow/operators/owned.py"
 _MODEL = "tests/property/test_owned_spark.py::test_the_reference_holds_rows_as_the_model_does"
 OWNING = (
     Planted(
@@ -44,7 +44,7 @@ OWNING = (
     ),
     Planted(
         "who holds a row is stored with what else changes alone",
-        "runtime/objects/merging.py",
+        "epochs/objects/merging.py",
         'renews = f"NOT ({NEW_ROW}.{OWNERS} <=> {OLD_ROW}.{OWNERS})"',
         'renews = ""',
         on_spark("owned_columns"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 _ON_SPARK = "tests/programs/test_programs_spark.py::test_spark_emits_what_the_program_says"
 _ON_REFERENCE = "tests/programs/test_programs.py::test_reference_emits_what_the_program_says"
 _RANGES = "tests/runtime/test_touched_ranges.py::test_touched_rows_are_all_that_change"
-_OPERATORS = "runtime/operators"
+_OPERATORS = "dataflow/operators"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def on_reference(*programs: str) -> tuple[str, ...]:
 CHANGES = (
     Planted(
         "an old row of an update is skipped",
-        "runtime/inputs.py",
+        "dataflow/inputs.py",
         "frame = frame.selectExpr(*(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)",
         """frame = frame.where(f"{KIND} <> '-U'").selectExpr(
             *(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)""",
@@ -72,7 +72,7 @@ CHANGES = (
 GROUPS = (
     Planted(
         "the group of NULL forgets what it had",
-        f"{_OPERATORS}/keyed.py",
+        "spark/keyed.py",
         'f"{quoted(c)} <=> {quoted(_PREFIX + c)}"',
         'f"{quoted(c)} = {quoted(_PREFIX + c)}"',
         on_spark("aggregate_null_group"),
@@ -100,14 +100,14 @@ GROUPS = (
     ),
     Planted(
         "the sum of no values is 0",
-        "catalog/functions/sums.py",
+        "scalar/functions/sums.py",
         'f"CASE WHEN {{nonnull}} > 0 THEN {_total(types[0])} END"',
         "_total(types[0])",
         on_spark("aggregate_nulls_are_skipped"),
     ),
     Planted(
         "NULLs count as values of a sum",
-        "catalog/functions/sums.py",
+        "scalar/functions/sums.py",
         '"CASE WHEN {0} IS NOT NULL THEN CAST({w} AS BIGINT) ELSE 0L END"',
         '"CAST({w} AS BIGINT)"',
         on_spark("aggregate_nulls_are_skipped"),
@@ -160,14 +160,14 @@ JOINS = (
     ),
     Planted(
         "what is looked up is lost with the next change of another row",
-        "runtime/state/values.py",
+        "dataflow/state/values.py",
         "stored.where(self._lasts(over))",
         'stored.where("FALSE")',
         on_spark("lookup_updating_without_key"),
     ),
     Planted(
         "what is guarded fails where it is evaluated once",
-        "analysis/ndu/repair.py",
+        "stream/ndu/repair.py",
         "held = attempt(expr) if can_fail(expr) else expr",
         "held = expr",
         on_reference("dead_volatile_guarded"),
@@ -304,7 +304,7 @@ TIMES = (
     ),
     Planted(
         "a watermark goes back",
-        "runtime/watermarks.py",
+        "epochs/objects/watermarks.py",
         "raised = {c: _greatest((self.sealed.get(c), v)) for c, v in values.items()}",
         "raised = dict(values)",
         on_spark("watermark_survives_idle_epochs"),
@@ -332,7 +332,7 @@ TIMES = (
     ),
     Planted(
         "rows know the time of the run, not that of their epoch",
-        "runtime/objects/task.py",
+        "epochs/objects/task.py",
         "return micros_of(self.work.now)",
         "return micros_of(datetime.now(self.work.now.tzinfo))",
         on_spark("source_ingestion_timestamp"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planted import Planted, on_spark
 
-_OPERATORS = "runtime/operators"
+_OPERATORS = "dataflow/operators"
 TABLES = (
     Planted(
         "a table keeps a row that its last operation deletes",
@@ -57,7 +57,7 @@ TABLES = (
     ),
     Planted(
         "a message that deletes puts its row",
-        "runtime/objects/table.py",
+        "epochs/objects/table.py",
         "THEN -1 ELSE 1 END",
         "THEN 1 ELSE 1 END",
         on_spark("cdc_changes_by_key"),
@@ -78,14 +78,14 @@ TABLES = (
     ),
     Planted(
         "dead letters are not stored",
-        "runtime/stages.py",
+        "dataflow/stages.py",
         "for written, into in ((files, self.dead), (withdrawn, self.withdrawn)):",
         "for written, into in ((withdrawn, self.withdrawn),):",
         on_spark("dead_division_in_select"),
     ),
     Planted(
         "dead letters are never taken back",
-        "runtime/stages.py",
+        "dataflow/stages.py",
         "for written, into in ((files, self.dead), (withdrawn, self.withdrawn)):",
         "for written, into in ((files, self.dead),):",
         on_spark("subquery_scalar"),

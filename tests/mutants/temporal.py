@@ -5,25 +5,25 @@ from __future__ import annotations
 from planted import Planted, on_reference, on_spark
 
 _PERIODS = "tests/property/test_temporal_periods.py::test_periods_say_when_a_condition_is_true"
-_OPERATOR = "runtime/operators/temporal_filter.py"
+_OPERATOR = "dataflow/operators/temporal_filter.py"
 TEMPORAL = (
     Planted(
         "months back from the end of a month are a day short",
-        "plan/inverses.py",
+        "plan/bind/inverses.py",
         "((short, _plus(back, (0, 1, 0))),)",
         "((short, back),)",
         (_PERIODS,),
     ),
     Planted(
         "NOT over a comparison keeps its own end",
-        "plan/temporal.py",
+        "plan/rules/temporal.py",
         '_OPPOSITE = {"<": ">=",',
         '_OPPOSITE = {"<": ">",',
         (_PERIODS,),
     ),
     Planted(
         "a branch without now() does not open the period",
-        "plan/temporal.py",
+        "plan/rules/temporal.py",
         "_unless(guard, bound, _NEVER) for bound",
         "bound for bound",
         (_PERIODS,),
@@ -51,7 +51,7 @@ TEMPORAL = (
     ),
     Planted(
         "what is due at the time itself waits for the next epoch",
-        "runtime/state/due.py",
+        "dataflow/state/due.py",
         'rows.where(f"{DUE_AT} <= {now}L")',
         'rows.where(f"{DUE_AT} < {now}L")',
         on_spark("temporal_recent_rows"),

@@ -5,18 +5,18 @@ from __future__ import annotations
 from planted import Planted, on_spark
 
 _RESTART = "tests/runtime/test_transform_restart.py"
-_TRANSFORM = "runtime/operators/transform.py"
+_TRANSFORM = "dataflow/operators/transform.py"
 THINNING = (
     Planted(
         "rows that are over are not taken back",
-        "runtime/visible.py",
+        "tables/visible.py",
         'weighed.where(f"{WEIGHT} <> 0")',
         'weighed.where(f"{WEIGHT} > 0")',
         on_spark("transform_of_changes_by_key"),
     ),
     Planted(
         "a row is seen at its upper bound",
-        "runtime/visible.py",
+        "tables/visible.py",
         'UPPER: f"{at} < {UPPER}"',
         'UPPER: f"{at} <= {UPPER}"',
         on_spark("transform_of_cdc"),
@@ -37,35 +37,35 @@ THINNING = (
     ),
     Planted(
         "rows that wait are seen at once",
-        "runtime/current.py",
+        "tables/current.py",
         "return seen(rows, found.period, self.as_of)",
         "return rows",
         (f"{_RESTART}::test_what_is_stored_is_not_asked_for_again[after_seal]",),
     ),
     Planted(
         "a row that is taken in twice after a kill moves no watermark",
-        "runtime/objects/source.py",
-        "told is not None and done is not None",
+        "epochs/objects/source.py",
+        "(finished := task.writer.finished(table)) is not None",
         "False",
         (f"{_RESTART}::test_what_is_stored_is_not_asked_for_again[view_committed]",),
     ),
     Planted(
         "the series of a row that is gone goes on",
-        "runtime/operators/growing_series.py",
+        "dataflow/operators/growing_series.py",
         "parts.append(due if grows else _added_up(due, columns))",
         "parts.append(due.where(f'{WEIGHT} > 0'))",
         on_spark("temporal_series"),
     ),
     Planted(
         "a row at the watermark is released",
-        "runtime/operators/sort_buffer.py",
+        "dataflow/operators/sort_buffer.py",
         'condition = f"{column} < {_AFTER}"',
         'condition = f"{column} <= {_AFTER}"',
         on_spark("close_sort"),
     ),
     Planted(
         "what was held is forgotten",
-        "runtime/operators/sort_buffer.py",
+        "dataflow/operators/sort_buffer.py",
         "for part in (fresh, held) if part",
         "for part in (fresh,) if part",
         on_spark("close_joins"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planted import Planted, on_spark
 
-_MARKS = "runtime/watermarks.py"
-_JUDGED = "runtime/operators/judged.py"
+_MARKS = "epochs/objects/watermarks.py"
+_JUDGED = "dataflow/operators/judged.py"
 _TABLES = "tests/runtime/test_watermarked_tables.py"
 _CLOCK = "tests/runtime/test_watermarks_by_clock.py"
 WATERMARKS = (
@@ -32,9 +32,9 @@ WATERMARKS = (
     ),
     Planted(
         "a table that has stored its rows reads them again after a kill",
-        "runtime/objects/watermarked.py",
-        "if told is None or done is None:",
-        "if True:",
+        "epochs/objects/watermarked.py",
+        "return self.task.writer.finished(layout.current_table(self.found))",
+        "return None",
         (f"{_TABLES}::test_an_attempt_that_stored_all_needs_its_file_no_more",),
     ),
     Planted(
@@ -46,7 +46,7 @@ WATERMARKS = (
     ),
     Planted(
         "a file with a time too far ahead is taken over as it is",
-        "runtime/objects/source.py",
+        "epochs/objects/source.py",
         "return ends is not None and ends[1] <= latest",
         "return True",
         (f"{_CLOCK}::test_files_are_taken_over_where_statistics_say_that_none_is_ahead",),
@@ -67,7 +67,7 @@ WATERMARKS = (
     ),
     Planted(
         "time has epochs that close nothing",
-        "runtime/passing_time.py",
+        "epochs/passing_time.py",
         "waits = earlier is None or earlier <= high",
         "waits = True",
         (f"{_CLOCK}::test_each_view_is_closed_by_one_epoch_of_time_alone",),

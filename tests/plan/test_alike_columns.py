@@ -6,7 +6,7 @@ import pytest
 from program_reference import compile_sql
 
 from floodmark.plan import nodes as n
-from floodmark.plan.printing import to_text
+from floodmark.plan.expr.printing import to_text
 
 TABLES = """
 CREATE TABLE a (k INT PRIMARY KEY, x INT, d DOUBLE);

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from floodmark.catalog.types import (
+from floodmark.errors import FloodmarkError, Span
+from floodmark.plan.bind.binder import bind_interval, bind_scalar
+from floodmark.plan.bind.collectors import AggregateCollector, WindowCollector
+from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -15,16 +20,6 @@ from floodmark.catalog.types import (
     Field,
     numeric,
 )
-from floodmark.errors import FloodmarkError, Span
-from floodmark.plan.bind import (
-    AggregateCollector,
-    BindContext,
-    SchemaScope,
-    WindowCollector,
-    bind_interval,
-    bind_scalar,
-)
-from floodmark.plan.expressions import ColumnRef, Expr, Literal
 from floodmark.sql.parse import parse_expression
 
 SCOPE = SchemaScope(

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from floodmark.catalog.types import (
+from floodmark.errors import FloodmarkError
+from floodmark.plan import nodes as n
+from floodmark.plan.build.build import build_query
+from floodmark.plan.expr.expressions import Expr
+from floodmark.reference.expressions import evaluate
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -25,11 +30,6 @@ from floodmark.catalog.types import (
     list_of,
     numeric,
 )
-from floodmark.errors import FloodmarkError
-from floodmark.plan import nodes as n
-from floodmark.plan.build import build_query
-from floodmark.plan.expressions import Expr
-from floodmark.reference.expressions import evaluate
 from floodmark.sql import statements as s
 from floodmark.sql.constant_rows import MANY
 from floodmark.sql.nodes import ConstantRows

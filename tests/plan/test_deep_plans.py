@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from floodmark.analysis.analyse import analyse
-from floodmark.analysis.keep_keys import keep_keys
-from floodmark.catalog.types import BIGINT, INT, Field
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, ColumnRef
+from floodmark.plan.expr.expressions import AggCall, ColumnRef
+from floodmark.scalar.types import BIGINT, INT, Field
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.analyse import analyse
 
 
 def test_projections_on_projections_are_planned_in_no_time() -> None:

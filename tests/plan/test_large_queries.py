@@ -7,9 +7,9 @@ import time
 import pytest
 from program_reference import compile_sql
 
-from floodmark.analysis import supported
 from floodmark.changelog import is_hidden
 from floodmark.errors import FloodmarkError
+from floodmark.stream.objects import supported
 
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY, v INT, s TEXT);"
 SECONDS = 10

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from floodmark.catalog.functions.like import is_like
-from floodmark.catalog.functions.model import RowError
+from floodmark.scalar.functions.like import is_like
+from floodmark.scalar.functions.model import RowError
 from tests.plan.like_cases import SLOW, drawn, naive
 
 

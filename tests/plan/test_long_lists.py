@@ -2,9 +2,9 @@
 
 import pytest
 
-from floodmark.plan import binder
-from floodmark.plan.coerce import number_literal
-from floodmark.plan.size import MAX_EXPRESSION
+from floodmark.plan.bind import binder
+from floodmark.plan.bind.coerce import number_literal
+from floodmark.plan.nodes.size import MAX_EXPRESSION
 from tests.plan.test_wide_numbers import outcome
 
 

@@ -5,7 +5,7 @@ Python reads none of more than 4,300.
 
 import pytest
 
-from floodmark.catalog.types import INT, VARCHAR
+from floodmark.scalar.types import INT, VARCHAR
 from floodmark.sql.constant_rows import MANY
 from tests.plan.test_wide_numbers import outcome
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from floodmark.catalog.types import BIGINT, BOOLEAN, INT, JSONB, TIMESTAMP, VARCHAR
-from floodmark.plan.bind import BindContext, bind_scalar
-from floodmark.plan.expressions import AggCall, ColumnRef, Literal
-from floodmark.plan.printing import aggregate_text, to_text
-from floodmark.plan.scope import Column, QueryScope, Source
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.scope import Column, QueryScope, Source
+from floodmark.plan.expr.expressions import AggCall, ColumnRef, Literal
+from floodmark.plan.expr.printing import aggregate_text, to_text
+from floodmark.scalar.types import BIGINT, BOOLEAN, INT, JSONB, TIMESTAMP, VARCHAR
 from floodmark.sql.parse import parse_expression
 
 _COLUMNS = {

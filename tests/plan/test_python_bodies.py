@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 from users_functions import bound, created, user_function, value
 
-from floodmark.catalog.functions import RowError, RowErrorCode
-from floodmark.catalog.functions.user import CallError
 from floodmark.errors import UserError
-from floodmark.plan.expressions import UserCall, walk
-from floodmark.plan.user_functions import check, functions_of
+from floodmark.plan.bind.user_functions import check, functions_of
+from floodmark.plan.expr.expressions import UserCall, walk
+from floodmark.scalar.functions import RowError, RowErrorCode
+from floodmark.scalar.functions.user import CallError
 from floodmark.spark.user_functions import _batch_form
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from floodmark.catalog.functions import RowError, RowErrorCode
-from floodmark.catalog.functions.python_values import from_python, to_python
-from floodmark.catalog.types import (
+from floodmark.scalar.functions import RowError, RowErrorCode
+from floodmark.scalar.functions.python_values import from_python, to_python
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     BYTEA,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodmark.catalog.functions.regex_groups import (
+from floodmark.scalar.functions.regex_groups import (
     every_match,
     first_match,
     group_of_first_match,

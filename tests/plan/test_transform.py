@@ -7,8 +7,8 @@ from program_reference import compile_sql
 
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import FloodmarkError
-from floodmark.plan.printing import to_text
-from floodmark.plan.transform import Transform
+from floodmark.plan.declared import Transform
+from floodmark.plan.expr.printing import to_text
 
 BEFORE = """
 CREATE TABLE other (k INT PRIMARY KEY);

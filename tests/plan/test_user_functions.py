@@ -9,12 +9,12 @@ import pytest
 from users_functions import bound, created, user_function, value
 
 from floodmark.catalog.dropping import without
-from floodmark.catalog.functions import Determinism, RowErrorCode, lookup
 from floodmark.errors import UserError
-from floodmark.plan.expressions import UserCall, Volatile, walk
-from floodmark.plan.python_functions import check_loaded
-from floodmark.plan.user_functions import check, functions_of
+from floodmark.plan.bind.python_functions import check_loaded
+from floodmark.plan.bind.user_functions import check, functions_of
+from floodmark.plan.expr.expressions import UserCall, Volatile, walk
 from floodmark.reference.expressions import evaluate
+from floodmark.scalar.functions import Determinism, RowErrorCode, lookup
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 

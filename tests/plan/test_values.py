@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from floodmark.catalog.types import BIGINT, DOUBLE, INT, VARCHAR, SqlType, list_of, numeric
 from floodmark.errors import FloodmarkError
-from floodmark.plan.build import build_query
+from floodmark.plan.build.build import build_query
 from floodmark.reference.interpreter import evaluate
+from floodmark.scalar.types import BIGINT, DOUBLE, INT, VARCHAR, SqlType, list_of, numeric
 from floodmark.sql.parse import parse_statement
 from floodmark.sql.statements import Select
 

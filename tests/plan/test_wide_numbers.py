@@ -4,13 +4,13 @@ from datetime import datetime
 
 import pytest
 
-from floodmark.catalog.functions.arithmetic import to_real
-from floodmark.catalog.types import BOOLEAN, DOUBLE, INT, REAL, SqlType, numeric
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n
-from floodmark.plan.build import build_query
-from floodmark.plan.expressions import Expr
+from floodmark.plan.build.build import build_query
+from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.expressions import evaluate
+from floodmark.scalar.functions.arithmetic import to_real
+from floodmark.scalar.types import BOOLEAN, DOUBLE, INT, REAL, SqlType, numeric
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 

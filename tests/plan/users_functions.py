@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.functions.user import UserFunction
 from floodmark.catalog.objects import Origin
-from floodmark.catalog.types import DOUBLE, INT, VARCHAR, Field
 from floodmark.errors import Span
-from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
-from floodmark.plan.expressions import Expr
-from floodmark.plan.user_functions import functions_of
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.bind.user_functions import functions_of
+from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.expressions import evaluate
+from floodmark.scalar.functions.user import UserFunction
+from floodmark.scalar.types import DOUBLE, INT, VARCHAR, Field
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_expression, parse_script
 

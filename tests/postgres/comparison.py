@@ -10,19 +10,20 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from floodmark.analysis.keep_keys import keep_keys
-from floodmark.catalog.functions import RowErrorCode
-from floodmark.catalog.rendering import value_text
-from floodmark.catalog.types import Kind, SqlType, leaf
 from floodmark.errors import FloodmarkError, Span
-from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
-from floodmark.plan.build import build_query
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.build.build import build_query
 from floodmark.plan.rules import RULES
 from floodmark.reference.expressions import evaluate
 from floodmark.reference.interpreter import evaluate as rows_of
 from floodmark.reference.moment import DeadLetter
+from floodmark.scalar.functions import RowErrorCode
+from floodmark.scalar.rendering import value_text
+from floodmark.scalar.types import Kind, SqlType, leaf
 from floodmark.sql.parse import parse_expression, parse_statement
 from floodmark.sql.statements import Select
+from floodmark.stream.passes.keep_keys import keep_keys
 from tests.postgres.cluster import Answer
 from tests.postgres.generation import Tree
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import BIGINT, DOUBLE, INT, REAL, SMALLINT, Kind, SqlType, numeric
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import BIGINT, DOUBLE, INT, REAL, SMALLINT, Kind, SqlType, numeric
 
 TEXTS = (
     "",

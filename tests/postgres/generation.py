@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from floodmark.catalog.functions import REGISTRY, Determinism, Function
-from floodmark.catalog.functions.model import Param, Var
-from floodmark.catalog.types import JSONB, UUID, VARCHAR, Kind, SqlType, list_of
+from floodmark.scalar.functions import REGISTRY, Determinism, Function
+from floodmark.scalar.functions.model import Param, Var
+from floodmark.scalar.types import JSONB, UUID, VARCHAR, Kind, SqlType, list_of
 from tests.postgres.edge_values import DIGITS, NUMBERS, ORDERED, SIMPLE, type_name, value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations, product
 
-from floodmark.catalog.types import (
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     DATE,

@@ -8,8 +8,8 @@ import pytest
 from program_spark import case_of, isolated, mismatches, run_all
 from test_programs_spark import PROGRAMS
 
-from floodmark.runtime import run as epoch_run
-from floodmark.runtime.operators import keyed
+from floodmark.epochs import run as epoch_run
+from floodmark.spark import keyed
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import load
 

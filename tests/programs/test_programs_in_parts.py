@@ -8,8 +8,8 @@ import pytest
 from program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
 from test_programs_spark import PROGRAMS, refusal
 
-from floodmark.runtime import run as epoch_run
-from floodmark.runtime import scheduler
+from floodmark.epochs import run as epoch_run
+from floodmark.epochs import scheduler
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import load
 

@@ -8,9 +8,9 @@ import pytest
 from program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
 from test_programs_spark import PROGRAMS, refusal
 
-from floodmark.runtime import folding
-from floodmark.runtime import run as epoch_run
-from floodmark.runtime.objects import at_rest
+from floodmark.epochs import run as epoch_run
+from floodmark.epochs.maintenance import folding
+from floodmark.epochs.objects import at_rest
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import load
 

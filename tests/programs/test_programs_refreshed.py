@@ -11,8 +11,8 @@ import pytest
 from program_reference import compile_sql
 from program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
 
+from floodmark.epochs import run as epoch_run
 from floodmark.errors import NotSupported
-from floodmark.runtime import run as epoch_run
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import Program, load
 

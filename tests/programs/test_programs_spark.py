@@ -28,8 +28,8 @@ from program_spark import (
 )
 
 from floodmark.catalog.objects import SINK_PREFIX
+from floodmark.epochs import run as epoch_run
 from floodmark.errors import NotSupported
-from floodmark.runtime import run as epoch_run
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.testing.program import Program, load

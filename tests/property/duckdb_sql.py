@@ -8,12 +8,9 @@ from typing import Any, assert_never
 
 from duckdb_windows import NotInDuckDB, over_window, top_n
 
-from floodmark.analysis import stream_key
-from floodmark.catalog.functions import ORDERED_SETS
-from floodmark.catalog.types import Field, Kind, SqlType
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import (
+from floodmark.plan.expr.expressions import (
     AggCall,
     BoolOp,
     Call,
@@ -25,6 +22,9 @@ from floodmark.plan.expressions import (
     Now,
 )
 from floodmark.reference.rows import Row
+from floodmark.scalar.functions import ORDERED_SETS
+from floodmark.scalar.types import Field, Kind, SqlType
+from floodmark.stream.properties import stream_key
 
 _TYPES = {
     Kind.BOOLEAN: "BOOLEAN",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from floodmark.analysis import stream_key
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Expr
+from floodmark.plan.expr.expressions import Expr
+from floodmark.stream.properties import stream_key
 
 Print = Callable[[Expr], str]
 _VALUES = ("first_value", "last_value", "nth_value")

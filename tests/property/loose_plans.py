@@ -15,22 +15,31 @@ from hypothesis import strategies as st
 from nested_strategies import called, integers
 from plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, keyed_changes
 
-from floodmark.analysis.analyse import AnalysedPlan, analyse
-from floodmark.analysis.keep_keys import keep_keys
-from floodmark.analysis.ndu import DeterminismMode, Root, resolve
-from floodmark.catalog.functions import ORDERED_SETS, Determinism
-from floodmark.catalog.functions.user import UserFunction
-from floodmark.catalog.functions.volatile import CLOCK
-from floodmark.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMPTZ, UUID, VARCHAR, Field
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Call, Case, Cast, ColumnRef, Expr, Literal, Now, Volatile
-from floodmark.plan.user_functions import user_call
+from floodmark.plan.bind.user_functions import user_call
+from floodmark.plan.expr.expressions import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+    Now,
+    Volatile,
+)
 from floodmark.reference.interpreter import reads_time
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
+from floodmark.scalar.functions import ORDERED_SETS, Determinism
+from floodmark.scalar.functions.user import UserFunction
+from floodmark.scalar.functions.volatile import CLOCK
+from floodmark.scalar.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMPTZ, UUID, VARCHAR, Field
 from floodmark.sql.parse import parse_statement
+from floodmark.stream.ndu import DeterminismMode, Root, resolve
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 
 METADATA = "at"
 _M = (Field("k", INT, False), Field("a", INT), Field(METADATA, BIGINT))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 from subqueries import QUERIES, plan_of
 
-from floodmark.catalog.functions import Operand, aggregate_for, function_for
-from floodmark.catalog.types import BOOLEAN, INT, INTERVAL, TIMESTAMP, Field
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, BoolOp, Call, ColumnRef, Expr, Literal
+from floodmark.plan.expr.expressions import AggCall, BoolOp, Call, ColumnRef, Expr, Literal
+from floodmark.scalar.functions import Operand, aggregate_for, function_for
+from floodmark.scalar.types import BOOLEAN, INT, INTERVAL, TIMESTAMP, Field
 
 if TYPE_CHECKING:
     from plan_strategies import Builder

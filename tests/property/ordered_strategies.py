@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from floodmark.catalog.functions import Operand, aggregate_for
-from floodmark.catalog.types import BIGINT, DOUBLE, INT, Field
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import ColumnRef, Expr, Literal
+from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
+from floodmark.scalar.functions import Operand, aggregate_for
+from floodmark.scalar.types import BIGINT, DOUBLE, INT, Field
 
 if TYPE_CHECKING:
     from plan_strategies import Builder

@@ -24,15 +24,24 @@ from nested_strategies import (
 )
 from ordered_strategies import over_window, top_n
 
-from floodmark.analysis.keep_keys import keep_keys
-from floodmark.catalog.functions import Operand, aggregate_for
-from floodmark.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMP, Field
 from floodmark.changelog import ROW_ID, ChangelogMode, RowKind
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, BoolOp, Call, Case, Cast, ColumnRef, Expr, Literal
+from floodmark.plan.expr.expressions import (
+    AggCall,
+    BoolOp,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+)
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.watermarks import Watermark
+from floodmark.scalar.functions import Operand, aggregate_for
+from floodmark.scalar.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMP, Field
+from floodmark.stream.passes.keep_keys import keep_keys
 
 LARGEST = 2**31 - 1
 VALUES = (None, 0, -1, 1, 2, 3, LARGEST)

@@ -14,13 +14,6 @@ from plan_examples import drawn, operator
 from plan_strategies import CHANGED, CHANGES, OBJECTS, SCANS, epochs
 from program_spark import Case, Outcome, Run
 
-from floodmark.analysis.analyse import AnalysedPlan, analyse
-from floodmark.analysis.ndu import DeterminismMode
-from floodmark.analysis.pipeline import AnalysedObject, Pipeline
-from floodmark.analysis.supported import check_supported
-from floodmark.catalog.functions import Determinism
-from floodmark.catalog.functions.user import UserFunction
-from floodmark.catalog.types import INT
 from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported, TransientError
 from floodmark.plan import nodes as n
@@ -33,7 +26,14 @@ from floodmark.reference.pipeline import (
     ObjectState,
     ReferenceObject,
 )
+from floodmark.scalar.functions import Determinism
+from floodmark.scalar.functions.user import UserFunction
+from floodmark.scalar.types import INT
 from floodmark.spark.session import Sessions
+from floodmark.stream.ndu import DeterminismMode
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.supported import check_supported
+from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 from floodmark.testing.program import Epoch, Program
 from floodmark.testing.text import Line, Shown, encode, mismatch
 

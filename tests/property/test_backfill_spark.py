@@ -8,16 +8,16 @@ import pytest
 from plan_strategies import plans
 from plans_on_spark import PlansRun, busiest, chosen
 
-from floodmark.analysis.pipeline import analyse_catalog
 from floodmark.catalog.catalog import Catalog
-from floodmark.runtime.backfill import workers
-from floodmark.runtime.backfill.choice import VARIABLE
-from floodmark.runtime.backfill.step import Backfill
-from floodmark.runtime.definitions.deployed import Deployed, statements_of
-from floodmark.runtime.equivalence import compare, compares
+from floodmark.epochs.backfill import workers
+from floodmark.epochs.backfill.choice import VARIABLE
+from floodmark.epochs.backfill.step import Backfill
 from floodmark.spark.session import Sessions
 from floodmark.storage.backfill_log import Standing, Step
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.tools.equivalence import compare, compares
+from floodmark.warehouse.deployed import Deployed, statements_of
 
 OPEN, BEFORE, MISSED = 8, 2, 4
 pytestmark = pytest.mark.spark

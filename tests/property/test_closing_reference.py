@@ -10,13 +10,13 @@ import pytest
 from closing_queries import SHAPES, START, Shape, land, source
 from program_reference import compile_sql
 
-from floodmark.analysis.pipeline import Pipeline
 from floodmark.changelog import RowKind, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.reference.rows import Row, bag, sort_value
+from floodmark.stream.objects.analysed import Pipeline
 
 OPTIONS = "WITH (connector = 'files', path = 'landing') FORMAT PLAIN ENCODE JSON"
 RUNS, MOST_RUNS = 5, 30

@@ -19,8 +19,8 @@ from floodmark import Floodmark
 from floodmark.changelog import is_hidden
 from floodmark.errors import TransientError
 from floodmark.plan import nodes as n
-from floodmark.runtime import failpoints
 from floodmark.spark.session import Sessions
+from floodmark.tables import failpoints
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 CRASH_EVERY, LATER = 23, 7

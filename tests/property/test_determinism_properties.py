@@ -21,11 +21,8 @@ from loose_plans import LOOSE_OBJECTS, METADATA, is_cut_dependent, loose_epochs,
 from plan_examples import PROFILE, counted, drawn, joined
 from plan_strategies import SCANS
 
-from floodmark.analysis.analyse import AnalysedPlan
-from floodmark.analysis.expressions_of import expressions_of
-from floodmark.analysis.ndu import DeterminismMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import columns_of
+from floodmark.plan.expr.expressions import columns_of
 from floodmark.reference import interpreter, joins
 from floodmark.reference.engine import advance
 from floodmark.reference.interpreter import evaluate
@@ -33,6 +30,9 @@ from floodmark.reference.interpreter import key_of as key_columns
 from floodmark.reference.moment import Moment, Remembered
 from floodmark.reference.pipeline import EpochInput, ObjectKind, ObjectState, ReferenceObject
 from floodmark.reference.rows import Row, bag, key_of
+from floodmark.stream.ndu import DeterminismMode
+from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.properties.expressions_of import expressions_of
 
 States = Mapping[str, ObjectState]
 STRICT = DeterminismMode.STRICT

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from plan_examples import PROFILE, counted, joined
 from plan_strategies import OBJECTS, START, closing_plans, epochs, plans
 
-from floodmark.analysis.analyse import analyse
 from floodmark.changelog import ChangelogMode, RowKind
 from floodmark.plan import nodes as n
 from floodmark.reference.changes import apply
@@ -37,6 +36,7 @@ from floodmark.reference.pipeline import (
     ReferenceObject,
 )
 from floodmark.reference.rows import Row, bag, key_of, sort_value
+from floodmark.stream.properties.analyse import analyse
 
 
 def views_of(root: n.Node) -> dict[str, tuple[n.Node, ReferenceObject]]:

@@ -21,10 +21,10 @@ from plans_on_spark import (
 from program_spark import Outcome
 
 from floodmark.errors import TransientError
-from floodmark.runtime import failpoints
-from floodmark.runtime.replay import ReplayOutcome
+from floodmark.session.audit import ReplayOutcome
 from floodmark.spark.session import Sessions
 from floodmark.storage.warehouse import engine_folder
+from floodmark.tables import failpoints
 
 STORING, PLAIN, EPOCHS = 5, 3, 3
 CRASH_EVERY, CRASHES = 11, 3

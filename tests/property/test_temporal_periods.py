@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from program_reference import compile_sql
 
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Expr
+from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.rules.temporal_filters import temporal_filters
 from floodmark.reference.expressions import evaluate
 

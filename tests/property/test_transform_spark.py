@@ -13,7 +13,7 @@ import pytest
 
 import floodmark
 from floodmark import Floodmark
-from floodmark.runtime.maintenance import maintain
+from floodmark.epochs.maintenance.maintenance import maintain
 from floodmark.spark.session import Sessions
 
 START = datetime(2026, 1, 1, 10, tzinfo=UTC)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from floodmark.catalog.types import BIGINT, BOOLEAN, INT, INTERVAL, TIMESTAMPTZ, Field, list_of
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Call, ColumnRef, Literal, Now
+from floodmark.plan.expr.expressions import AggCall, Call, ColumnRef, Literal, Now
 from floodmark.reference.interpreter import evaluate
+from floodmark.scalar.types import BIGINT, BOOLEAN, INT, INTERVAL, TIMESTAMPTZ, Field, list_of
 
 NOW = datetime(2024, 1, 1, 10, tzinfo=UTC)
 MINUTE, ZERO = (0, 0, 60_000_000), (0, 0, 0)

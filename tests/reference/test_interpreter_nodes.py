@@ -5,7 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from floodmark.catalog.types import (
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import AggCall, BoolOp, Call, ColumnRef, Literal, Now
+from floodmark.reference.interpreter import evaluate
+from floodmark.reference.moment import Closing, DeadLetter
+from floodmark.reference.rows import Row
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     INT,
@@ -16,12 +22,6 @@ from floodmark.catalog.types import (
     SqlType,
     list_of,
 )
-from floodmark.changelog import ChangelogMode
-from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, BoolOp, Call, ColumnRef, Literal, Now
-from floodmark.reference.interpreter import evaluate
-from floodmark.reference.moment import Closing, DeadLetter
-from floodmark.reference.rows import Row
 
 NOW = datetime(2024, 1, 1, 10, tzinfo=UTC)
 K, A, TS = ColumnRef(INT, "k"), ColumnRef(INT, "a"), ColumnRef(TIMESTAMP, "ts")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from floodmark.catalog.types import BOOLEAN, INT
 from floodmark.changelog import RowKind
-from floodmark.plan.conflicts import EXCLUDED
-from floodmark.plan.expressions import Call, ColumnRef, Literal
+from floodmark.plan.declare.conflicts import EXCLUDED
+from floodmark.plan.expr.expressions import Call, ColumnRef, Literal
 from floodmark.reference.changes import Change
 from floodmark.reference.rows import Row
 from floodmark.reference.tables import MergeRules, Refusal, merge, of_sinks, rekey
+from floodmark.scalar.types import BOOLEAN, INT
 from floodmark.sql.statements import ConflictAction
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

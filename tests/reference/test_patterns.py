@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from floodmark.catalog.rendering import value_text
 from floodmark.errors import NotSupported, Span
-from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.context import BindContext, SchemaScope
 from floodmark.reference.expressions import evaluate
+from floodmark.scalar.rendering import value_text
 from floodmark.sql.parse import parse_expression
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from floodmark.catalog.casts import from_text
-from floodmark.catalog.functions.model import RowError
-from floodmark.catalog.types import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, SqlType
+from floodmark.scalar.casts import from_text
+from floodmark.scalar.functions.model import RowError
+from floodmark.scalar.types import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, SqlType
 
 DAY = "2024-01-01"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from floodmark.analysis.pipeline import analyse_catalog
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.report.graph import draw
 from floodmark.report.plots import bars, times
 from floodmark.sql.parse import parse_script
 from floodmark.sql.statements import Definition
+from floodmark.stream.objects.pipeline import analyse_catalog
 
 SQL = """
 CREATE TABLE "<a>" (k INT PRIMARY KEY);

@@ -11,8 +11,8 @@ import pytest
 from warehouses import NOW, Site, contents
 
 from floodmark.api import Floodmark
-from floodmark.runtime.accounts import Account, accounts
-from floodmark.runtime.backfill.choice import VARIABLE
+from floodmark.epochs.backfill.choice import VARIABLE
+from floodmark.session.audit.accounts import Account, accounts
 from floodmark.storage.object_record import ObjectRecord
 
 DEFINED = """

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.definitions.alter_places import placed_in
-from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.definitions.deployment import plan_files, plan_statement
-from floodmark.runtime.definitions.desired import read_files
+from floodmark.session.ddl.alter_places import placed_in
+from floodmark.session.ddl.deployment import plan_files, plan_statement
+from floodmark.session.ddl.desired import read_files
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogLog
+from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 FILE = """-- a table, and what reads it
 

@@ -26,14 +26,15 @@ from warehouses import (
 
 from floodmark.api import Floodmark
 from floodmark.cli.status import state
+from floodmark.epochs.backfill import workers
+from floodmark.epochs.backfill.choice import VARIABLE
+from floodmark.epochs.backfill.step import Backfill
+from floodmark.epochs.maintenance import maintenance
 from floodmark.errors import DataError
-from floodmark.runtime import failpoints, maintenance
-from floodmark.runtime.backfill import workers
-from floodmark.runtime.backfill.choice import VARIABLE
-from floodmark.runtime.backfill.step import Backfill
-from floodmark.runtime.equivalence import differences
 from floodmark.storage.backfill_log import Standing, Step
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.tables import failpoints
+from floodmark.tools.equivalence import differences
 
 pytestmark = pytest.mark.spark
 VIEWS = (GROUPED, JOINED, PROJECTED, WINDOWED, REGROUPED)

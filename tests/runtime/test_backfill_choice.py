@@ -8,11 +8,11 @@ from typing import Any
 
 from program_reference import compile_sql
 
-from floodmark.analysis.advice import merges_epochs
-from floodmark.runtime.backfill.choice import backfillable
-from floodmark.runtime.backfill.progress import next_step
+from floodmark.epochs.backfill.choice import backfillable
+from floodmark.epochs.backfill.progress import next_step
 from floodmark.storage.backfill_log import Standing, Step
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.stream.lint.advice import merges_epochs
 
 SQL = """
 CREATE TABLE t (k INT PRIMARY KEY, v INT);

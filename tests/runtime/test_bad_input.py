@@ -18,7 +18,7 @@ from warehouses import GROUPED, NOW, READINGS, Site, contents, put, readings, vi
 from floodmark.api import connect
 from floodmark.connectors.files import FilesConnector
 from floodmark.errors import DataError, TransientError
-from floodmark.runtime.replay.audit import ReplayOutcome
+from floodmark.session.audit.audit import ReplayOutcome
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.server import status as server_status
 from floodmark.spark.server import stop as stop_server

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from program_reference import compile_sql
 
-from floodmark.runtime import layout
-from floodmark.runtime.cut import Cut
-from floodmark.runtime.objects.beginning import begins
+from floodmark.epochs.objects.beginning import begins
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.memory import MemoryStore
 from floodmark.storage.table import DataFile
+from floodmark.tables import layout
+from floodmark.tables.cut import Cut
 
 SQL = """
 CREATE TABLE t (k INT PRIMARY KEY, v INT);

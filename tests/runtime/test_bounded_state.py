@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 import floodmark
-from floodmark.runtime.maintenance import maintain
-from floodmark.runtime.sizes import sizes_of
+from floodmark.epochs.maintenance.maintenance import maintain
+from floodmark.session.inspect.sizes import sizes_of
 from floodmark.spark.session import Sessions
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600)]

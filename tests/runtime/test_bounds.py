@@ -6,12 +6,12 @@ from datetime import datetime
 
 import pytest
 
-from floodmark.catalog.types import BIGINT, INT, TIMESTAMP, Field
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Call, ColumnRef, Literal
-from floodmark.runtime import bounds
+from floodmark.plan.expr.expressions import Call, ColumnRef, Literal
+from floodmark.scalar.types import BIGINT, INT, TIMESTAMP, Field
 from floodmark.storage.table import DataFile
+from floodmark.tables import bounds
 
 HOUR = (0, 0, 3_600_000_000)
 NONE = (0, 0, 0)

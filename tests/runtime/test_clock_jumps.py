@@ -11,8 +11,8 @@ import pytest
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import UserError
-from floodmark.runtime import clock
 from floodmark.storage.records import read_record
+from floodmark.tables import clock
 from floodmark.testing import FixedClock
 
 TABLE = "CREATE TABLE t{} (a INT PRIMARY KEY)"

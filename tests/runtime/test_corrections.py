@@ -9,12 +9,12 @@ import pytest
 from warehouses import NOW, READINGS, START, WINDOWED, Reading, Site, put
 
 from floodmark.api import Floodmark
-from floodmark.catalog.types import Schema
+from floodmark.epochs.maintenance.maintenance import maintain
 from floodmark.errors import DataError, FloodmarkError
-from floodmark.runtime.corrections.correct import Corrected, Span, correct, parsed
-from floodmark.runtime.maintenance import maintain
-from floodmark.runtime.tables import Tables
+from floodmark.scalar.types import Schema
 from floodmark.storage.table import DataFile, Handle
+from floodmark.tables.tables import Tables
+from floodmark.tools.corrections.correct import Corrected, Span, correct, parsed
 
 pytestmark = pytest.mark.spark
 

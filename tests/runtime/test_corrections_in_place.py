@@ -13,11 +13,11 @@ from warehouses import NOW, READINGS, START, WINDOWED, Site, differing, put
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.checks import run_checks
-from floodmark.runtime.corrections.correct import Corrected, Span, correct, parsed
-from floodmark.runtime.equivalence import differences
-from floodmark.runtime.failpoints import VARIABLE
-from floodmark.runtime.reporting import reports
+from floodmark.session.audit.checks import run_checks
+from floodmark.session.inspect.reporting import reports
+from floodmark.tables.failpoints import VARIABLE
+from floodmark.tools.corrections.correct import Corrected, Span, correct, parsed
+from floodmark.tools.equivalence import differences
 
 pytestmark = pytest.mark.spark
 

@@ -13,7 +13,7 @@ import pytest
 from warehouses import NOW, READINGS, START, Reading, Site, put
 
 from floodmark.api import Floodmark
-from floodmark.runtime.corrections.correct import Span, correct, parsed
+from floodmark.tools.corrections.correct import Span, correct, parsed
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

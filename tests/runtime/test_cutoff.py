@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from program_reference import compile_sql
 
-from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.catalog.types import TIMESTAMP
-from floodmark.plan.ttl import Ttl, TtlMode
-from floodmark.runtime.cutoff import Cutoff, cutoff_of
-from floodmark.runtime.reclaiming import End, ending
+from floodmark.epochs.maintenance.reclaiming import End, ending
+from floodmark.plan.declared import Ttl, TtlMode
+from floodmark.scalar.types import TIMESTAMP
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables.cutoff import Cutoff, cutoff_of
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

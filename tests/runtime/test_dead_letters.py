@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.runtime.dead_letters import frequent, left
-from floodmark.runtime.layout import DEAD_LETTER
+from floodmark.session.inspect.dead_letters import frequent, left
 from floodmark.storage.delta import DeltaStore
+from floodmark.tables.layout import DEAD_LETTER
 
 TABLE = "_dead_letter/public/v"
 

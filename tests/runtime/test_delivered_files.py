@@ -16,13 +16,13 @@ from warehouses import dying_at
 
 import floodmark
 from floodmark import Floodmark
-from floodmark.catalog.types import BIGINT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.connectors.base import Split
 from floodmark.connectors.parquet_delivery import storable
-from floodmark.runtime import compacting
-from floodmark.runtime.tables import Tables
+from floodmark.epochs.maintenance import compacting
+from floodmark.scalar.types import BIGINT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.spark.session import Sessions
 from floodmark.storage.delivered import is_delivered
+from floodmark.tables.tables import Tables
 
 START = datetime(2024, 1, 1)
 SOURCE = """

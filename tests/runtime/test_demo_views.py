@@ -24,10 +24,10 @@ from pyspark.sql import SparkSession
 from warehouses import Site
 
 from floodmark.api import Floodmark
-from floodmark.runtime.equivalence import compare, compares
 from floodmark.spark.cache import cache_folder
 from floodmark.spark.jars import extra_jars
 from floodmark.spark.java import find_java
+from floodmark.tools.equivalence import compare, compares
 
 pytestmark = pytest.mark.spark
 QUERIES = queries()

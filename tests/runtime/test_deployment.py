@@ -9,10 +9,10 @@ import pytest
 
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import UserError
-from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.definitions.deployment import plan_files
-from floodmark.runtime.definitions.desired import read_files
+from floodmark.session.ddl.deployment import plan_files
+from floodmark.session.ddl.desired import read_files
 from floodmark.storage.catalog_log import CatalogLog
+from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY);"

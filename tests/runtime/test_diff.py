@@ -13,8 +13,8 @@ from floodmark.api import Floodmark
 from floodmark.cli.app import app, invoke
 from floodmark.cli.diff import diff_json, text_of
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.diff import diff
 from floodmark.spark.session import Sessions
+from floodmark.tools.diff import diff
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,7 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.errors import BindError, FloodmarkError
-from floodmark.runtime import dml
+from floodmark.query import dml
 
 _SAME = """CREATE FUNCTION same(a INT, b INT) RETURNS BOOLEAN LANGUAGE python AS $$
 def same(a, b):

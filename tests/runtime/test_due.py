@@ -11,14 +11,14 @@ from typing import Any
 from program_reference import compile_sql
 
 import floodmark
-from floodmark.analysis.state import DUE_AT
-from floodmark.catalog.functions.intervals import micros_of
-from floodmark.runtime.cut import Cut
-from floodmark.runtime.definitions.deployed import statements_of
-from floodmark.runtime.due import due, portion
+from floodmark.epochs.due import due, portion
+from floodmark.scalar.functions.intervals import micros_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
+from floodmark.stream.properties.state import DUE_AT
+from floodmark.tables.cut import Cut
 from floodmark.testing import FixedClock
+from floodmark.warehouse.deployed import statements_of
 
 PIPELINE = compile_sql("""
 CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMP);

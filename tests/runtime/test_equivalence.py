@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from program_reference import compile_sql
 
-from floodmark.runtime.equivalence import compares
+from floodmark.tools.equivalence import compares
 
 T = "CREATE TABLE t (k INT PRIMARY KEY, v INT);"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from warehouses import NAMES, NOW, READINGS, Site, contents, put, visible
 
-from floodmark.runtime import failpoints
+from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 

@@ -8,9 +8,9 @@ import pytest
 
 import floodmark
 from floodmark.errors import FloodmarkError
-from floodmark.runtime import failpoints
 from floodmark.spark.session import Sessions
 from floodmark.storage.warehouse import engine_folder
+from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 ONCE = "CREATE TABLE {} WITH (continuous = false) AS SELECT k, {} AS v FROM src"

@@ -12,11 +12,11 @@ import pytest
 from deltalake import DeltaTable
 from warehouses import NOW, PROJECTED, READINGS, Site, put, tables
 
-from floodmark.catalog.types import Schema
-from floodmark.runtime.maintenance import MOST_FILES
-from floodmark.runtime.tables import Tables
+from floodmark.epochs.maintenance.maintenance import MOST_FILES
+from floodmark.scalar.types import Schema
 from floodmark.spark.session import Sessions
 from floodmark.storage.table import DataFile, Handle, Store
+from floodmark.tables.tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 from warehouses import NOW, Site
 
 from floodmark.api import Floodmark
-from floodmark.runtime.replay.audit import ReplayOutcome
+from floodmark.session.audit.audit import ReplayOutcome
 
 POINTS = ("offsets_logged", "first_table_committed")
 

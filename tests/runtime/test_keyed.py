@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from floodmark.catalog.types import INT, VARCHAR, Field
-from floodmark.runtime.operators import keyed, merge
+from floodmark.dataflow.operators import merge
+from floodmark.scalar.types import INT, VARCHAR, Field
+from floodmark.spark import keyed
 
 pytestmark = pytest.mark.spark
 

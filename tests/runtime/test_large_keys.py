@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from floodmark.api import connect
-from floodmark.runtime.equivalence import differences
 from floodmark.spark.session import Sessions
+from floodmark.tools.equivalence import differences
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 MANY = 1_000_000

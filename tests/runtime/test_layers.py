@@ -9,12 +9,12 @@ from deltalake import DeltaTable
 from warehouses import Site
 
 from floodmark.api import Floodmark
-from floodmark.runtime import folding, maintenance
-from floodmark.runtime.current import stored_rows
-from floodmark.runtime.equivalence import differences
-from floodmark.runtime.objects import at_rest
-from floodmark.runtime.tables import Writer
+from floodmark.epochs.maintenance import folding, maintenance
+from floodmark.epochs.objects import at_rest
 from floodmark.storage.table import Conflict
+from floodmark.tables.current import stored_rows
+from floodmark.tables.tables import Writer
+from floodmark.tools.equivalence import differences
 
 pytestmark = pytest.mark.spark
 

@@ -15,8 +15,8 @@ from warehouses import contents
 
 import floodmark
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.runtime import failpoints
 from floodmark.spark.session import Sessions
+from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 SOURCE = "CREATE TABLE src (k INT PRIMARY KEY, v INT)"

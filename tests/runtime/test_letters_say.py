@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from warehouses import NOW, Site
 
-from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.errors import IntakeCode
+from floodmark.scalar.functions.model import RowErrorCode
 
 DEFINED = """
 CREATE SOURCE timed (id INT NOT NULL, ts TIMESTAMP, v INT, WATERMARK FOR ts AS ts)

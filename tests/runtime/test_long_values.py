@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from warehouses import Site
 
-from floodmark.runtime.operators import values
+from floodmark.dataflow.operators import values
 
 pytestmark = pytest.mark.spark
 

@@ -15,9 +15,10 @@ from warehouses import NOW, READINGS, Site, put
 
 from floodmark.api import Floodmark
 from floodmark.connectors.lookup import Key, Lookup, Values
+from floodmark.epochs.maintenance import folding
+from floodmark.epochs.objects import at_rest
 from floodmark.errors import TransientError, UserError
-from floodmark.runtime import failpoints, folding
-from floodmark.runtime.objects import at_rest
+from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 Rows = list[tuple[Any, ...]]

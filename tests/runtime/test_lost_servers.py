@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from floodmark.api import connect
+from floodmark.epochs import run
 from floodmark.errors import DataError, TransientError
-from floodmark.runtime import run
 from floodmark.spark import deadline, server
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.launch import TOKEN_VARIABLE

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from floodmark.api import Floodmark, connect
-from floodmark.runtime import compacting, maintenance
+from floodmark.epochs.maintenance import compacting, maintenance
 from floodmark.spark.session import Sessions
 
 DEFINITIONS = """

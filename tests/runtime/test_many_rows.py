@@ -16,10 +16,9 @@ import pytest
 from pyspark.sql.connect.client.core import SparkConnectClient
 from warehouses import Site, differing, replay_all
 
-from floodmark.runtime.dml import staged as staged_rows
-from floodmark.runtime.objects import merging
-from floodmark.runtime.operators import keyed
-from floodmark.spark import server
+from floodmark.epochs.objects import merging
+from floodmark.query.dml import staged as staged_rows
+from floodmark.spark import keyed, server
 from floodmark.spark.confs import SparkConfig
 
 pytestmark = pytest.mark.spark

@@ -13,11 +13,11 @@ import pytest
 from program_reference import compile_sql
 
 from floodmark.changelog import RowKind
-from floodmark.plan.definitions import Declared
+from floodmark.epochs.objects.watermarks import CONNECTOR, DML, Marks
+from floodmark.plan.declared import Declared
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.ingest import gather
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
-from floodmark.runtime.watermarks import CONNECTOR, DML, Marks
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.records import from_text, to_text
 

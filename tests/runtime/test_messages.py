@@ -16,14 +16,14 @@ from program_reference import compile_sql
 from warehouses import NOW, Site, digests, dying_at
 
 from floodmark.api import Floodmark
-from floodmark.catalog.types import Schema
 from floodmark.changelog import is_hidden
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
 from floodmark.reference.messages import Refused, read_message
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
-from floodmark.runtime.checks import FIELDS, run_checks
-from floodmark.runtime.reporting import reports
+from floodmark.scalar.types import Schema
+from floodmark.session.audit.checks import FIELDS, run_checks
+from floodmark.session.inspect.reporting import reports
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.testing.emitted import Emitted, emitted
 

@@ -15,12 +15,12 @@ import pytest
 from warehouses import NOW, Site
 
 from floodmark.api import connect
-from floodmark.catalog.types import BIGINT, TIMESTAMP, VARCHAR, Field
 from floodmark.connectors.base import Connector, SourceSpec
 from floodmark.connectors.fields import Fields, fields_of
 from floodmark.connectors.registry import make_connector
+from floodmark.epochs.summary import of_fields
 from floodmark.errors import DataError
-from floodmark.runtime.summary import of_fields
+from floodmark.scalar.types import BIGINT, TIMESTAMP, VARCHAR, Field
 
 SCHEMA = (Field("id", BIGINT), Field("ts", TIMESTAMP), Field("v", VARCHAR))
 RENAMED = [{"id": 1, "time": "2013-01-01", "v": "x"}, {"id": 2, "time": "2013-01-02", "v": "y"}]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from warehouses import NOW, Site
 
-from floodmark.runtime.bounds import Bounds
-from floodmark.runtime.operators import filter
-from floodmark.runtime.operators.rows import Rows, flipped
-from floodmark.runtime.state.arranged import ArrangedRows
+from floodmark.dataflow.operators import filter
+from floodmark.dataflow.state.arranged import ArrangedRows
+from floodmark.spark.rows import Rows, flipped
+from floodmark.tables.bounds import Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

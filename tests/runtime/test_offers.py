@@ -8,10 +8,10 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.errors import DataError
-from floodmark.runtime import offers
-from floodmark.runtime.offers import Offers
 from floodmark.storage import epoch_listing, epoch_log
 from floodmark.storage.epoch_log import EpochLog
+from floodmark.warehouse import offers
+from floodmark.warehouse.offers import Offers
 
 
 def test_a_new_process_begins_where_the_last_bucket_ended(

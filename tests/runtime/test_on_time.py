@@ -16,8 +16,9 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.connectors import files_parquet
 from floodmark.connectors.base import Split
-from floodmark.plan.definitions import WatermarkInfo, declare_columns
-from floodmark.runtime.operators import on_time
+from floodmark.dataflow.operators import on_time
+from floodmark.plan.declare.definitions import declare_columns
+from floodmark.plan.declared import WatermarkInfo
 from floodmark.sql.parse import parse_script
 
 START = datetime(2024, 1, 1)

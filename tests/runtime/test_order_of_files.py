@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import BindError
-from floodmark.runtime.definitions.deployed import EMPTY
-from floodmark.runtime.definitions.deployment import Plan, plan_files
-from floodmark.runtime.definitions.desired import read_files
-from floodmark.runtime.linting import lint_paths
+from floodmark.session.ddl.deployment import Plan, plan_files
+from floodmark.session.ddl.desired import read_files
+from floodmark.tools.linting import lint_paths
+from floodmark.warehouse.deployed import EMPTY
 
 FILES = {
     "a.sql": "CREATE SINK k INTO t AS SELECT n, m FROM top;",

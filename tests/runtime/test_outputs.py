@@ -10,14 +10,14 @@ from warehouses import Site, tables, visible
 
 from floodmark.api import connect
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.definitions.deployment import Plan, plan_files, plan_statement
-from floodmark.runtime.definitions.desired import read_files
-from floodmark.runtime.show import explain_statement, show
+from floodmark.session.ddl.deployment import Plan, plan_files, plan_statement
+from floodmark.session.ddl.desired import read_files
+from floodmark.session.show import explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_statement
 from floodmark.storage.catalog_log import CatalogVersion
+from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 SHOP = """CREATE SOURCE shop (id BIGINT, item VARCHAR, name VARCHAR)
 WITH (connector = 'files', path = 'landing/{table}') FORMAT PLAIN ENCODE JSON

@@ -6,8 +6,8 @@ import pytest
 from warehouses import Site
 
 from floodmark.api import Floodmark
-from floodmark.runtime import maintenance
-from floodmark.runtime.replay.audit import ReplayOutcome
+from floodmark.epochs.maintenance import maintenance
+from floodmark.session.audit.audit import ReplayOutcome
 
 pytestmark = pytest.mark.spark
 TABLES = """

@@ -11,10 +11,11 @@ from deltalake import DeltaTable
 from warehouses import NOW, Site
 
 from floodmark.api import Floodmark
+from floodmark.epochs.backfill.choice import VARIABLE
+from floodmark.epochs.maintenance import maintenance
 from floodmark.errors import FloodmarkError, TransientError
-from floodmark.runtime import failpoints, maintenance
-from floodmark.runtime.backfill.choice import VARIABLE
-from floodmark.runtime.replay.audit import ReplayOutcome
+from floodmark.session.audit.audit import ReplayOutcome
+from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 BARE = """

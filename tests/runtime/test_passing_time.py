@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from program_reference import compile_sql
 
-from floodmark.analysis.pipeline import Pipeline
-from floodmark.runtime.cut import Cut
-from floodmark.runtime.passing_time import closes
+from floodmark.epochs.passing_time import closes
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.tables.cut import Cut
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 SOURCE = """

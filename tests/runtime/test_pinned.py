@@ -13,18 +13,18 @@ from typer.testing import CliRunner
 from warehouses import Site
 
 import floodmark
-from floodmark.analysis import pinned
 from floodmark.api import Floodmark
-from floodmark.catalog import casts
-from floodmark.catalog.functions import lookup
-from floodmark.catalog.types import Kind
 from floodmark.cli.app import app
 from floodmark.errors import BindError, UserError
-from floodmark.runtime import failpoints
-from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.definitions.deployment import Plan, plan_files
-from floodmark.runtime.definitions.desired import read_files
+from floodmark.scalar import casts
+from floodmark.scalar.functions import lookup
+from floodmark.scalar.types import Kind
+from floodmark.session.ddl.deployment import Plan, plan_files
+from floodmark.session.ddl.desired import read_files
 from floodmark.storage.catalog_log import CatalogLog
+from floodmark.stream.objects import pinned
+from floodmark.tables import failpoints
+from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 TWICE = "CREATE FUNCTION twice(a int) RETURNS int LANGUAGE sql AS 'SELECT more(a) * 2';"

@@ -6,9 +6,9 @@ import pytest
 from program_reference import compile_sql
 
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.definitions.deployed import Deployed
-from floodmark.runtime.definitions.deployment import plan_statement
+from floodmark.session.ddl.deployment import plan_statement
 from floodmark.sql.parse import parse_statement
+from floodmark.warehouse.deployed import Deployed
 
 DEPLOYED = """
 CREATE TABLE t (k INT PRIMARY KEY, v INT);

@@ -15,7 +15,7 @@ from warehouses import NOW, Site, visible
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.places import project_of
 from floodmark.errors import UserError
-from floodmark.runtime.definitions import deployment
+from floodmark.session.ddl import deployment
 from floodmark.testing import FixedClock
 
 TEXT = """

@@ -8,9 +8,9 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.errors import UserError
-from floodmark.runtime.settings import Settings, Timeouts
 from floodmark.spark.session import Sessions
 from floodmark.sql.parse import parse_statement
+from floodmark.warehouse.settings import Settings, Timeouts
 
 SPIN = """
 CREATE TABLE t (k INT PRIMARY KEY);

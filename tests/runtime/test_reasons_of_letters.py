@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.runtime import dead_letters
+from floodmark.session.inspect import dead_letters
 
 
 def letters(path: Path, why: str, count: int) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from program_reference import compile_sql
 
 from floodmark.changelog import ChangelogMode
+from floodmark.dataflow.operators.aggregate import refused
+from floodmark.dataflow.operators.transitions import parts_of
 from floodmark.plan import nodes as n
-from floodmark.runtime.operators.aggregate import refused
-from floodmark.runtime.operators.transitions import parts_of
 
 SQL = """CREATE TABLE t (k INT PRIMARY KEY, g INT, b BIGINT, w NUMERIC(38,10));
 CREATE MATERIALIZED VIEW v AS SELECT g, sum(b) AS b, sum(w) AS s, avg(w) AS a FROM t GROUP BY g;"""

@@ -23,7 +23,7 @@ from warehouses import (
 )
 
 from floodmark.errors import UserError
-from floodmark.runtime.reporting import reports
+from floodmark.session.inspect.reporting import reports
 from floodmark.spark.session import Sessions
 
 pytestmark = pytest.mark.spark

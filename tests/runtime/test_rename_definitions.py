@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.definitions.deployment import Plan, defines_else, plan_files, plan_statement
-from floodmark.runtime.definitions.desired import read_files
-from floodmark.runtime.definitions.filed import drift
+from floodmark.session.ddl.deployment import Plan, defines_else, plan_files, plan_statement
+from floodmark.session.ddl.desired import read_files
+from floodmark.session.ddl.filed import drift
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogLog
+from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 SQL = """

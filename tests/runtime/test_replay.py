@@ -26,7 +26,7 @@ from warehouses import (
 )
 
 from floodmark.errors import DataError
-from floodmark.runtime.replay import Replayed, ReplayOutcome
+from floodmark.session.audit import Replayed, ReplayOutcome
 
 pytestmark = pytest.mark.spark
 

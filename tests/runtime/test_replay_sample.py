@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.api import connect
-from floodmark.runtime.replay import audit
+from floodmark.session.audit import audit
 
 
 def test_as_many_epochs_are_looked_at_as_are_wanted(

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from floodmark.api import connect
-from floodmark.runtime.reporting import files_at
+from floodmark.session.inspect.reporting import files_at
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 
 NOW = datetime(2024, 1, 2, tzinfo=UTC)

@@ -13,8 +13,8 @@ from deltalake import DeltaTable, write_deltalake
 from warehouses import GROUPED, NAMES, NOW, READINGS, Site, put, readings, visible
 
 from floodmark.api import Floodmark, connect
+from floodmark.epochs.maintenance import maintenance
 from floodmark.errors import DataError, UserError
-from floodmark.runtime import maintenance
 from floodmark.testing import FixedClock
 
 pytestmark = pytest.mark.spark

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floodmark.catalog.types import BIGINT, DOUBLE, VARCHAR, Field
-from floodmark.runtime import rewrite
+from floodmark.scalar.types import BIGINT, DOUBLE, VARCHAR, Field
 from floodmark.storage.table import DataFile
+from floodmark.tables import rewrite
 
 KEYS = st.tuples(
     st.sampled_from([None, 1, 2]),

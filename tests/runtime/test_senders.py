@@ -16,15 +16,15 @@ import pytest
 from deltalake import DeltaTable
 from program_reference import compile_sql
 
-from floodmark.analysis.outside import Outside
 from floodmark.connectors.copied import CopyFile
 from floodmark.connectors.copied_rows import read_rows
+from floodmark.epochs.sinks.identity import Identity
+from floodmark.epochs.sinks.outgoing import Outgoing
+from floodmark.epochs.sinks.sender import Sender, sender_of
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.outward.identity import Identity
-from floodmark.runtime.outward.outgoing import Outgoing
-from floodmark.runtime.outward.sender import Sender, sender_of
 from floodmark.spark.user_functions import arrow_type, to_arrow
 from floodmark.storage.statistics import read_footer
+from floodmark.stream.objects.outside import Outside
 
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY, v VARCHAR);"
 Change = tuple[Any, ...]

@@ -9,7 +9,7 @@ import pytest
 from test_senders import FIRST, SECOND, Change, Place
 
 from floodmark.errors import FloodmarkError
-from floodmark.runtime import failpoints
+from floodmark.tables import failpoints
 
 FILES = "connector = 'files', type = 'retract'"
 JSON = "FORMAT PLAIN ENCODE JSON"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.definitions.deployment import Plan, plan_files, plan_statement
-from floodmark.runtime.definitions.desired import read_files
+from floodmark.session.ddl.deployment import Plan, plan_files, plan_statement
+from floodmark.session.ddl.desired import read_files
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogLog
+from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 SQL = """
 CREATE TABLE src (k INT PRIMARY KEY, v INT, n VARCHAR);

@@ -13,7 +13,7 @@ import pytest
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import NotSupported, UserError
-from floodmark.runtime.suspension import resume_command
+from floodmark.warehouse.suspensions import resume_command
 
 
 @pytest.fixture

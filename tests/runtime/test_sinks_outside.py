@@ -21,7 +21,7 @@ from warehouses import NOW, READINGS, Site, put, readings
 
 from floodmark.api import connect
 from floodmark.errors import FloodmarkError, OutOfReach
-from floodmark.runtime.replay import ReplayOutcome
+from floodmark.session.audit import ReplayOutcome
 from floodmark.spark.session import Sessions
 
 pytestmark = pytest.mark.spark
@@ -63,7 +63,7 @@ def test_sinks_follow_what_they_read(site: Site) -> None:
 def test_a_sink_reads_what_it_copies_without_spark(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from floodmark.runtime.objects import outward
+    from floodmark.epochs.objects import outward
 
     out = define(site, READINGS, COUNTED, SINKS)
     with site.connect() as fm:

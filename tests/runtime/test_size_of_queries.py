@@ -15,8 +15,8 @@ from warehouses import Site, differing, replay_all, visible
 
 from floodmark.api import Floodmark
 from floodmark.errors import TransientError
-from floodmark.runtime import failpoints
 from floodmark.spark.plan_size import words
+from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 

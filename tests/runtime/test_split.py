@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from warehouses import NOW, Site, differing, tables, visible
 
-from floodmark.analysis.ndu import DeterminismMode
-from floodmark.analysis.ndu.mode import mode_of
-from floodmark.analysis.pipeline import Pipeline
 from floodmark.errors import FloodmarkError
-from floodmark.plan.printing import to_text
-from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.definitions.deployment import Plan, plan_files, plan_statement
-from floodmark.runtime.definitions.desired import read_files
-from floodmark.runtime.equivalence import differences
-from floodmark.runtime.show import explain_name, show
+from floodmark.plan.expr.printing import to_text
+from floodmark.session.ddl.deployment import Plan, plan_files, plan_statement
+from floodmark.session.ddl.desired import read_files
+from floodmark.session.show import explain_name, show
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 from floodmark.storage.catalog_log import CatalogVersion
+from floodmark.stream.ndu import DeterminismMode
+from floodmark.stream.ndu.mode import mode_of
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.tools.equivalence import differences
+from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 NAMES = "CREATE TABLE names (k VARCHAR PRIMARY KEY, name VARCHAR)"
 GROUPED = (

@@ -8,8 +8,8 @@ import pytest
 from warehouses import NOW, READINGS, SUNK, Site, put, readings
 
 from floodmark.api import Floodmark
+from floodmark.epochs.objects import view
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.objects import view
 
 pytestmark = pytest.mark.spark
 

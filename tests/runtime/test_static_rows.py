@@ -9,12 +9,12 @@ from typing import cast
 import pytest
 
 from floodmark.errors import BindError
-from floodmark.runtime import static_rows
-from floodmark.runtime.cut import Cut
-from floodmark.runtime.query import Reader
-from floodmark.runtime.static_rows import check_static
+from floodmark.query import static_rows
+from floodmark.query.query import Reader
+from floodmark.query.static_rows import check_static
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.memory import MemoryStore
+from floodmark.tables.cut import Cut
 from tests.program_reference import compile_sql
 
 SQL = """

@@ -8,8 +8,8 @@ import pytest
 
 import floodmark
 from floodmark.errors import TransientError
-from floodmark.runtime import failpoints
 from floodmark.spark.session import Sessions
+from floodmark.tables import failpoints
 
 KEY = "k INT, v VARCHAR, PRIMARY KEY (k)"
 

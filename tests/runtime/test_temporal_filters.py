@@ -9,9 +9,10 @@ import pytest
 from warehouses import Site, contents
 
 from floodmark.api import Floodmark
-from floodmark.runtime import failpoints, maintenance
-from floodmark.runtime.replay import ReplayOutcome
-from floodmark.runtime.state import clustered
+from floodmark.dataflow.state import clustered
+from floodmark.epochs.maintenance import maintenance
+from floodmark.session.audit import ReplayOutcome
+from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 

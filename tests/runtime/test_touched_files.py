@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.catalog.types import BIGINT, INTERVAL, Field, SqlType, list_of, struct_of
-from floodmark.runtime.keys import touched_files
+from floodmark.scalar.types import BIGINT, INTERVAL, Field, SqlType, list_of, struct_of
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile, Handle
+from floodmark.tables.keys import touched_files
 
 NESTED: dict[str, tuple[SqlType, Any, list[Any]]] = {
     "array": (list_of(BIGINT), pa.list_(pa.int64()), [[1, None], [], None]),

@@ -12,10 +12,10 @@ import pytest
 from program_reference import compile_sql
 from pyspark.sql import DataFrame, SparkSession
 
-from floodmark.analysis.reach import reach_of
+from floodmark.dataflow.operators import over, touched
+from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
-from floodmark.runtime.operators import over, touched
-from floodmark.runtime.operators.scope import AFTER
+from floodmark.stream.properties.reach import reach_of
 
 pytestmark = pytest.mark.spark
 PARTITIONS = 300

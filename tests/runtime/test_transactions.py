@@ -10,7 +10,7 @@ from warehouses import Site
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
-from floodmark.runtime.replay.audit import ReplayOutcome
+from floodmark.session.audit.audit import ReplayOutcome
 
 pytestmark = pytest.mark.spark
 

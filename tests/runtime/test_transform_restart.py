@@ -12,7 +12,7 @@ import pytest
 from warehouses import Site, dying_at, numbers
 
 from floodmark.api import Floodmark
-from floodmark.runtime.maintenance import maintain
+from floodmark.epochs.maintenance.maintenance import maintain
 
 pytestmark = pytest.mark.spark
 

@@ -15,9 +15,9 @@ from floodmark.api import Floodmark
 from floodmark.cli.app import app
 from floodmark.errors import NotSupported
 from floodmark.report.page import page
-from floodmark.runtime.checks import run_checks
-from floodmark.runtime.reporting import Intake, intakes, numbers, reports
-from floodmark.runtime.watch import watched
+from floodmark.session.audit.checks import run_checks
+from floodmark.session.inspect.reporting import Intake, intakes, numbers, reports
+from floodmark.session.inspect.watch import watched
 
 pytestmark = pytest.mark.spark
 

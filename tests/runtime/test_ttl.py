@@ -8,12 +8,12 @@ import pytest
 from warehouses import Site, contents, digests, put, readings
 
 from floodmark.api import Floodmark
+from floodmark.epochs.maintenance.maintenance import maintain
+from floodmark.epochs.objects import at_rest
 from floodmark.errors import FloodmarkError
-from floodmark.runtime import failpoints, rewrite
-from floodmark.runtime.maintenance import maintain
-from floodmark.runtime.objects import at_rest
-from floodmark.runtime.replay import ReplayOutcome
+from floodmark.session.audit import ReplayOutcome
 from floodmark.storage.object_record import ObjectRecord
+from floodmark.tables import failpoints, rewrite
 
 pytestmark = pytest.mark.spark
 

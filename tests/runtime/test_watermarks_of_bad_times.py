@@ -8,8 +8,8 @@ import pytest
 from warehouses import Site, numbers, put_timed
 
 from floodmark.api import Floodmark
-from floodmark.catalog.types import DATE, TIMESTAMP
-from floodmark.plan.clock_options import ClockOptions, Term
+from floodmark.plan.declared import ClockOptions, Term
+from floodmark.scalar.types import DATE, TIMESTAMP
 
 START = datetime(2013, 2, 1, tzinfo=UTC)
 SOURCE = """

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from floodmark.catalog.types import INT, TIMESTAMP, Field
 from floodmark.changelog import ChangelogMode
 from floodmark.connectors.base import Split
+from floodmark.dataflow.operators import session
+from floodmark.epochs.objects.source import reading
 from floodmark.plan import nodes as n
-from floodmark.runtime.objects.source import reading
-from floodmark.runtime.operators import session
+from floodmark.scalar.types import INT, TIMESTAMP, Field
 from floodmark.spark.session import Sessions
 
 pytestmark = pytest.mark.spark

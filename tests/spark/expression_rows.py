@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal as D
 from typing import Any
 
-from floodmark.catalog.functions.arithmetic import fit_decimal, to_real
-from floodmark.catalog.types import (
+from floodmark.scalar.functions.arithmetic import fit_decimal, to_real
+from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
     DATE,

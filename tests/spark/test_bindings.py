@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from floodmark.errors import Span
-from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.context import BindContext, SchemaScope
 from floodmark.spark.expressions import compile
 from floodmark.sql.parse import parse_expression
 from tests.spark.expression_rows import SCHEMA

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from floodmark.catalog.functions import aggregate_for
-from floodmark.catalog.functions.intervals import micros_of
-from floodmark.catalog.types import Kind, SqlType
 from floodmark.errors import Span
-from floodmark.plan.bind import AggregateCollector, BindContext, SchemaScope, bind_scalar
-from floodmark.plan.expressions import Expr
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.collectors import AggregateCollector
+from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.expressions import aggregate, evaluate
+from floodmark.scalar.functions import aggregate_for
+from floodmark.scalar.functions.intervals import micros_of
+from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.expressions import compile, operands_of
 from floodmark.spark.literals import literal
 from floodmark.sql.parse import parse_expression

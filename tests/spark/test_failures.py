@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from floodmark.catalog.functions.model import RowErrorCode
 from floodmark.errors import TransientError
+from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.spark.failures import RAISED, translate
 
 

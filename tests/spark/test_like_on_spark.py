@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from floodmark.catalog.functions.like import print_like
-from floodmark.catalog.functions.model import Operand
-from floodmark.catalog.functions.quoting import quote
-from floodmark.catalog.types import VARCHAR
 from floodmark.errors import BindError
+from floodmark.scalar.functions.like import print_like
+from floodmark.scalar.functions.model import Operand
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import VARCHAR
 from tests.plan.like_cases import ESCAPES, SLOW, drawn, naive
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from floodmark.catalog.casts import cast_value
-from floodmark.catalog.types import DOUBLE, REAL, VARCHAR, Field, SqlType, numeric
 from floodmark.errors import Span
-from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.context import BindContext, SchemaScope
 from floodmark.reference.expressions import evaluate
+from floodmark.scalar.casts import cast_value
+from floodmark.scalar.types import DOUBLE, REAL, VARCHAR, Field, SqlType, numeric
 from floodmark.spark.expressions import compile
 from floodmark.spark.literals import literal
 from floodmark.sql.parse import parse_expression

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from floodmark.catalog.functions import SETS
-from floodmark.catalog.functions.intervals import micros_of
+from floodmark.dataflow.operators.accumulators import batch_text
 from floodmark.errors import Span
-from floodmark.plan.bind import AggregateCollector, BindContext, SchemaScope, bind_scalar
-from floodmark.plan.expressions import AggCall, Expr
-from floodmark.plan.set_calls import SetCollector
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.collectors import AggregateCollector, SetCollector
+from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.expr.expressions import AggCall, Expr
 from floodmark.reference.expressions import aggregate
-from floodmark.runtime.operators.accumulators import batch_text
+from floodmark.scalar.functions import SETS
+from floodmark.scalar.functions.intervals import micros_of
 from floodmark.sql.parse import parse_expression
 from tests.spark.expression_rows import ROWS, SCHEMA
 from tests.spark.test_expressions import NOW, differences, frame, from_arrow, same

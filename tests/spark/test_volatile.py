@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from floodmark.catalog.functions.intervals import micros_of
-from floodmark.catalog.functions.volatile import RowSeed, replayed
-from floodmark.catalog.types import BIGINT, DOUBLE, INT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.errors import Span
-from floodmark.plan.bind import BindContext, SchemaScope, bind_scalar
-from floodmark.plan.expressions import Expr
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.expressions import evaluate
+from floodmark.scalar.functions.intervals import micros_of
+from floodmark.scalar.functions.volatile import RowSeed, replayed
+from floodmark.scalar.types import BIGINT, DOUBLE, INT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.spark.expressions import compile
 from floodmark.spark.literals import literal
 from floodmark.sql.parse import parse_expression

@@ -10,28 +10,27 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from floodmark.analysis.ndu import mode_of
-from floodmark.analysis.owners import ON_DELETE
-from floodmark.analysis.pipeline import AnalysedObject
-from floodmark.analysis.replacement import BACKFILL
-from floodmark.analysis.sinks import FORCED, KEEPING
-from floodmark.analysis.snapshot import SNAPSHOT
 from floodmark.catalog.alterations import found_by, is_nothing
 from floodmark.connectors.copied import copy_file
 from floodmark.errors import FloodmarkError
-from floodmark.plan.user_functions import functions_of
-from floodmark.runtime.cut import Cut
-from floodmark.runtime.definitions.deployed import Deployed
-from floodmark.runtime.definitions.deployment import Plan, plan_statement
-from floodmark.runtime.dml.copying import Copying
-from floodmark.runtime.dml.planned import PlannedDml, plan_dml
-from floodmark.runtime.dml.writing import target_of
-from floodmark.runtime.query import Reader
-from floodmark.runtime.settings import Settings
-from floodmark.runtime.show import explain_result, explain_statement, show
+from floodmark.plan.bind.user_functions import functions_of
+from floodmark.query.dml.copying import Copying
+from floodmark.query.dml.planned import PlannedDml, plan_dml
+from floodmark.query.dml.writing import target_of
+from floodmark.query.query import Reader
+from floodmark.session.ddl.deployment import Plan, plan_statement
+from floodmark.session.show import explain_result, explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.hints import hints_of
 from floodmark.sql.parse import parse_statement
+from floodmark.stream.ndu import mode_of
+from floodmark.stream.objects.analysed import BACKFILL, AnalysedObject
+from floodmark.stream.objects.owners import ON_DELETE
+from floodmark.stream.objects.sinks import FORCED, KEEPING
+from floodmark.stream.objects.snapshot import SNAPSHOT
+from floodmark.tables.cut import Cut
+from floodmark.warehouse.deployed import Deployed
+from floodmark.warehouse.settings import Settings
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _AT_RUN_TIME = (FORCED, KEEPING, BACKFILL, SNAPSHOT, ON_DELETE, "type")

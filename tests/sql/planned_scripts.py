@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from floodmark.connectors.copied import copy_file
-from floodmark.runtime.cut import Cut
-from floodmark.runtime.definitions.deployed import EMPTY, Deployed, load, statements_of
-from floodmark.runtime.definitions.deployment import Plan, plan_statement
-from floodmark.runtime.dml.planned import plan_dml
-from floodmark.runtime.dml.writing import target_of
-from floodmark.runtime.query import Reader
-from floodmark.runtime.settings import Settings
-from floodmark.runtime.show import explain_name, explain_result, explain_statement, show
+from floodmark.query.dml.planned import plan_dml
+from floodmark.query.dml.writing import target_of
+from floodmark.query.query import Reader
+from floodmark.session.ddl.deployment import Plan, plan_statement
+from floodmark.session.show import explain_name, explain_result, explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogVersion
+from floodmark.tables.cut import Cut
+from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
+from floodmark.warehouse.settings import Settings
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _NO_TABLES: Any = None

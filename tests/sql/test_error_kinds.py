@@ -9,7 +9,6 @@ from pathlib import Path
 
 import floodmark.storage.table
 from floodmark import errors
-from floodmark.analysis.pipeline import AnalysedObject
 from floodmark.errors import (
     BindError,
     DataError,
@@ -20,6 +19,7 @@ from floodmark.errors import (
     TransientError,
     UserError,
 )
+from floodmark.stream.objects.analysed import AnalysedObject
 
 PACKAGE = Path(errors.__file__).parent
 CODE = re.compile(r"E0\d{3}")

@@ -25,9 +25,9 @@ from field_mutations import (
 from observed import is_error, observed
 from planned_scripts import Planner
 
-from floodmark.runtime.definitions.deployed import Deployed
 from floodmark.sql import statements
 from floodmark.sql.normalise import to_sql
+from floodmark.warehouse.deployed import Deployed
 
 _HINT = "an index is a hint: its columns are checked, a notice tells"
 UNREAD: dict[Place, str] = {

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 import pytest
 from planned_scripts import Planner
 
-from floodmark.analysis import outside, owners, refresh, replacement, sinks, snapshot
-from floodmark.analysis.ndu import mode
 from floodmark.connectors import datagen, delta_options, files_options, lookup, nexmark, options
 from floodmark.errors import FloodmarkError
-from floodmark.plan import table_options
-from floodmark.runtime.settings import SETTINGS
+from floodmark.plan.declare import table_options
+from floodmark.stream.ndu import mode
+from floodmark.stream.objects import analysed, outside, owners, sinks, snapshot
+from floodmark.stream.passes import refresh
+from floodmark.warehouse.settings import SETTINGS
 
 VALUES = {
     "nothing": "''", "blank": "' '", "number": "5", "huge": "99999999999999999999",
@@ -109,7 +110,7 @@ def _forms() -> Iterator[tuple[str, str]]:
         )
     for name in (mode.OPTION, snapshot.SNAPSHOT, refresh.OPTION):
         yield name, f"CREATE MATERIALIZED VIEW x AS SELECT k, v FROM base WITH ({name} = {{}})"
-    inside = (replacement.BACKFILL, owners.ON_DELETE, snapshot.SNAPSHOT, "type", mode.OPTION)
+    inside = (analysed.BACKFILL, owners.ON_DELETE, snapshot.SNAPSHOT, "type", mode.OPTION)
     for name in (*inside, sinks.FORCED, sinks.KEEPING):
         yield name, f"CREATE SINK x INTO target AS SELECT k, v FROM base WITH ({name} = {{}})"
     given = {"connector": "'files'", "path": "'p'", "format": "'csv'", "primary_key": "'k'"}

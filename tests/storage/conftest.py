@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.catalog.types import BIGINT, VARCHAR, Field
+from floodmark.scalar.types import BIGINT, VARCHAR, Field
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.memory import MemoryStore
 from floodmark.storage.table import DataFile, Store

@@ -14,7 +14,6 @@ import pytest
 from deltalake import write_deltalake
 
 from floodmark.errors import DataError, UserError
-from floodmark.runtime.tables import Writer
 from floodmark.storage import durability, local_files
 from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.backfill_log import BackfillLog, fence
@@ -25,6 +24,7 @@ from floodmark.storage.durability import check_choice, choose, is_durable
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
 from floodmark.storage.records import to_text
 from floodmark.storage.table import OtherHistory, Store, record_of
+from floodmark.tables.tables import Writer
 from tests.storage.conftest import SCHEMA, write_rows
 from tests.storage.conftest import Writer as Write
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.catalog.types import BIGINT, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Field
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError, TransientError
+from floodmark.scalar.types import BIGINT, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Field
 from floodmark.storage import local_files
 from floodmark.storage.table import AlreadyRecorded, Conflict, Store
 from tests.storage.conftest import SCHEMA, Writer, write_rows

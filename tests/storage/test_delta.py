@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from floodmark.catalog import types as t
-from floodmark.catalog.types import Field
 from floodmark.errors import DataError, NotSupported
+from floodmark.scalar import types as t
+from floodmark.scalar.types import Field
 from floodmark.storage import delta_log, statistics
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.table import DataFile

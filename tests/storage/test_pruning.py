@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floodmark.catalog.types import BIGINT, VARCHAR, Field
+from floodmark.scalar.types import BIGINT, VARCHAR, Field
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 

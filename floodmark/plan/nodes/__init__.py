@@ -2,15 +2,16 @@
 
 A node is a value with a schema whose column names are unique. Expressions name columns of the
 node's input (for a join: of either side, whose names are disjoint). Hidden columns start with
-`__`. Properties such as the stream key are derived in `floodmark.analysis`.
+`__`. Properties such as the stream key are derived in `floodmark.stream`.
 """
 
 from __future__ import annotations
 
+from floodmark.plan.expr.window_values import Interval, SortKey, WindowCall
 from floodmark.plan.nodes.aggregates import Aggregate, CloseAggregate
 from floodmark.plan.nodes.base import Node, walk
 from floodmark.plan.nodes.joins import Join, JoinKind, LookupJoin, Pairing
-from floodmark.plan.nodes.ordered import OverWindow, SortBuffer, SortKey, TopN, WindowCall
+from floodmark.plan.nodes.ordered import OverWindow, SortBuffer, TopN
 from floodmark.plan.nodes.row_local import (
     Filter,
     GrowingSeries,
@@ -21,7 +22,7 @@ from floodmark.plan.nodes.row_local import (
 )
 from floodmark.plan.nodes.sets import SetKind, SetOperation, UnionAll
 from floodmark.plan.nodes.sources import Scan, Values, WatermarkColumn, scans
-from floodmark.plan.nodes.windows import CloseSession, Hop, Interval, Session, Tumble
+from floodmark.plan.nodes.windows import CloseSession, Hop, Session, Tumble
 
 NODE_CLASSES: tuple[type[Node], ...] = (
     Scan, Values, Project, Filter, UnionAll, Join, LookupJoin, Aggregate, Tumble, Hop, Session,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from floodmark.catalog.types import Field, Schema
-from floodmark.plan.expressions import AggCall, columns_of
+from floodmark.plan.expr.expressions import AggCall, columns_of
 from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+from floodmark.scalar.types import Field, Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 
-from floodmark.catalog.types import Field, Schema
 from floodmark.errors import Span
-from floodmark.plan.expressions import ColumnRef, Expr
+from floodmark.plan.expr.expressions import ColumnRef, Expr
+from floodmark.scalar.types import Field, Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from floodmark.catalog.types import Field, Schema
-from floodmark.plan.expressions import Cast, ColumnRef, Expr, columns_of
+from floodmark.plan.expr.expressions import Cast, ColumnRef, Expr, columns_of
 from floodmark.plan.nodes.base import Binary, check_reads, check_unique
 from floodmark.plan.nodes.row_local import Filter, Project
 from floodmark.plan.nodes.sources import Scan, scans
+from floodmark.scalar.types import Field, Schema
 
 
 class JoinKind(Enum):

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from floodmark.catalog.types import BIGINT, Field, Schema, SqlType
-from floodmark.plan.expressions import Expr, columns_of
+from floodmark.plan.expr.expressions import Expr, columns_of
+from floodmark.plan.expr.window_values import SortKey, WindowCall
 from floodmark.plan.nodes.base import Unary, check_reads, check_unique
-
-
-@dataclass(frozen=True, slots=True)
-class SortKey:
-    """A column to order by."""
-
-    column: str
-    descending: bool = False
-    nulls_first: bool = False
+from floodmark.scalar.types import BIGINT, Field, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +32,6 @@ class TopN(Unary):
         if self.number is None:
             return self.input.schema
         return (*self.input.schema, Field(self.number, BIGINT, nullable=False))
-
-
-@dataclass(frozen=True, slots=True)
-class WindowCall:
-    """A window function and its frame: `(unit, start, end, exclude)`; None where none is given."""
-
-    function: str
-    args: tuple[Expr, ...]
-    type: SqlType
-    frame: tuple[str, str, str, str] | None = None
-    filter: Expr | None = None
-    ignore_nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from floodmark.catalog.types import BIGINT, Field, Kind, Schema
-from floodmark.plan.expressions import ColumnRef, Expr, columns_of, passed_on
+from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, passed_on
 from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+from floodmark.scalar.types import BIGINT, Field, Kind, Schema
 
 
 @dataclass(frozen=True, slots=True)

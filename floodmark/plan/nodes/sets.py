@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from floodmark.catalog.types import BIGINT, Field, Schema
 from floodmark.changelog import is_hidden
 from floodmark.plan.nodes.base import Binary, Node
+from floodmark.scalar.types import BIGINT, Field, Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from floodmark.catalog.types import Schema
 from floodmark.changelog import ChangelogMode
-from floodmark.plan.expressions import Expr
+from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.nodes.base import Node, check_reads, check_unique, walk
+from floodmark.scalar.types import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from floodmark.catalog.functions.intervals import DAY_MICROS, LAST
-from floodmark.catalog.types import Field, Kind, Schema
+from floodmark.plan.expr.window_values import Interval
 from floodmark.plan.nodes.base import Unary, check_reads, check_unique
-
-Interval = tuple[int, int, int]
-"""(months, days, microseconds)."""
+from floodmark.scalar.functions.intervals import DAY_MICROS, LAST
+from floodmark.scalar.types import Field, Kind, Schema
 
 
 @dataclass(frozen=True, slots=True)

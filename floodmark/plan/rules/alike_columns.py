@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from floodmark.catalog.types import Kind
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import Call, ColumnRef, Expr, Literal, transform
+from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, Literal, transform
+from floodmark.scalar.types import Kind
 
 _COMPARISONS = ("=", "<", "<=", ">", ">=", "in")
 _SEVERAL = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.JSONB, Kind.LIST, Kind.STRUCT, Kind.MAP)

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.determinism import is_deterministic, reads_now
-from floodmark.plan.expressions import ColumnRef, Expr, columns_of, transform
+from floodmark.plan.expr.determinism import is_deterministic, reads_now
+from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transform
 
 Computed = tuple[tuple[Expr, str], ...]
 """Expressions over a node's columns, and the columns that have their values."""

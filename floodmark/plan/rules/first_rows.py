@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
-from floodmark.plan.conjunctions import conjuncts
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
+from floodmark.plan.expr.conjunctions import conjuncts
+from floodmark.plan.expr.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
+from floodmark.scalar.types import BOOLEAN
 
 Columns = tuple[tuple[str, Expr], ...]
 _FLIPPED = {"=": "=", "<=": ">=", "<": ">", ">=": "<=", ">": "<"}

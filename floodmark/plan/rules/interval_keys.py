@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from floodmark.catalog.types import INTERVAL
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, Call, ColumnRef, Expr
-from floodmark.plan.joins import with_column
+from floodmark.plan.expr.expressions import AggCall, Call, ColumnRef, Expr
 from floodmark.plan.nodes import SortKey
+from floodmark.plan.nodes.with_column import with_column
+from floodmark.scalar.types import INTERVAL
 
 
 def interval_keys(node: n.Node) -> n.Node:

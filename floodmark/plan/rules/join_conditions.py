@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from floodmark.plan import nodes as n
-from floodmark.plan.can_fail import can_fail
-from floodmark.plan.conjunctions import all_of, conjuncts, factored, is_movable
-from floodmark.plan.determinism import is_deterministic
-from floodmark.plan.expressions import Call, ColumnRef, Expr, columns_of
-from floodmark.plan.interval_join import bounds_pairs
-from floodmark.plan.nullability import asked_first, needs_values
+from floodmark.plan.expr.can_fail import can_fail
+from floodmark.plan.expr.conjunctions import all_of, conjuncts, factored, is_movable
+from floodmark.plan.expr.determinism import is_deterministic
+from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, columns_of
+from floodmark.plan.rules.interval_join import bounds_pairs
+from floodmark.plan.rules.nullability import asked_first, needs_values
 
 _PADDED = {
     (False, False): n.JoinKind.INNER,

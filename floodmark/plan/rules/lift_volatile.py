@@ -10,9 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from floodmark.catalog.types import BIGINT, Field
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, ColumnRef, Expr, Literal, Volatile, transform, walk
+from floodmark.plan.expr.expressions import (
+    AggCall,
+    ColumnRef,
+    Expr,
+    Literal,
+    Volatile,
+    transform,
+    walk,
+)
+from floodmark.scalar.types import BIGINT, Field
 
 _PREFIX, _BRANCH = "__drawn", "__branch"
 

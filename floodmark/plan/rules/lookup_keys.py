@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from floodmark.catalog.types import BOOLEAN
 from floodmark.plan import nodes as n
-from floodmark.plan.conjunctions import conjuncts
-from floodmark.plan.expressions import BoolOp, Call, ColumnRef, Expr, Literal
-from floodmark.plan.joins import with_column
+from floodmark.plan.expr.conjunctions import conjuncts
+from floodmark.plan.expr.expressions import BoolOp, Call, ColumnRef, Expr, Literal
+from floodmark.plan.nodes.with_column import with_column
+from floodmark.scalar.types import BOOLEAN
 
 
 def lookup_keys(node: n.Node) -> n.Node:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from floodmark.plan import nodes as n
-from floodmark.plan.conjunctions import all_of, conjuncts, is_movable
-from floodmark.plan.expressions import Expr, columns_of
+from floodmark.plan.expr.conjunctions import all_of, conjuncts, is_movable
+from floodmark.plan.expr.expressions import Expr, columns_of
 
 
 def order_joins(node: n.Node) -> n.Node:

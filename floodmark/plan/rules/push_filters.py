@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from floodmark.catalog.types import Field, Kind, SqlType
 from floodmark.changelog import is_hidden
 from floodmark.errors import Span
 from floodmark.plan import nodes as n
-from floodmark.plan.can_fail import can_fail
-from floodmark.plan.conjunctions import conjunction, conjuncts, is_movable
-from floodmark.plan.expressions import ColumnRef, Expr, columns_of, transform
-from floodmark.plan.nullability import asked_first
+from floodmark.plan.expr.can_fail import can_fail
+from floodmark.plan.expr.conjunctions import conjunction, conjuncts, is_movable
+from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transform
 from floodmark.plan.rules.alike_columns import inferred
 from floodmark.plan.rules.join_conditions import settled
+from floodmark.plan.rules.nullability import asked_first
+from floodmark.scalar.types import Field, Kind, SqlType
 
 _LOOSE = (
     Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.JSONB, Kind.LIST, Kind.STRUCT, Kind.MAP

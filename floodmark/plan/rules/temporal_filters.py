@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from floodmark.plan import nodes as n
-from floodmark.plan.conjunctions import all_of, conjunction, conjuncts, is_movable
-from floodmark.plan.determinism import reads_now
-from floodmark.plan.expressions import Expr, columns_of
-from floodmark.plan.growing_series import growing
-from floodmark.plan.temporal import NoPeriodError, period_of
+from floodmark.plan.expr.conjunctions import all_of, conjunction, conjuncts, is_movable
+from floodmark.plan.expr.determinism import reads_now
+from floodmark.plan.expr.expressions import Expr, columns_of
+from floodmark.plan.rules.growing_series import growing
+from floodmark.plan.rules.temporal import NoPeriodError, period_of
 
 
 def temporal_filters(node: n.Node) -> n.Node:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from floodmark.catalog.types import BIGINT
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expressions import AggCall, ColumnRef, Expr, columns_of
+from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr, columns_of
+from floodmark.scalar.types import BIGINT
 
 Columns = frozenset[str]
 

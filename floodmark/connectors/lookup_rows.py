@@ -1,0 +1,38 @@
+"""The keys by which a lookup join asks, and the connector that it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from floodmark.connectors.base import SourceSpec
+from floodmark.connectors.lookup import Key, Lookup, make_lookup
+from floodmark.connectors.options import Options
+from floodmark.spark.types import quoted
+from floodmark.stream.objects.analysed import AnalysedObject
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def lookup_of(found: AnalysedObject) -> Lookup:
+    """Return how an object that is kept elsewhere is asked."""
+    declared = found.declared
+    assert declared is not None and found.relation.external
+    spec = SourceSpec(
+        found.name,
+        found.relation.visible,
+        declared.format,
+        declared.encode,
+        declared.connecting,
+        key=declared.primary_key,
+    )
+    return make_lookup(spec, Options(spec.name, spec.options))
+
+
+def keys_of(rows: DataFrame, columns: Sequence[str]) -> list[Key]:
+    """Return the distinct keys of rows, in order; NULL is like nothing and never asked for."""
+    names = [f"{quoted(c)} AS k{i}" for i, c in enumerate(columns)]
+    present = " AND ".join(f"k{i} IS NOT NULL" for i in range(len(names)))
+    found = rows.selectExpr(*names).where(present).distinct().toArrow().to_pydict()
+    return sorted(zip(*found.values(), strict=True))

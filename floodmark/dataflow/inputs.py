@@ -1,0 +1,256 @@
+"""What a plan's scans read in one epoch, from the versions that the cut pins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import KIND, OWNERS, WEIGHT
+from floodmark.connectors.lookup import Lookup
+from floodmark.connectors.lookup_rows import lookup_of
+from floodmark.dataflow.operators.context import Origin
+from floodmark.dataflow.operators.materialize import cancelled
+from floodmark.plan import nodes as n
+from floodmark.plan.declared import UPPER
+from floodmark.reference.watermarks import propagate
+from floodmark.scalar.functions.intervals import micros_of
+from floodmark.scalar.types import Schema
+from floodmark.spark.keyed import FEW
+from floodmark.spark.rows import Rows, weighted
+from floodmark.spark.types import quoted
+from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.table import DataFile, Handle
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import bounds, layout
+from floodmark.tables.bounds import Bounds
+from floodmark.tables.current import current_at
+from floodmark.tables.cut import Cut
+from floodmark.tables.cutoff import end_columns
+from floodmark.tables.tables import Tables
+from floodmark.tables.visible import moved, moving, seen
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_WEIGHT_OF_KIND = f"CASE WHEN {KIND} IN ('+I', '+U') THEN 1 ELSE -1 END AS {WEIGHT}"
+
+
+_NOWHERE = Origin()
+
+
+class EpochInputs:
+    """The objects of a pipeline before and after one epoch, as one of them reads the others.
+
+    With `first`, of the epochs from that one on, taken at once: they are merged.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        objects: Mapping[str, AnalysedObject],
+        before: Cut,
+        after: Cut,
+        now: datetime,
+        *,
+        fills: bool,
+        origin: Origin = _NOWHERE,
+        first: int | None = None,
+        time_of: Callable[[int], datetime] | None = None,
+    ) -> None:
+        self.epoch = after.epoch
+        self._time_of = time_of
+        self._first = after.epoch if first is None else first
+        self.origin = origin
+        self.tables = tables
+        self.spark = tables.spark
+        self.objects = objects
+        self.fills = fills
+        self.now = micros_of(now)
+        self._now = now
+        self._before = before
+        self._after = after
+        self._due_rows = 0
+
+    @property
+    def _merges(self) -> bool:
+        """Tell whether changes of several epochs are taken at once."""
+        return self._first < self.epoch
+
+    @property
+    def rows(self) -> int | None:
+        """Return how many rows the epoch changes at most; one that fills takes all there are."""
+        if self._merges or self.fills:
+            return None
+        before, after = self._before.records, self._after.records
+        rows = sum(r.rows_out for k, r in after.items() if r is not before.get(k))
+        return rows + self._due_rows
+
+    @property
+    def few(self) -> bool:
+        """Tell whether the epoch changes few rows."""
+        return self.rows is not None and self.rows <= FEW
+
+    def fall_due(self, rows: int) -> None:
+        """Count rows, at most so many, that change because of the time."""
+        self._due_rows += rows
+
+    def changed(self, object_: str) -> bool:
+        """Tell whether the epoch changed an object's rows, or which of them are seen."""
+        table = layout.current_table(self.objects[object_])
+        before, after = (cut.version(object_, table) for cut in (self._before, self._after))
+        return before != after or self._before.as_of(object_) != self._after.as_of(object_)
+
+    def changes(self, scan: n.Scan) -> Rows | None:
+        """Return what the epoch changed in an object; all its rows when filling.
+
+        Of merged epochs, what they changed together: what came and went within them is nothing.
+        """
+        if self.fills:
+            rows = self._beginning(scan)
+            return None if rows is None else Rows(weighted(rows), consolidated=True, inserts=True)
+        if not self.changed(scan.object):
+            return None
+        found = self.objects[scan.object]
+        wanted = {*scan.names, *(f.name for f in found.period)}
+        written = self._written(found, wanted)
+        names = [*map(quoted, scan.names), WEIGHT]
+        if not found.period:
+            if written is None:
+                return None
+            rows = written.selectExpr(*names)
+            # An update of columns that a scan does not know of is none to it.
+            whole = found.append_only or len(scan.names) == len(found.relation.columns)
+            return Rows(rows, consolidated=whole, inserts=found.append_only)
+        parts = [self._moved(found, wanted)]
+        if written is not None:
+            parts.append(seen(written, found.period, self._after.as_of(found.key)))
+        frames = [part.selectExpr(*names) for part in parts if part is not None]
+        if not frames:
+            return None
+        stays = all(field.name != UPPER for field in found.period)
+        return Rows(
+            reduce(lambda a, b: a.unionAll(b), frames),
+            consolidated=found.append_only,
+            inserts=found.append_only and stays,
+        )
+
+    def _beginning(self, scan: n.Scan) -> DataFrame | None:
+        """Return the rows that a view begins with.
+
+        What came in this epoch and ends with it, below the watermark, was there for those who
+        follow.
+        """
+        rows = current_at(self.tables.store, self.objects[scan.object], self._after)
+        if rows is None:
+            return None
+        if end_columns(rows.found):
+            before = self._before.records.get(scan.object) or ObjectRecord(scan.object, {})
+            record = replace(rows.record or before, watermarks=before.watermarks)
+            rows = replace(rows, record=record)
+        frame = rows.read(self.tables, None, scan.names)
+        return None if frame is None else frame.selectExpr(*(quoted(c) for c in scan.names))
+
+    def _written(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
+        """Return what the epoch wrote of an object's changes, with their weight."""
+        handle, columns = self._changes_of(found.key)
+        if found.append_only:
+            columns = tuple(field for field in columns if field.name in wanted)
+        frame = self.tables.of_epochs(handle, columns, self._first, self.epoch)
+        if frame is None:
+            return None
+        if found.append_only:
+            return weighted(frame)
+        # Who holds a row changes without a change of it.
+        rows = tuple(f for f in layout.row_schema(found) if f.name != OWNERS)
+        frame = frame.selectExpr(*(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)
+        return cancelled(frame, rows, found.relation.stream_key) if self._merges else frame
+
+    def _moved(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
+        """Return the rows that come and go because of the time alone, with their weight."""
+        rows = current_at(self.tables.store, found, self._before)
+        then, now = self._before.as_of(found.key), self._after.as_of(found.key)
+        if rows is None or then is None or now is None:
+            return None
+        files = moving(rows.base.files, found.period, then, now)
+        stored = rows.stored(self.tables, files, wanted)
+        return None if stored is None else moved(stored, found.period, then, now)
+
+    def bounds(self, scan: n.Scan) -> Bounds | None:
+        """Return the bounds of what the epoch changed in an object, None when that is nothing."""
+        if self.fills:
+            return {}
+        if not self.changed(scan.object):
+            return None
+        handle, _ = self._changes_of(scan.object)
+        files = self.tables.files_of_epochs(handle, self._first, self.epoch)
+        return bounds.of_files([*files, *self._moving(scan.object)], scan.names)
+
+    def _moving(self, object_: str) -> tuple[DataFile, ...]:
+        """Return the files with rows that come and go because of the time alone."""
+        found = self.objects[object_]
+        rows = current_at(self.tables.store, found, self._before) if found.period else None
+        then, now = self._before.as_of(object_), self._after.as_of(object_)
+        if rows is None or then is None or now is None:
+            return ()
+        return (*moving(rows.base.files, found.period, then, now), *rows.over)
+
+    def _changes_of(self, object_: str) -> tuple[Handle, Schema]:
+        """Return the table that holds an object's changes, after the epoch, and its columns."""
+        found = self.objects[object_]
+        if found.append_only:
+            table, columns = layout.current_table(found), layout.current_schema(found)
+        else:
+            table, columns = layout.changes_table(found), layout.changes_schema(found)
+        handle = self._handle(self._after, object_, table)
+        assert handle is not None
+        return handle, columns
+
+    def before(
+        self, scan: n.Scan, keeps: Callable[[DataFile], bool] | None = None
+    ) -> DataFrame | None:
+        """Return the object's rows before the epoch; `keeps` tells which files matter."""
+        return self._rows(self._before, scan, keeps)
+
+    def after(
+        self, scan: n.Scan, keeps: Callable[[DataFile], bool] | None = None
+    ) -> DataFrame | None:
+        """Return the object's rows after the epoch; `keeps` tells which files matter."""
+        return self._rows(self._after, scan, keeps)
+
+    def watermark(self, node: n.Node, column: str, *, before: bool) -> Any:
+        """Return the watermark of a node's column, before or after the epoch."""
+        return self.watermarks(node, before=before).get(column)
+
+    def watermarks(self, node: n.Node, *, before: bool = False) -> dict[str, Any]:
+        """Return all watermarks of a node's output."""
+        cut = self._before if before else self._after
+        scanned = {scan.object: cut.watermarks(scan.object) for scan in n.scans(node)}
+        now = self._now
+        if before and cut.epoch and self._time_of is not None and _goes_by_time(node):
+            now = self._time_of(cut.epoch)
+        return dict(propagate(node, scanned, now))
+
+    def lookup(self, scan: n.Scan) -> Lookup:
+        """Return how an object that is kept elsewhere is asked."""
+        return lookup_of(self.objects[scan.object])
+
+    def _rows(
+        self, cut: Cut, scan: n.Scan, keeps: Callable[[DataFile], bool] | None
+    ) -> DataFrame | None:
+        rows = current_at(self.tables.store, self.objects[scan.object], cut)
+        if rows is None:
+            return None
+        files = None if keeps is None else tuple(filter(keeps, rows.base.files))
+        frame = rows.read(self.tables, files, scan.names)
+        return None if frame is None else frame.selectExpr(*(quoted(name) for name in scan.names))
+
+    def _handle(self, cut: Cut, object_: str, table: str) -> Handle | None:
+        version = cut.version(object_, table)
+        return None if version is None else self.tables.at(table, version)
+
+
+def _goes_by_time(node: n.Node) -> bool:
+    return any(isinstance(below, n.TemporalFilter) for below in n.walk(node))

@@ -1,0 +1,93 @@
+"""Aggregate that emits on window close: each group once, when the watermark has passed it.
+
+Over a persisted append-only input it keeps nothing: it reads the rows between the last watermark
+and this one. Over any other input it keeps accumulators and releases them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import ERROR
+from floodmark.dataflow.operators import accumulators as acc
+from floodmark.dataflow.operators import aggregate, transitions
+from floodmark.dataflow.operators.shared_state import bound_columns
+from floodmark.plan import nodes as n
+from floodmark.spark.literals import literal
+from floodmark.spark.rows import Rows, constants, weighted
+from floodmark.spark.types import quoted, spark_type
+from floodmark.stream.properties.state import closes_from_input
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+
+def delta(node: n.CloseAggregate, around: Evaluation) -> Rows | None:
+    """Return the groups that this epoch's watermark closes."""
+    before = around.inputs.watermark(node.input, node.window, before=True)
+    after = around.inputs.watermark(node.input, node.window, before=False)
+    if around.inputs.fills:
+        before = None
+    if closes_from_input(node, around.plan[node.input].mode):
+        return (
+            None if after is None or after == before else _from_input(node, around, before, after)
+        )
+    return _from_state(node, around, after)
+
+
+def _from_input(node: n.CloseAggregate, around: Evaluation, before: Any, after: Any) -> Rows | None:
+    rows = around.after(node.input, {node.window: (before, after)} if before is not None else {})
+    if rows is None:
+        return None
+    found = _closed(node, rows, around, before, after)
+    return replace(found, frame=weighted(found.frame), consolidated=True)
+
+
+def _closed(
+    node: n.CloseAggregate, rows: DataFrame, around: Evaluation, before: Any, after: Any
+) -> Rows:
+    type_ = node.input.field(node.window).type
+    window = quoted(node.window)
+    bounds = {"__after": literal(after, type_)}
+    condition = f"{window} < __after"
+    if before is not None:
+        bounds["__before"] = literal(before, type_)
+        condition += f" AND {window} >= __before"
+    names = [quoted(name) for name in node.input.names]
+    closed = rows.selectExpr("*", constants(bounds)).where(condition).selectExpr(*names)
+    return aggregate.computed(node, closed, around.now)
+
+
+def _from_state(node: n.CloseAggregate, around: Evaluation, after: Any) -> Rows | None:
+    parts = transitions.parts_of(node, around.plan[node.input].mode, around.now)
+    settled = aggregate.settled_input(node, around)
+    if settled is None and after is None:
+        return None
+    state = aggregate.state_of(node, around, parts)
+    merged = None
+    if settled is not None:
+        merged = transitions.transitions(node, settled, parts, state, around)
+    type_ = node.input.field(node.window).type
+    bound = literal(after, type_)
+    closed = "FALSE" if after is None else f"coalesce({quoted(node.window)} < {bound}, FALSE)"
+    schema = transitions.transition_schema(node, parts)
+    released = state.release(merged, schema, node.group, closed)
+    return None if released is None else _values(node, released, parts)
+
+
+def _values(node: n.CloseAggregate, released: DataFrame, parts: list[acc.Kept]) -> Rows:
+    """Return the output rows of stored groups; a group without a value is a dead letter."""
+    values = [
+        f"CAST({part.finish.replace('{p}', '')} AS {spark_type(call.type)}) AS {quoted(name)}"
+        for part, (name, call) in zip(parts, node.aggregates, strict=True)
+    ]
+    refused = aggregate.refused(node, parts, "")
+    error = [] if refused is None else [f"{refused} AS {ERROR}"]
+    bound = bound_columns(parts, "")
+    if bound:
+        released = released.selectExpr("*", *bound)
+    frame = weighted(released.selectExpr(*map(quoted, node.group), *values, *error))
+    return Rows(frame, failing=refused is not None)

@@ -1,0 +1,58 @@
+"""Session that emits on close: its rows, once, when no later row can belong to it any more.
+
+Held are the rows of open sessions, by their time. A session is closed if the watermark is beyond
+its last row and the gap; so only rows below the watermark say which ones are.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.dataflow.operators import session
+from floodmark.dataflow.operators.materialize import cancelled
+from floodmark.plan import nodes as n
+from floodmark.scalar.types import INT, Field
+from floodmark.spark.literals import literal
+from floodmark.spark.rows import Rows, constants
+from floodmark.spark.types import quoted
+from floodmark.stream.properties.state import held_name
+
+if TYPE_CHECKING:
+    from floodmark.dataflow.evaluation import Evaluation
+
+_AFTER = "floodmark__after"
+
+
+def delta(node: n.CloseSession, around: Evaluation) -> Rows | None:
+    """Return the rows of the sessions that this epoch's watermark closes."""
+    after = around.inputs.watermark(node.input, node.time, before=False)
+    child, few = node.input, around.inputs.few
+    schema = (*child.schema, Field(WEIGHT, INT, nullable=False))
+    state = around.stages.held_rows(held_name(around.name(node)), schema, node.time)
+    fresh, held = around.settled(child), state.reached(after)
+    parts = [part for part in (fresh, held) if part is not None]
+    if not parts:
+        state.keep(None, after, few=few)
+        return None
+    names = [*map(quoted, child.names), WEIGHT]
+    changes = reduce(lambda a, b: a.unionAll(b), (part.selectExpr(*names) for part in parts))
+    time, end = quoted(node.time), quoted(node.end)
+    if after is None:
+        state.keep(changes.where(f"{time} IS NOT NULL"), after, few=few)
+        return None
+    type_ = child.field(node.time).type
+    timed = changes.selectExpr("*", constants({_AFTER: literal(after, type_)}))
+    below = timed.where(f"{time} < {_AFTER}").selectExpr(*names)
+    if around.plan[child].mode is not ChangelogMode.APPEND_ONLY:
+        below = cancelled(below, child.schema, around.plan[child].stream_key)
+    sessions = session.batch(node, below).selectExpr(
+        "*", constants({_AFTER: literal(after, type_)})
+    )
+    open_ = sessions.where(f"{end} >= {_AFTER}").selectExpr(*names[:-1], f"1 AS {WEIGHT}")
+    above = timed.where(f"{time} >= {_AFTER}").selectExpr(*names)
+    state.keep(open_.unionAll(above), after, few=few)
+    released = sessions.where(f"{end} < {_AFTER}")
+    rows = released.selectExpr(*map(quoted, node.names), f"1 AS {WEIGHT}")
+    return Rows(rows, consolidated=True, inserts=True)

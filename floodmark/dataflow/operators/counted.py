@@ -1,0 +1,109 @@
+"""What came, counted while it is written: how many rows, and how far their times reach.
+
+Files say both of the rows that they hold. Of rows that are not stored nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import ERROR
+from floodmark.dataflow.operators.source import DEAD
+from floodmark.errors import IntakeCode
+from floodmark.plan.declared import Declared
+from floodmark.scalar.functions.intervals import datetime_of
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import Kind, SqlType
+from floodmark.spark.columns import ROUTE
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ROWS, _DROPPED = "rows", "dropped"
+_TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+
+
+class Counted:
+    """A count on the way: known once the frame that `over` returns has been written."""
+
+    def __init__(self, declared: Declared | None, lacks: Sequence[str] = ()) -> None:
+        """Count rows, times and values of what files seem to lack; undeclared, those alone."""
+        from pyspark.sql import Observation
+
+        types = {} if declared is None else {c.name: c.type for c in declared.columns}
+        marks = () if declared is None else declared.watermarks
+        self._marks = {mark.column: types[mark.column] for mark in marks}
+        self._all = declared is not None
+        self._lacks = lacks
+        self._observed = Observation()
+
+    def over(self, frame: DataFrame, dropped: str = "FALSE") -> DataFrame:
+        """Return routed rows, counted when they are computed; dead ones move no watermark.
+
+        `dropped` is the text of which are left out.
+        """
+        from pyspark.sql import functions as F
+
+        of_rows = {_ROWS: "count(*)", _DROPPED: f"count_if({dropped})"} if self._all else {}
+        counts = [
+            *(F.expr(text).alias(name) for name, text in of_rows.items()),
+            *(
+                F.expr(f"max(CASE WHEN {ROUTE} <> {DEAD} THEN {_told(c, t)} END)").alias(_high(i))
+                for i, (c, t) in enumerate(self._marks.items())
+            ),
+            *(F.expr(f"count_if({_has(c)})").alias(_values(i)) for i, c in enumerate(self._lacks)),
+        ]
+        return frame.observe(self._observed, *counts)
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows came."""
+        return int(self._observed.get.get(_ROWS) or 0)
+
+    @property
+    def dropped(self) -> int:
+        """Return how many of them were left out."""
+        return int(self._observed.get.get(_DROPPED) or 0)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Return which of the columns that files seemed to lack have no value."""
+        found = self._observed.get
+        return tuple(c for i, c in enumerate(self._lacks) if not found.get(_values(i)))
+
+    @property
+    def highs(self) -> dict[str, Any]:
+        """Return the highest value of each column with a watermark, where there is any."""
+        found = self._observed.get
+        values = ((c, t, found.get(_high(i))) for i, (c, t) in enumerate(self._marks.items()))
+        return {
+            column: _value(value, type_) for column, type_, value in values if value is not None
+        }
+
+
+def _has(column: str) -> str:
+    """Return the text of whether a row has a value in a column, or does not parse and names it."""
+    named = quote(f'"{column.lower()}"')
+    corrupt = f"{ERROR}.code = {IntakeCode.CORRUPT.value} AND contains(lower({ERROR}.row), {named})"
+    return f"{quoted(column)} IS NOT NULL OR coalesce({corrupt}, FALSE)"
+
+
+def _values(number: int) -> str:
+    return f"values_{number}"
+
+
+def _high(number: int) -> str:
+    return f"high_{number}"
+
+
+def _told(column: str, type_: SqlType) -> str:
+    name = quoted(column)
+    return f"unix_micros(CAST({name} AS TIMESTAMP_LTZ))" if type_.kind in _TIMES else name
+
+
+def _value(value: Any, type_: SqlType) -> Any:
+    if type_.kind not in _TIMES:
+        return value
+    return datetime_of(int(value), zoned=type_.kind is Kind.TIMESTAMPTZ)

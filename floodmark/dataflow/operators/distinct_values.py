@@ -1,0 +1,128 @@
+"""Aggregates with DISTINCT: how often each value of a group is there, and which come and go.
+
+A value comes when its count leaves zero, and goes when it is back there. With FILTER only the rows
+that it lets in count.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.dataflow.operators import accumulators as acc
+from floodmark.dataflow.operators.accumulators import NEW, OLD
+from floodmark.dataflow.operators.context import Surroundings
+from floodmark.dataflow.operators.transitions import (
+    group_fields,
+    parts_of,
+    transition_schema,
+    transitions,
+)
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr
+from floodmark.scalar.types import BIGINT, BOOLEAN
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.types import quoted, spark_type
+from floodmark.stream.properties.state import COUNTED, values_name
+from floodmark.stream.properties.strategy import Distinct, distinct_arguments
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PASSES = "__passes"
+"""BOOLEAN, with a number: a condition is TRUE."""
+
+
+def widened(node: n.Aggregate, changes: DataFrame, around: Surroundings) -> DataFrame | None:
+    """Return the changes, and a row without weight for each value of DISTINCT that comes or goes.
+
+    Beside the input's columns there are those of the values and their crossings.
+    The counts are brought up to date. None where there is no such aggregate.
+    """
+    found = distinct_arguments(node)
+    if not found:
+        return None
+    made = acc.value_columns(found)
+    columns = {name: "NULL" for pair in made.values() for name in pair}
+    names = [quoted(c) for c in (*node.input.names, WEIGHT)]
+    nulls = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, columns)]
+    rows = [changes.selectExpr(*names, *nulls)]
+    rows += [_crossings(node, i, one, changes, around, columns) for i, one in enumerate(found)]
+    return reduce(lambda a, b: a.unionAll(b), rows)
+
+
+def _typed(node: n.Aggregate, columns: dict[str, str]) -> list[tuple[str, str, str]]:
+    """Return name, text and Spark type of the columns beside the input's."""
+    types = {}
+    for i, (value, crossing) in acc.value_columns(distinct_arguments(node)).items():
+        types[value] = spark_type(node.aggregates[i][1].args[0].type)
+        types[crossing] = "INT"
+    return [(name, text, types[name]) for name, text in columns.items()]
+
+
+def _crossings(
+    node: n.Aggregate,
+    i: int,
+    one: Distinct,
+    changes: DataFrame,
+    around: Surroundings,
+    columns: dict[str, str],
+) -> DataFrame:
+    """Return the values of one argument that come or go, as rows beside the changes."""
+    counts = _counts(node, one)
+    parts = parts_of(counts, ChangelogMode.RETRACT, around.now)
+    schema = acc.state_schema(group_fields(counts), parts)
+    state = around.stages.aggregate_state(values_name(around.name(node), i), schema)
+    rows = _values(node, one, changes, around.now)
+    merged = transitions(counts, rows, parts, state, around)
+    done = state.keep(merged, transition_schema(counts, parts), counts.group)
+    signs = [_sign(part.columns[0].name) for part in parts]
+    texts = dict(columns)
+    columns_of = acc.value_columns(distinct_arguments(node))
+    for call, condition in one.calls.items():
+        texts |= dict(zip(columns_of[call], (COUNTED, signs[condition]), strict=True))
+    inputs = [
+        quoted(f.name)
+        if f.name in node.group
+        else f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
+        for f in node.input.schema
+    ]
+    made = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, texts)]
+    moved = " OR ".join(f"{sign} <> 0" for sign in signs)
+    return done.where(moved).selectExpr(*inputs, f"0 AS {WEIGHT}", *made)
+
+
+def _sign(column: str) -> str:
+    """Return the text of how the presence of a value changes: 1, -1 or 0."""
+    new, old = (f"CAST(coalesce({side}{column}, 0L) > 0 AS INT)" for side in (NEW, OLD))
+    return f"({new} - {old})"
+
+
+def _counts(node: n.Aggregate, one: Distinct) -> n.Aggregate:
+    """Return the aggregate that counts how often each value of an argument is there."""
+    passed: list[tuple[str, Expr]] = [
+        (c, ColumnRef(node.input.field(c).type, c)) for c in node.group
+    ]
+    flags: list[tuple[str, Expr]] = []
+    calls = []
+    for m, condition in enumerate(one.filters):
+        wanted = None
+        if condition is not None:
+            flags.append((f"{_PASSES}{m}", condition))
+            wanted = ColumnRef(BOOLEAN, f"{_PASSES}{m}")
+        calls.append((f"__count{m}", AggCall("count", (), BIGINT, filter=wanted)))
+    below = n.Project(node.input, (*passed, (COUNTED, one.argument), *flags))
+    return n.Aggregate(below, (*node.group, COUNTED), tuple(calls))
+
+
+def _values(node: n.Aggregate, one: Distinct, changes: DataFrame, now: int) -> DataFrame:
+    """Return the changes as group, value, conditions and weight; NULL is no value."""
+    flags = [
+        f"{compile_expr(condition, now).value} AS {_PASSES}{m}"
+        for m, condition in enumerate(one.filters)
+        if condition is not None
+    ]
+    value = f"{compile_expr(one.argument, now).value} AS {COUNTED}"
+    rows = changes.selectExpr(*map(quoted, node.group), value, *flags, WEIGHT)
+    return rows.where(f"{COUNTED} IS NOT NULL")

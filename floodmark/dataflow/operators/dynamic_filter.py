@@ -1,0 +1,76 @@
+"""Dynamic filter: the left rows that changed, and those between the old and the new right row.
+
+ΔL is compared with the old row. Of the left rows after the epoch, those that the new row lets pass
+and the old one did not come, those for which it is the other way round go; no other one is touched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import WEIGHT
+from floodmark.dataflow.operators import join
+from floodmark.dataflow.operators.join import Sides
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import ColumnRef, Expr, transform
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.rows import Rows
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_OLD, _NEW = "__old_", "__new_"
+
+
+def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
+    """Return the changes of the filter."""
+    changed = sides.changes(node.left), sides.changes(node.right)
+    once = None in changed
+    mine, theirs = (sides.delta(side, once=once) for side in (node.left, node.right))
+    parts: list[DataFrame] = []
+    old = sides.old(node.right)
+    if mine is not None:
+        passed = join.reduced(node, mine, old, now)
+        parts += [] if passed is None else [passed]
+    if theirs is not None:
+        left, new = sides.new(node.left), sides.new(node.right)
+        parts += [] if left is None else [_between(node, left, old, new, now)]
+    if not parts:
+        return None
+    frame = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
+    return Rows(frame, inserts=theirs is None and changed[0] is not None and changed[0].inserts)
+
+
+def _between(
+    node: n.Join, left: DataFrame, old: DataFrame | None, new: DataFrame | None, now: int
+) -> DataFrame:
+    """Return the left rows that pass with one of the right rows only, with their weights."""
+    from pyspark.sql import functions as F
+
+    bounds = left.sparkSession.range(1).selectExpr("id AS __one")
+    for side, prefix in ((old, _OLD), (new, _NEW)):
+        if side is None:
+            bounds = bounds.selectExpr("*", *join.nulls(node.right, prefix))
+        else:
+            names = [f"{quoted(c)} AS {quoted(prefix + c)}" for c in node.right.names]
+            bounds = bounds.join(side.selectExpr(*names), F.lit(True), "left")
+    before, after = (
+        f"coalesce({compile_expr(_over(node, prefix), now).value}, FALSE)"
+        for prefix in (_OLD, _NEW)
+    )
+    moved = left.join(F.broadcast(bounds), F.expr(f"({before}) <> ({after})"), "inner")
+    weight = f"CASE WHEN {after} THEN 1 ELSE -1 END AS {WEIGHT}"
+    return moved.selectExpr(*map(quoted, node.names), weight)
+
+
+def _over(node: n.Join, prefix: str) -> Expr:
+    """Return the condition over the old or the new right row."""
+    assert node.residual is not None
+    right = set(node.right.names)
+
+    def named(e: Expr) -> Expr:
+        own = isinstance(e, ColumnRef) and e.name in right
+        return ColumnRef(e.type, prefix + e.name) if own and isinstance(e, ColumnRef) else e
+
+    return transform(node.residual, named)

@@ -1,0 +1,60 @@
+"""Full join: both sides recomputed for the touched keys.
+
+A pair that the residual condition refuses is a dead letter and counts as a match of both its rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.dataflow.operators import join, scope
+from floodmark.dataflow.operators.join import LEFT, RIGHT
+from floodmark.dataflow.operators.scope import AFTER
+from floodmark.plan import nodes as n
+from floodmark.spark.rows import Rows
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+_OTHER = "__after_of_right"
+
+
+def delta(node: n.Join, around: Evaluation) -> Rows | None:
+    """Return the changes of the touched keys."""
+    failing = join.failing_residual(node, around.now) is not None
+
+    def compute(inputs: list[DataFrame]) -> DataFrame:
+        return _joined(node, inputs[0], inputs[1], around.now)
+
+    return scope.delta(node, _scopes(node), compute, around, failing=failing)
+
+
+def _scopes(node: n.Join) -> list[tuple[str, ...]]:
+    """Return the columns of each side by which rows meet, none twice: the other pairs only narrow.
+
+    `ON a = b AND a = c` is true of a column twice.
+    """
+    pairs: list[tuple[str, str]] = []
+    for a, b in node.equi:
+        if all(a != c and b != d for c, d in pairs):
+            pairs.append((a, b))
+    return [tuple(a for a, _ in pairs), tuple(b for _, b in pairs)]
+
+
+def _joined(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFrame:
+    """Return the full join of rows before and of rows after, and `__error` where ON can fail."""
+    from pyspark.sql import functions as F
+
+    failing = join.failing_residual(node, now)
+    right = right.withColumnRenamed(AFTER, _OTHER)
+    errors = []
+    if failing is not None:
+        left, right = join.flagged(left, LEFT), join.flagged(right, RIGHT)
+        errors = [join.pair_error(node, failing, LEFT, RIGHT)]
+    condition = F.expr(join.condition_of(node, now, f"{AFTER} = {_OTHER}"))
+    joined = left.join(right, condition, "full")
+    after = f"coalesce({AFTER}, {_OTHER}) AS {AFTER}"
+    return joined.selectExpr(*map(quoted, node.names), after, *errors)

@@ -1,0 +1,108 @@
+"""GrowingSeries: repeats each row for the values of a series that end at the epoch's time.
+
+What has been reached is emitted; of what is to come the next value alone is kept, with the time at
+which it is reached. An epoch takes the series that are due on from there, and reads no others.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR, WEIGHT
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import ColumnRef
+from floodmark.plan.rules.growing_series import following, from_on, reached_at
+from floodmark.scalar.functions.intervals import LAST
+from floodmark.scalar.types import BIGINT, INT, Field
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import compile_bound
+from floodmark.spark.rows import Rows, error_column
+from floodmark.spark.types import quoted
+from floodmark.stream.properties.state import DUE_AT, due_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+_NEXT, _COUNT = "floodmark__next", "floodmark__count"
+_VALUES, _PLACE, _VALUE = "floodmark__values", "floodmark__place", "floodmark__value"
+
+
+def delta(node: n.GrowingSeries, around: Evaluation) -> Rows | None:
+    """Return the values that the epoch reaches, and those of rows that come and go."""
+    waiting = (Field(_NEXT, node.start.type), Field(_COUNT, BIGINT, False))
+    schema = (Field(DUE_AT, BIGINT, False), *node.input.schema, *waiting)
+    state = around.stages.due_changes(
+        due_name(around.name(node)), (*schema, Field(WEIGHT, INT, False))
+    )
+    rows, settled = around.delta(node.input), around.settled(node.input)
+    around.inputs.fall_due(state.due_rows(around.now))
+    columns = [*map(quoted, node.input.names), _NEXT, _COUNT, WEIGHT]
+    grows = around.plan[node.input].append_only
+    parts: list[DataFrame] = []
+    if settled is not None:
+        start = compile_expr(node.start, around.now).value
+        parts.append(settled.selectExpr("*", f"{start} AS {_NEXT}", f"0L AS {_COUNT}"))
+    due = state.due(around.now)
+    if due is not None:
+        parts.append(due if grows else _added_up(due, columns))
+    series = [part.selectExpr(*columns) for part in parts]
+    if not series:
+        state.keep(None, around.now, few=around.inputs.few)
+        return None
+    told = _reached(node, reduce(lambda a, b: a.unionAll(b), series), around.now)
+    state.keep(_left(node, told, around.now), around.now, few=around.inputs.few)
+    inserts = grows and (rows is None or rows.inserts)
+    return Rows(_emitted(node, told), failing=ERROR in told.columns, inserts=inserts)
+
+
+def _added_up(due: DataFrame, columns: list[str]) -> DataFrame:
+    """Return the series of rows that are still there; one that is gone is kept with both signs."""
+    from pyspark.sql import functions as F
+
+    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
+    return due.groupBy(*columns[:-1]).agg(total).where(f"{WEIGHT} <> 0")
+
+
+def _reached(node: n.GrowingSeries, series: DataFrame, now: int) -> DataFrame:
+    """Add the values that are reached from the next one of each series on."""
+    values = from_on(node, ColumnRef(node.start.type, _NEXT))
+    compiled = compile_expr(values, now)
+    label = node.call.span.text if node.call.span is not None else "generate_series"
+    error = error_column([(label, compiled)], list(node.input.names))
+    extra = [] if error is None else [error]
+    return series.selectExpr("*", f"{compiled.value} AS {_VALUES}", *extra)
+
+
+def _emitted(node: n.GrowingSeries, told: DataFrame) -> DataFrame:
+    """Return a row for each value that is reached, and those on their way to the dead letters."""
+    names, fails = [quoted(c) for c in node.input.names], ERROR in told.columns
+    marks = [WEIGHT, ERROR] if fails else [WEIGHT]
+    word = "posexplode_outer" if fails else "posexplode"
+    values = told.selectExpr(*names, _COUNT, *marks, f"{word}({_VALUES}) AS ({_PLACE}, {_VALUE})")
+    if fails:
+        values = values.where(f"{_PLACE} IS NOT NULL OR {ERROR} IS NOT NULL")
+    ordinal = f"CAST({_COUNT} + coalesce({_PLACE}, 0) + 1 AS BIGINT) AS {quoted(node.ordinal)}"
+    return values.selectExpr(*names, f"{_VALUE} AS {quoted(node.outputs[0])}", ordinal, *marks)
+
+
+def _left(node: n.GrowingSeries, told: DataFrame, now: int) -> DataFrame:
+    """Return the next value of each series after those, with the time at which it is reached."""
+    names, type_ = [quoted(c) for c in node.input.names], node.start.type
+    sound = told.where(f"{ERROR} IS NULL") if ERROR in told.columns else told
+    ended = sound.selectExpr(
+        *names,
+        WEIGHT,
+        _NEXT,
+        f"{_COUNT} + greatest(size({_VALUES}), 0) AS {_COUNT}",
+        f"CASE WHEN size({_VALUES}) > 0 THEN element_at({_VALUES}, -1) END AS {_VALUE}",
+    )
+    # What lies outside of the years is no value: the series ends.
+    after = compile_expr(following(node, ColumnRef(type_, _VALUE)), now).value
+    stepped = f"CASE WHEN {_VALUE} IS NULL THEN {_NEXT} ELSE {after} END AS {_NEXT}"
+    next_ = ended.selectExpr(*names, WEIGHT, _COUNT, stepped)
+    bound = compile_bound(reached_at(node, ColumnRef(type_, _NEXT)), now).value
+    timed = next_.selectExpr(f"unix_micros({bound}) AS {DUE_AT}", *names, _NEXT, _COUNT, WEIGHT)
+    return timed.where(f"{now}L < {DUE_AT} AND {DUE_AT} < {LAST}L")

@@ -1,0 +1,70 @@
+"""Hop: repeats each row for every window that holds its time column; a NULL time is in none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR
+from floodmark.dataflow.operators.tumble import end_of, first_of, from_micros, micros, to_micros
+from floodmark.plan import nodes as n
+from floodmark.scalar.functions.intervals import FIRST, LAST
+from floodmark.spark.rows import Rows
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_BACK = "__back"
+"""BIGINT: how many slides before the last window that holds the time.
+
+Of the windows that begin before the years the last one is a window, of those that end after them
+the first.
+"""
+
+
+def delta(node: n.Hop, rows: Rows) -> Rows:
+    """Return the changes, once per window; one that a row left and one that it entered are no pair.
+
+    A row on its way to the dead letters goes on once.
+    """
+    rows = replace(rows, kinded=False, carried=())
+    return rows.with_frame(_exploded(node, rows.frame, rows.passed, failing=rows.failing))
+
+
+def batch(node: n.Hop, frame: DataFrame) -> DataFrame:
+    """Return the rows once per window that holds them."""
+    return _exploded(node, frame, [])
+
+
+def _exploded(
+    node: n.Hop, frame: DataFrame, passed: list[str], *, failing: bool = False
+) -> DataFrame:
+    kept = [*map(quoted, node.input.names), *passed]
+    repeats = repeated(node, frame, node.time, kept, failing=failing)
+    bounds = [quoted(name) for name in (node.start, node.end)]
+    return repeats.selectExpr(*map(quoted, node.input.names), *bounds, *passed)
+
+
+def repeated(
+    node: n.Hop, frame: DataFrame, time: str, kept: list[str], *, failing: bool = False
+) -> DataFrame:
+    """Return rows, with the texts `kept`, once per window that holds the column `time`."""
+    type_ = node.input.field(node.time).type
+    size, slide, offset = (micros(i) for i in (node.size, node.slide, node.offset))
+    since = to_micros(quoted(time), type_)
+    past = f"pmod({since} - {offset}, {slide})"
+    windows = f"({size + slide - 1} - {past}) div {slide}"
+    least = f"greatest({since} - {past} + {size - 1} - {LAST}L, 0L) div {slide}"
+    most = f"least({windows}, ({since} - {past} + {2 * slide - 1} - {FIRST}L) div {slide}) - 1L"
+    back = f"CASE WHEN {most} >= {least} THEN sequence({least}, {most}) END"
+    if failing:
+        back = f"CASE WHEN {ERROR} IS NOT NULL THEN array(0L) ELSE {back} END"
+    held = [] if quoted(time) in kept else [quoted(time)]
+    exploded = frame.selectExpr(*kept, *held, f"explode({back}) AS {_BACK}")
+    start = f"({since} - {past} - {_BACK} * {slide})"
+    bounds = [
+        f"{from_micros(first_of(start), type_)} AS {quoted(node.start)}",
+        f"{from_micros(end_of(start, size), type_)} AS {quoted(node.end)}",
+    ]
+    return exploded.selectExpr(*kept, *bounds)

@@ -1,0 +1,334 @@
+"""Joins.
+
+Inner: ΔL ⋈ R_old ∪ L_new ⋈ ΔR. Left: ΔL ⟕ R_old, and for the keys K that ΔR touches
+L_new⋉K ⟕ R_new − L_new⋉K ⟕ R_old. Semi and anti join are computed as the left join is, the right
+join with the sides exchanged; the full join for the touched keys (`full_join`). A side that did not
+change is not read for itself. Keys compare as SQL says: NULL equals nothing. A pair that the
+residual condition refuses is a dead letter and counts as a match: its row is not padded, and an
+anti join does not keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Protocol
+
+from floodmark.changelog import ERROR, WEIGHT
+from floodmark.dataflow.operators.project import raised
+from floodmark.plan import nodes as n
+from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.keyed import hinted
+from floodmark.spark.rows import ERROR_TYPE, Rows, error_struct, flipped, weighted
+from floodmark.spark.types import quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+LEFT, RIGHT = "__has_left", "__has_right"
+"""BOOLEAN: the side of a joined row is a row, not padding."""
+_HOW = {
+    n.JoinKind.INNER: "inner",
+    n.JoinKind.LEFT: "left",
+    n.JoinKind.RIGHT: "right",
+    n.JoinKind.FULL: "full",
+    n.JoinKind.SEMI: "left_semi",
+    n.JoinKind.ANTI: "left_anti",
+}
+_ONLY_MATCHES_OF_LEFT = ("inner", "right", "left_semi")
+_ONLY_MATCHES_OF_RIGHT = ("inner", "left", "left_semi", "left_anti")
+
+
+class Sides(Protocol):
+    """The inputs of a join in one epoch; None is an empty relation."""
+
+    @property
+    def few(self) -> bool:
+        """Tell whether the epoch changes few rows."""
+
+    @property
+    def fills(self) -> bool:
+        """Tell whether there was nothing before."""
+
+    def changes(self, node: n.Node) -> Rows | None:
+        """Return the changes of an input."""
+
+    def delta(self, node: n.Node, *, once: bool) -> DataFrame | None:
+        """Return the changes of an input without failing rows, to be read once or twice."""
+
+    def old(self, node: n.Node) -> DataFrame | None:
+        """Return the input's rows before the epoch."""
+
+    def new(self, node: n.Node) -> DataFrame | None:
+        """Return the input's rows after the epoch."""
+
+
+def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
+    """Return the changes of a join that is not full."""
+    kept, other = roles(node)
+    if sides.fills:
+        return _begun(node, kept, other, sides, now)
+    changed = sides.changes(kept), sides.changes(other)
+    once = None in changed
+    mine, theirs = (sides.delta(side, once=once) for side in (kept, other))
+    parts: list[DataFrame | None] = []
+    if mine is not None:
+        parts.append(_of_kept(node, mine, sides.old(other), now))
+    if theirs is not None:
+        after = sides.new(kept)
+        if node.kind is n.JoinKind.INNER:
+            parts.append(_join(node, after, theirs, now))
+        elif after is not None:
+            touched = weighted(_touching(node, after, theirs, now, few=sides.few))
+            parts.append(_of_kept(node, touched, sides.new(other), now))
+            before = _of_kept(node, touched, sides.old(other), now)
+            parts.append(None if before is None else flipped(before))
+    present = [part for part in parts if part is not None]
+    if not present:
+        return None
+    failing = failing_residual(node, now) is not None
+    frame = reduce(lambda a, b: a.unionAll(b), present)
+    return Rows(frame, failing=failing, inserts=_inserts(node, *changed))
+
+
+def _begun(node: n.Join, kept: n.Node, other: n.Node, sides: Sides, now: int) -> Rows | None:
+    """Return the rows of a join that had none."""
+    come, mine = sides.changes(kept), sides.delta(kept, once=True)
+    theirs = sides.new(other)
+    frame = None if mine is None else _of_kept(node, mine, theirs, now)
+    if come is None or frame is None:
+        return None
+    failing = failing_residual(node, now) is not None
+    return Rows(frame, failing=failing, inserts=come.inserts)
+
+
+def roles(node: n.Join) -> tuple[n.Node, n.Node]:
+    """Return the side whose rows are kept, padded or not, and the other one."""
+    right = node.kind is n.JoinKind.RIGHT
+    return (node.right, node.left) if right else (node.left, node.right)
+
+
+def _inserts(node: n.Join, kept: Rows | None, other: Rows | None) -> bool:
+    """Tell whether the join only gains rows: its inputs do, and nothing is taken back for them."""
+    grows = all(side is None or side.inserts for side in (kept, other))
+    return grows and (node.kind is n.JoinKind.INNER or other is None)
+
+
+def batch(
+    node: n.Pairing, left: DataFrame, right: DataFrame, now: int, *, strict: bool = False
+) -> DataFrame:
+    """Return the joined rows, for any kind of join.
+
+    A pair that ON refuses is left out; `strict` raises for it.
+    """
+    how = _HOW[node.kind]
+    left, right = matchable(node, left, right, how)
+    semi, anti = node.kind is n.JoinKind.SEMI, node.kind is n.JoinKind.ANTI
+    condition = _holds(node, now) if semi else _condition(node, now)
+    if condition is None:
+        return left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
+    failing = failing_residual(node, now)
+    names = [quoted(c) for c in node.names]
+    if failing is None or ((semi or anti) and not strict):
+        return left.join(right, condition, how).selectExpr(*names)
+    assert failing.error is not None
+    # Spark does not move what is not deterministic below the join, to rows without a match.
+    refuses = f"({failing.error}) IS NOT NULL AND spark_partition_id() >= 0"
+    stop = f"CASE WHEN {refuses} THEN {raised(failing.error, failing.message)} ELSE FALSE END"
+    if semi or anti:
+        kept = left.join(right, condition, how).selectExpr(*names)
+        stopping = left.join(right, _refuses(node, failing), "inner").where(stop)
+        return kept.unionAll(stopping.selectExpr(*names))
+    joined = flagged(left, LEFT).join(flagged(right, RIGHT), condition, how)
+    refused = f"coalesce({LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL, FALSE)"
+    accepted = f"CASE WHEN {refused} THEN {stop} ELSE TRUE END" if strict else f"NOT {refused}"
+    return joined.where(accepted).selectExpr(*names)
+
+
+def matchable(
+    node: n.Pairing, left: DataFrame, right: DataFrame, how: str
+) -> tuple[DataFrame, DataFrame]:
+    """Return both sides without the rows that match nothing and are not kept either.
+
+    Their key is NULL. Spark would carry them to the join, all of them to one task.
+    """
+    if how in _ONLY_MATCHES_OF_LEFT:
+        left = _with_key(left, node.left, [a for a, _ in node.equi])
+    if how in _ONLY_MATCHES_OF_RIGHT:
+        right = _with_key(right, node.right, [b for _, b in node.equi])
+    return left, right
+
+
+def _with_key(rows: DataFrame, of: n.Node, key: Sequence[str]) -> DataFrame:
+    nullable = dict.fromkeys(quoted(c) for c in key if of.field(c).nullable)
+    return rows.where(" AND ".join(f"{c} IS NOT NULL" for c in nullable)) if nullable else rows
+
+
+def condition_of(node: n.Pairing, now: int, *more: str) -> str:
+    """Return the text that is TRUE for a match: ON is TRUE, or has no value; empty for all."""
+    parts = [*_equal(node), *more]
+    if node.residual is not None:
+        found = compile_expr(node.residual, now)
+        refused = "" if found.error is None else f"({found.error}) IS NOT NULL OR "
+        parts.append(f"({refused}({found.value}))")
+    return " AND ".join(parts)
+
+
+def _condition(node: n.Pairing, now: int) -> Column | None:
+    from pyspark.sql import functions as F
+
+    text = condition_of(node, now)
+    return F.expr(text) if text else None
+
+
+def _holds(node: n.Pairing, now: int) -> Column | None:
+    """Return the condition for a pair to be TRUE; one that is refused is NULL."""
+    from pyspark.sql import functions as F
+
+    parts = _equal(node)
+    if node.residual is not None:
+        found = compile_expr(node.residual, now)
+        parts.append(f"({found.value})")
+    return F.expr(" AND ".join(parts)) if parts else None
+
+
+def _equal(node: n.Pairing) -> list[str]:
+    return [f"{quoted(a)} = {quoted(b)}" for a, b in node.equi]
+
+
+def failing_residual(node: n.Pairing, now: int) -> Compiled | None:
+    """Return the residual condition if it can refuse a pair."""
+    if node.residual is None:
+        return None
+    found = compile_expr(node.residual, now)
+    return None if found.error is None else found
+
+
+def flagged(frame: DataFrame, name: str) -> DataFrame:
+    """Return the rows with a column that is TRUE."""
+    return frame.selectExpr("*", f"true AS {name}")
+
+
+def pair_error(node: n.Pairing, failing: Compiled, *real: str) -> str:
+    """Return the text of `__error` of a joined row; padding (`real` is not TRUE) has no error."""
+    assert failing.error is not None and node.residual is not None
+    label = node.residual.span.text if node.residual.span is not None else ""
+    columns = [*node.left.names, *node.right.names]
+    struct = error_struct(failing.error, label or "ON", columns, failing.message)
+    tests = " AND ".join([*real, f"({failing.error}) IS NOT NULL"])
+    return f"CASE WHEN {tests} THEN {struct} END AS {ERROR}"
+
+
+def _always() -> Column:
+    from pyspark.sql import functions as F
+
+    return F.lit(True)
+
+
+def _of_kept(node: n.Join, kept: DataFrame, other: DataFrame | None, now: int) -> DataFrame | None:
+    """Return what the join makes of weighted rows of the side that it keeps; None for nothing."""
+    match node.kind:
+        case n.JoinKind.SEMI | n.JoinKind.ANTI:
+            return reduced(node, kept, other, now)
+        case n.JoinKind.RIGHT:
+            return _mirrored(node, kept, other, now)
+        case _:
+            return padded_or_joined(node, kept, other, now)
+
+
+def reduced(node: n.Join, left: DataFrame, right: DataFrame | None, now: int) -> DataFrame | None:
+    """Return the left rows that a semi or anti join keeps, and the pairs that ON refuses."""
+    if right is not None and node.only_existence:
+        right = right.limit(1).selectExpr(*nulls(node.right))
+    anti, failing = node.kind is n.JoinKind.ANTI, failing_residual(node, now)
+    columns = [*map(quoted, node.names), WEIGHT]
+    if right is None:
+        return left.selectExpr(*columns, *_no_error(failing)) if anti else None
+    left, right = matchable(node, left, right, _HOW[node.kind])
+    condition = _condition(node, now) if anti else _holds(node, now)
+    test = _always() if condition is None else condition
+    kept = left.join(right, test, _HOW[node.kind]).selectExpr(*columns, *_no_error(failing))
+    if failing is None:
+        return kept
+    refused = left.join(right, _refuses(node, failing), "inner")
+    return kept.unionAll(refused.selectExpr(*columns, pair_error(node, failing)))
+
+
+def _refuses(node: n.Pairing, failing: Compiled) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.expr(" AND ".join([*_equal(node), f"({failing.error}) IS NOT NULL"]))
+
+
+def padded_or_joined(
+    node: n.Pairing, left: DataFrame, right: DataFrame | None, now: int
+) -> DataFrame | None:
+    """Join left changes, which carry the weight, with right rows; None where there are no pairs."""
+    if right is not None:
+        how = "inner" if node.kind is n.JoinKind.INNER else "left"
+        return _pairs(node, left, right, how, now)
+    if node.kind is n.JoinKind.INNER:
+        return None
+    failing = failing_residual(node, now)
+    columns = [*map(quoted, node.left.names), *nulls(node.right), WEIGHT]
+    return left.selectExpr(*columns, *_no_error(failing))
+
+
+def _mirrored(node: n.Join, right: DataFrame, left: DataFrame | None, now: int) -> DataFrame:
+    """Right join: join right changes, which carry the weight, with left rows."""
+    if left is not None:
+        return _pairs(node, left, right, "right", now)
+    columns = [*nulls(node.left), *map(quoted, node.right.names), WEIGHT]
+    return right.selectExpr(*columns, *_no_error(failing_residual(node, now)))
+
+
+def nulls(node: n.Node, prefix: str = "") -> list[str]:
+    """Return the texts of a node's columns, all NULL, with something before their names."""
+    return [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(prefix + f.name)}" for f in node.schema]
+
+
+def _no_error(failing: Compiled | None) -> list[str]:
+    return [] if failing is None else [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"]
+
+
+def _join(node: n.Join, left: DataFrame | None, right: DataFrame, now: int) -> DataFrame | None:
+    return None if left is None else _pairs(node, left, right, "inner", now)
+
+
+def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: int) -> DataFrame:
+    """Return the node's columns, the weight that one side carries, and `__error` if ON can fail."""
+    left, right = matchable(node, left, right, how)
+    condition = _condition(node, now)
+    failing = failing_residual(node, now)
+    extra = []
+    if failing is not None and how == "right":
+        left, extra = flagged(left, LEFT), [pair_error(node, failing, LEFT)]
+    elif failing is not None:
+        right, extra = flagged(right, RIGHT), [pair_error(node, failing, RIGHT)]
+    if condition is None:
+        joined = left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
+    else:
+        joined = left.join(right, condition, how)
+    return joined.selectExpr(*map(quoted, node.names), WEIGHT, *extra)
+
+
+def _touching(
+    node: n.Join, kept: DataFrame, changes: DataFrame, now: int, *, few: bool
+) -> DataFrame:
+    """Return the kept rows whose key occurs among the other side's changes."""
+    from pyspark.sql import functions as F
+
+    if not node.equi:
+        if node.residual is not None and node.only_existence and not failing_residual(node, now):
+            kept = kept.where(compile_expr(node.residual, now).value)
+        some = changes.limit(1).selectExpr("TRUE AS __some")
+        return kept.join(F.broadcast(some), _always(), "left_semi")
+    right = node.kind is n.JoinKind.RIGHT
+    kept = _with_key(kept, roles(node)[0], [b if right else a for a, b in node.equi])
+    pairs = [(b, a) if right else (a, b) for a, b in node.equi]
+    names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(pairs)]
+    keys = changes.selectExpr(*(f"{quoted(b)} AS {k}" for _, k, b in names))
+    condition = " AND ".join(f"{quoted(a)} = {k}" for a, k, _ in names)
+    return kept.join(hinted(keys, few), F.expr(condition), "left_semi")

@@ -1,0 +1,171 @@
+"""MaterializeProject: volatile columns are evaluated once per change and stored by stream key.
+
+The new row of a change is evaluated and stored; an old row takes what was stored for its key and
+computes the other columns again. A row that a stored column refuses is stored with its error, so
+that its dead letter is taken back with it. Where the object's own table holds key and columns
+there is no state: old rows travel as their keys (`Rows.replacing`) up to the root. Over rows that
+are only added nothing is taken back: the state holds the rows of one epoch, for the case that it is
+interrupted after something has used them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import EPOCH, ERROR, WEIGHT
+from floodmark.dataflow.operators.project import label, unknown
+from floodmark.dataflow.operators.stored_values import consolidated, gone, over
+from floodmark.plan import nodes as n
+from floodmark.scalar.functions.volatile import RowSeed
+from floodmark.scalar.types import BIGINT, Field, Schema
+from floodmark.spark import keyed
+from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, error_column, stamped
+from floodmark.spark.types import quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+_STORED = "__stored_"
+_CHANGED = "__changed_in"
+
+
+def delta(node: n.MaterializeProject, around: Evaluation) -> Rows | None:
+    """Return the changes of the projection."""
+    frame = consolidated(node.input, around)
+    if frame is None:
+        return None
+    if around.plan[node.input].append_only:
+        return _evaluated(node, frame, around)
+    if around.plan[node].own_table:
+        return _keys_and_new_rows(node, frame, around)
+    return _from_state(node, frame, around.plan[node.input].stream_key, around)
+
+
+def _evaluated(node: n.MaterializeProject, frame: DataFrame, around: Evaluation) -> Rows | None:
+    """Return rows that are only added as they were evaluated first, whenever the epoch goes on."""
+    schema = (*node.schema, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
+    state = around.stages.stored_values(f"{around.name(node)}_evaluated", schema)
+
+    def fresh() -> DataFrame:
+        seeded, seed = _seeded(node, frame, around)
+        compiled = {name: compile_expr(e, around.now, seed) for name, e in node.columns}
+        error = error_column(_labelled(node, compiled), list(node.input.names))
+        values = [f"{c.value} AS {quoted(name)}" for name, c in compiled.items()]
+        rows = seeded.selectExpr(*values, error or f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
+        return rows.selectExpr(*map(quoted, node.names), ERROR, stamped(state.epoch))
+
+    stored = state.once(fresh)
+    if stored is None:
+        return None
+    names = [quoted(name) for name in node.names]
+    rows = stored.selectExpr(*names, f"CAST(1 AS INT) AS {WEIGHT}", ERROR)
+    return Rows(rows, failing=True, inserts=True)
+
+
+def _keys_and_new_rows(node: n.MaterializeProject, frame: DataFrame, around: Evaluation) -> Rows:
+    seeded, seed = _seeded(node, frame, around)
+    compiled = {name: compile_expr(e, around.now, seed) for name, e in node.columns}
+    columns = [
+        f"CASE WHEN {WEIGHT} > 0 THEN {c.value} END AS {quoted(name)}"
+        if name in node.stored
+        else f"{c.value} AS {quoted(name)}"
+        for name, c in compiled.items()
+    ]
+    rows = around.delta(node.input)
+    assert rows is not None
+    error = error_column(_labelled(node, compiled), rows.shown(node.input.names))
+    extra = [WEIGHT, *([error] if error is not None else [])]
+    frame = seeded.selectExpr(*columns, *extra)
+    missing = unknown(node, rows) | frozenset(node.stored)
+    return Rows(frame, failing=error is not None, replacing=True, unknown=missing)
+
+
+def _from_state(
+    node: n.MaterializeProject, frame: DataFrame, key: tuple[str, ...], around: Evaluation
+) -> Rows:
+    cleaned_by = around.plan[node].state[0].cleaned_by
+    schema = _schema(node, key, cleaned_by)
+    state = around.stages.stored_values(f"{around.name(node)}_stored", schema)
+    new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")
+
+    def fresh() -> DataFrame:
+        seeded, seed = _seeded(node, new, around)
+        compiled = {
+            name: compile_expr(e, around.now, seed)
+            for name, e in node.columns
+            if name in node.stored
+        }
+        error = error_column(_labelled(node, compiled), list(node.input.names))
+        carried = [quoted(f.name) for f in schema if f.name in node.input.names]
+        values = [f"{c.value} AS {quoted(_STORED + name)}" for name, c in compiled.items()]
+        missing = f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"
+        rows = seeded.selectExpr(*carried, *values, error or missing)
+        return rows.selectExpr(*carried, *(quoted(_STORED + c) for c in node.stored), ERROR,
+                               stamped(state.epoch))  # fmt: skip
+
+    leaving = gone(node.input, frame, around)
+    before = None if around.inputs.fills else state.before(leaving.within)
+    stored = state.keep(fresh, leaving, over(node.input, cleaned_by, around))
+    parts = [_joined(node, new, stored, key, around)]
+    if before is not None:
+        parts.append(_joined(node, old, before, key, around))
+    frame = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
+    return Rows(frame, failing=True)
+
+
+def _joined(
+    node: n.MaterializeProject,
+    rows: DataFrame,
+    stored: DataFrame | None,
+    key: tuple[str, ...],
+    around: Evaluation,
+) -> DataFrame:
+    """Return the output rows of input rows and what is stored for them."""
+    names = [quoted(_STORED + name) for name in node.stored]
+    if stored is None:
+        types = {name: expr.type for name, expr in node.columns}
+        nulls = [
+            f"CAST(NULL AS {spark_type(types[c])}) AS {quoted(_STORED + c)}" for c in node.stored
+        ]
+        beside = rows.selectExpr("*", *nulls, f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
+    else:
+        beside = keyed.beside(rows, stored, key, [*names, ERROR])
+    computed = {
+        name: compile_expr(e, around.now) for name, e in node.columns if name not in node.stored
+    }
+    columns = [
+        f"{quoted(_STORED + name)} AS {quoted(name)}"
+        if name in node.stored
+        else f"{computed[name].value} AS {quoted(name)}"
+        for name, _ in node.columns
+    ]
+    error = error_column(_labelled(node, computed), list(node.input.names), failing=True)
+    assert error is not None
+    return beside.selectExpr(*columns, WEIGHT, error)
+
+
+def _schema(node: n.MaterializeProject, key: tuple[str, ...], cleaned_by: str | None) -> Schema:
+    carried = [node.input.field(c) for c in key]
+    if cleaned_by is not None and cleaned_by not in key:
+        carried.append(node.input.field(cleaned_by))
+    types = {name: expr.type for name, expr in node.columns}
+    values = [Field(_STORED + name, types[name]) for name in node.stored]
+    return (*carried, *values, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
+
+
+def _seeded(
+    node: n.MaterializeProject, frame: DataFrame, around: Evaluation
+) -> tuple[DataFrame, RowSeed]:
+    """Return the rows with the epoch in which they change, and what identifies them with it."""
+    seed = around.seed(node.input, epoch=_CHANGED)
+    return frame.selectExpr("*", stamped(around.inputs.epoch, _CHANGED)), seed
+
+
+def _labelled(
+    node: n.MaterializeProject, compiled: dict[str, Compiled]
+) -> list[tuple[str, Compiled]]:
+    return [(label(node, name), c) for name, c in compiled.items()]

@@ -1,0 +1,87 @@
+"""Watermarks under which surely no row of an epoch is late, found without looking at each row.
+
+A row is late if its time is below the watermark of the rows before it. Of pieces of neighbouring
+rows the lowest and the highest time say enough where a delay is longer than a piece: the times
+alone are read, in place of sorting whole rows by their offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from floodmark.plan.declared import WatermarkInfo
+from floodmark.reference.expressions import evaluate
+from floodmark.spark.expressions import compile_bound
+from floodmark.spark.literals import literal
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WORTH = 100_000
+"""Rows of an epoch below which sorting them costs less than one more query."""
+_PIECE = 1024
+_SO_FAR = "OVER (PARTITION BY __partition ORDER BY __piece)"
+
+
+def in_order(
+    pieces: Iterable[tuple[Any, Any]], mark: WatermarkInfo, before: Any, now: datetime
+) -> bool:
+    """Tell whether surely no row is late, of pieces of one partition's rows that follow each other.
+
+    Each has its lowest and highest time; `before` is the watermark of the epoch before, or None.
+    """
+    highest = reached = None
+    for low, high in pieces:
+        if highest is None or high > highest:
+            highest = high
+            reached, error = evaluate(mark.expr, {mark.column: highest}, now)
+            if error is not None or reached is None:
+                return False
+        if low < reached or (before is not None and low < before):
+            return False
+    return True
+
+
+def possibly_late(
+    rows: DataFrame, marks: Sequence[WatermarkInfo], before: Mapping[str, Any], now: int
+) -> tuple[WatermarkInfo, ...]:
+    """Return the watermarks under which a row may be late; one Spark query.
+
+    `rows` are the connector's, `before` the watermarks of the epoch before. A watermark grows with
+    its column, so that of a piece is that of its highest time; dead rows count, too, which can only
+    find more.
+    """
+    pieces = rows.selectExpr(
+        "__partition", f"__offset div {_PIECE} AS __piece",
+        *(quoted(mark.column) for mark in marks),
+    ).groupBy("__partition", "__piece")  # fmt: skip
+    from pyspark.sql import functions as F
+
+    ends = pieces.agg(
+        *(F.expr(f"min({quoted(m.column)}) AS __low_{i}") for i, m in enumerate(marks)),
+        *(F.expr(f"max({quoted(m.column)}) AS __high_{i}") for i, m in enumerate(marks)),
+    )
+    reached = ends.selectExpr(
+        *(f"__low_{i}" for i in range(len(marks))),
+        *(f"max(__high_{i}) {_SO_FAR} AS {quoted(m.column)}" for i, m in enumerate(marks)),
+    )
+    told = reached.selectExpr(
+        *(
+            f"coalesce(max(__low_{i} IS NOT NULL AND NOT coalesce({_on_time(i, m, before, now)}, "
+            f"FALSE)), FALSE) AS late_{i}"
+            for i, m in enumerate(marks)
+        )
+    )
+    found = told.collect()[0]
+    return tuple(mark for i, mark in enumerate(marks) if found[f"late_{i}"])
+
+
+def _on_time(index: int, mark: WatermarkInfo, before: Mapping[str, Any], now: int) -> str:
+    text = f"__low_{index} >= {compile_bound(mark.expr, now).value}"
+    earlier = before.get(mark.column)
+    if earlier is not None:
+        text = f"{text} AND __low_{index} >= {literal(earlier, mark.expr.type)}"
+    return f"({text})"

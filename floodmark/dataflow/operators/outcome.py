@@ -1,0 +1,74 @@
+"""Outcome: pairs of old and new rows of a table, to its changes, dead letters and renewed rows.
+
+A row that is written as it is has no change; where its TTL counts from the last write, what is
+stored of it is written anew all the same, and nobody who follows the table hears of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR, KIND, WEIGHT
+from floodmark.dataflow.operators import materialize
+from floodmark.dataflow.operators.conflicts import REFUSED
+from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW, differ
+from floodmark.dataflow.operators.source import DEAD, GOOD
+from floodmark.scalar.types import Schema
+from floodmark.spark.columns import ROUTE
+from floodmark.spark.rows import ERROR_TYPE, stamped
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SILENT = 5
+"""The route of changes that nobody sees."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What pairs can come to.
+
+    Rows that differ in the column `apart` are two; `refuses` tells of dead letters; `renews` is the
+    text of: the row was written, and that counts though it is as it was. Nobody sees its `hidden`
+    column.
+    """
+
+    apart: str = ""
+    refuses: bool = False
+    renews: str = ""
+    hidden: str = ""
+
+    @property
+    def routed(self) -> bool:
+        """Tell whether there is something beside the changes, told apart by a route."""
+        return self.refuses or bool(self.renews)
+
+    def changes(self, pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
+        """Return the changelog rows of pairs; where it is `routed`, with what is beside them."""
+        if not self.routed:
+            return materialize.as_changes(pairs, columns, epoch, self.apart)
+        exploded = pairs.selectExpr(f"explode({self._all(columns)}) AS e")
+        names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
+        silent = f"WHEN e.{KIND} IN ('-S', '+S') THEN {SILENT}"
+        route = f"CASE WHEN e.e IS NOT NULL THEN {DEAD} {silent} ELSE {GOOD} END AS {ROUTE}"
+        marks = (f"e.{KIND} AS {KIND}", f"e.e AS {ERROR}", f"1 AS {WEIGHT}", route)
+        return exploded.selectExpr(stamped(epoch), *names, *marks)
+
+    def _all(self, columns: Schema) -> str:
+        no_error = f"CAST(NULL AS {ERROR_TYPE})"
+        kind = f"x.{KIND} AS {KIND}"
+        pair = materialize.pair(self.apart)
+        changed = f"transform({pair}, x -> struct({kind}, {no_error} AS e, x.r AS r))"
+        whens = [f"WHEN {differ(columns, self.hidden)} THEN {changed}"]
+        if self.renews:
+            both = (("-S", OLD_ROW), ("+S", NEW_ROW))
+            parts = (f"struct('{k}' AS {KIND}, {no_error} AS e, {row} AS r)" for k, row in both)
+            renewed = f"{NEW_ROW} IS NOT NULL AND {self.renews}"
+            whens.append(f"WHEN {renewed} THEN array({', '.join(parts)})")
+        good = f"CASE {' '.join(whens)} ELSE filter({changed}, x -> FALSE) END"
+        if not self.refuses:
+            return good
+        letter = f"struct('+I' AS {KIND}, x.error AS e, x.r AS r)"
+        return f"concat({good}, transform({REFUSED}, x -> {letter}))"

@@ -1,0 +1,229 @@
+"""OverWindow: window functions, recomputed for the rows that see a change, or whole partitions.
+
+Ties are broken by the input's stream key, so that every function has one value; RANGE and GROUPS
+frames see peers as equal all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from floodmark.dataflow.operators import accumulators as acc
+from floodmark.dataflow.operators import frames, scope, touched
+from floodmark.dataflow.operators.frame_lists import POSITION, entries, over_entries
+from floodmark.dataflow.operators.frames import PEERS
+from floodmark.dataflow.operators.scope import AFTER
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import AggCall, Literal
+from floodmark.scalar.functions import WINDOWS
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.rows import Rows
+from floodmark.spark.sorting import sort_key
+from floodmark.spark.types import quoted, spark_type
+from floodmark.stream.properties.reach import Reach, parts_of, reach_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+Key = tuple[str, ...]
+
+
+def delta(node: n.OverWindow, around: Evaluation) -> Rows | None:
+    """Return the changes of the ranges, or partitions, that the input's changes touch."""
+    key = around.plan[node.input].stream_key
+    reach = reach_of(node)
+    if reach is not None and not around.inputs.fills:
+        return _of_ranges(node, reach, around, key)
+    own = around.stages.own_rows(node)
+    if own is not None:
+        return scope.delta_from_own(
+            node, node.partition, lambda f: batch(node, f, around.now, key), own, around
+        )
+
+    def compute(inputs: list[DataFrame]) -> DataFrame:
+        return batch(node, inputs[0], around.now, key, (AFTER,))
+
+    return scope.delta(node, [node.partition], compute, around)
+
+
+def _of_ranges(node: n.OverWindow, reach: Reach, around: Evaluation, key: Key) -> Rows | None:
+    """Return the changes of the rows that see a change."""
+
+    def narrow(rows: DataFrame) -> DataFrame:
+        return touched.rows_of(node, rows, reach, total_order(node, key))
+
+    def compute(inputs: list[DataFrame]) -> DataFrame:
+        done = batch(node, inputs[0], around.now, key, (AFTER,), (touched.TOUCHED,))
+        return done.where(touched.TOUCHED)
+
+    near = touched.near(node, reach, around.bounds(node.input))
+    return scope.delta(node, [node.partition], compute, around, narrow=narrow, near=near)
+
+
+def total_order(node: n.OverWindow, key: Key) -> str:
+    """Return the ORDER BY in which no two rows of a partition are equal."""
+    asked = {k.column for k in node.order}
+    rest = [c for c in key if c not in asked and c not in node.partition]
+    keys = [frames.plain_order(node)] if node.order else []
+    keys += [sort_key(quoted(c), descending=False, nulls_first=False) for c in rest]
+    return ", ".join(keys) or "CAST(NULL AS INT)"
+
+
+def batch(
+    node: n.OverWindow, frame: DataFrame, now: int, key: Key, apart: Key = (), passed: Key = ()
+) -> DataFrame:
+    """Return the rows with their window functions.
+
+    `key` breaks ties, `apart` divides further; it and the columns `passed` are handed on.
+    """
+    printer = _Printer(node, now, key, apart)
+    helpers = printer.helpers()
+    if helpers:
+        frame = frame.selectExpr("*", *helpers)
+    kept = [quoted(c) for c in (*node.input.names, *apart, *passed)]
+    calls = [
+        f"CAST({printer.text(call)} AS {spark_type(call.type)}) AS {quoted(name)}"
+        for name, call in node.calls
+    ]
+    return frame.selectExpr(*kept, *calls)
+
+
+@dataclass(frozen=True)
+class _Printer:
+    """Prints the calls of one window."""
+
+    node: n.OverWindow
+    now: int
+    key: Key
+    apart: Key
+
+    def helpers(self) -> list[str]:
+        """Return the columns that calls need beside the input's."""
+        calls = [call for _, call in self.node.calls]
+        out = []
+        if any(self._by_position(call) for call in calls):
+            out.append(f"row_number(){self._over(total_order(self.node, self.key))} AS {POSITION}")
+        if any(frames.needs_peers(self.node, call) for call in calls):
+            ranked = f"dense_rank(){self._over(frames.plain_order(self.node))}"
+            out.append(f"CAST({ranked} AS BIGINT) AS {PEERS}")
+        return out
+
+    def text(self, call: n.WindowCall) -> str:
+        """Return the text of a call's value."""
+        if call.function in WINDOWS:
+            ranked = self._rank(call)
+            return self._value_of_frame(call) if ranked is None else ranked
+        return self._aggregate(call)
+
+    def _over(self, order: str, bounds: str = "") -> str:
+        by = ", ".join(quoted(c) for c in (*self.node.partition, *self.apart))
+        clauses = [f"PARTITION BY {by}" if by else "", f"ORDER BY {order}" if order else "", bounds]
+        return f" OVER ({' '.join(filter(None, clauses))})"
+
+    def _rank(self, call: n.WindowCall) -> str | None:
+        total, plain = (
+            self._over(total_order(self.node, self.key)),
+            self._over(frames.plain_order(self.node)),
+        )
+        alone = not self.node.order
+        match call.function:
+            case "row_number":
+                return f"row_number(){total}"
+            case "rank" | "dense_rank":
+                return "1" if alone else f"{call.function}(){plain}"
+            case "percent_rank" | "cume_dist":
+                constant = "0" if call.function == "percent_rank" else "1"
+                return constant if alone else f"{call.function}(){plain}"
+            case "ntile":
+                return f"ntile({self._value(call, 0)}){total}"
+            case "lag" | "lead":
+                return self._neighbour(call, total)
+            case _:
+                return None
+
+    def _value(self, call: n.WindowCall, i: int) -> str:
+        return compile_expr(call.args[i], self.now).value
+
+    def _neighbour(self, call: n.WindowCall, over: str) -> str:
+        value = self._value(call, 0)
+        step = _constant(call, 1) if len(call.args) > 1 else 1
+        if step is None:
+            return f"CAST(NULL AS {spark_type(call.type)})"
+        if step == 0:
+            return value
+        towards = "lag" if (call.function == "lag") == (step > 0) else "lead"
+        rest = f", {self._value(call, 2)}" if len(call.args) > 2 else ""
+        nulls = " IGNORE NULLS" if call.ignore_nulls else ""
+        return f"{towards}({value}, {abs(step)}{rest}){nulls}{over}"
+
+    def _by_position(self, call: n.WindowCall) -> bool:
+        """Tell whether a call needs to know where the rows of its frame stand."""
+        unit, _, _, exclude = parts_of(self.node, call)
+        if exclude != "NO OTHERS":
+            return call.function not in _FRAMELESS
+        if call.function in WINDOWS:
+            plain = unit == "ROWS" and call.function != "nth_value"
+            return call.function in _VALUES and not plain
+        return acc.aggregate_of(_as_aggregate(call)).over_list is not None
+
+    def _framed(self, call: n.WindowCall) -> str:
+        frame = frames.frame_of(self.node, call)
+        return self._over(
+            total_order(self.node, self.key) if frame.order is None else frame.order, frame.bounds
+        )
+
+    def _value_of_frame(self, call: n.WindowCall) -> str:
+        """Return first_value, last_value or nth_value."""
+        if frames.frame_of(self.node, call).empty:
+            return f"CAST(NULL AS {spark_type(call.type)})"
+        value, over = self._value(call, 0), self._framed(call)
+        unit, _, _, exclude = parts_of(self.node, call)
+        if exclude == "NO OTHERS" and call.function != "nth_value":
+            if unit == "ROWS":
+                nulls = " IGNORE NULLS" if call.ignore_nulls else ""
+                return f"{call.function}({value}){nulls}{over}"
+            place = f"CASE WHEN {value} IS NOT NULL THEN {POSITION} END"
+            found = "min_by" if call.function == "first_value" else "max_by"
+            return f"{found}({value}, {place if call.ignore_nulls else POSITION}){over}"
+        members = entries(exclude, [value], None, over, peers=bool(self.node.order))
+        if call.ignore_nulls:
+            members = f"filter({members}, e -> e.a0 IS NOT NULL)"
+        if call.function == "last_value":
+            return f"try_element_at(array_sort({members}), -1).a0"
+        nth = _constant(call, 1) if call.function == "nth_value" else 1
+        return f"get(array_sort({members}), {nth - 1}).a0"
+
+    def _aggregate(self, call: n.WindowCall) -> str:
+        aggregate = _as_aggregate(call)
+        found = acc.aggregate_of(aggregate)
+        condition = None if call.filter is None else compile_expr(call.filter, self.now).value
+        if frames.frame_of(self.node, call).empty:
+            nothing = found.python([], tuple(a.type for a in call.args), call.type)
+            return "0" if nothing == 0 else "NULL"
+        over = self._framed(call)
+        operands = acc.operands(aggregate, self.now)
+        _, _, _, exclude = parts_of(self.node, call)
+        if exclude == "NO OTHERS" and found.over_list is None:
+            return found.print_over(operands, over, condition)
+        texts = [o.sql for o in operands]
+        members = entries(exclude, texts, condition, over, peers=bool(self.node.order))
+        return over_entries(found, aggregate, operands, members)
+
+
+_FRAMELESS = (
+    "row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
+)  # fmt: skip
+_VALUES = ("first_value", "last_value", "nth_value")
+
+
+def _constant(call: n.WindowCall, i: int) -> Any:
+    found = call.args[i]
+    assert isinstance(found, Literal), found
+    return found.value
+
+
+def _as_aggregate(call: n.WindowCall) -> AggCall:
+    return AggCall(call.function, call.args, call.type)

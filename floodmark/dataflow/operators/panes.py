@@ -1,0 +1,96 @@
+"""Panes: an aggregate over hopping windows adds up the rows of each slide, then a window's slides.
+
+All rows of one slide are in the same windows, so that only sums are repeated for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from floodmark.dataflow.operators import accumulators as acc
+from floodmark.dataflow.operators import hop
+from floodmark.dataflow.operators.accumulators import NEW
+from floodmark.dataflow.operators.tumble import first_of, from_micros, micros, to_micros
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import columns_of
+from floodmark.scalar.functions.model import Operand
+from floodmark.scalar.types import Kind
+from floodmark.spark import keyed
+from floodmark.spark.types import quoted, spark_type
+from floodmark.stream.properties.expressions_of import expressions_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PANE = "__pane"
+"""When the slide begins in which a row's time is."""
+_WORTH = 3
+"""Windows of a row from which on adding up twice is cheaper."""
+_ADDED = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC)
+Sums = Callable[[Sequence[str], "DataFrame"], "DataFrame"]
+"""Returns what rows add to each group, given its columns."""
+
+
+def pay(node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept], rows: int | None) -> bool:
+    """Tell whether sums can be taken by panes, and `rows` changes make that the cheaper way."""
+    windows = node.input
+    if not isinstance(windows, n.Hop) or (rows is not None and rows <= keyed.ALIKE):
+        return False
+    in_each, rest = divmod(micros(windows.size), micros(windows.slide))
+    read = {c for e in expressions_of(node) for c in columns_of(e)}
+    return (
+        not rest
+        and in_each >= _WORTH
+        and not read & {windows.start, windows.end}
+        and all(map(_adds_up, parts))
+    )
+
+
+def _adds_up(part: acc.Kept) -> bool:
+    if part.strategy is acc.Strategy.ADDED:
+        return all(field.type.kind in _ADDED for field in part.columns)
+    return part.strategy is acc.Strategy.EXTREMUM
+
+
+def added_up(
+    node: n.Aggregate | n.CloseAggregate,
+    rows: DataFrame,
+    parts: list[acc.Kept],
+    sums: Sums,
+) -> DataFrame:
+    """Return what rows of the input of Hop add to each group of windows."""
+    from pyspark.sql import functions as F
+
+    windows = node.input
+    assert isinstance(windows, n.Hop)
+    type_ = windows.input.field(windows.time).type
+    offset, slide = micros(windows.offset), micros(windows.slide)
+    since = to_micros(quoted(windows.time), type_)
+    pane = from_micros(first_of(f"{since} - pmod({since} - {offset}, {slide})"), type_)
+    group = tuple(c for c in node.group if c not in (windows.start, windows.end))
+    by_pane = sums((*group, _PANE), rows.selectExpr("*", f"{pane} AS {_PANE}"))
+    texts = dict(_sums_of_sums(node, parts))
+    kept = [quoted(c) for c in (*group, *texts)]
+    spread = hop.repeated(windows, by_pane, _PANE, kept)
+    folded = [F.expr(text).alias(name) for name, text in texts.items()]
+    return spread.groupBy(*map(quoted, node.group)).agg(*folded)
+
+
+def _sums_of_sums(
+    node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept]
+) -> list[tuple[str, str]]:
+    """Return the columns of partial sums, each with the text that adds it up."""
+    out = [(NEW + acc.ROWS, f"CAST(sum({quoted(NEW + acc.ROWS)}) AS BIGINT)")]
+    calls = dict(node.aggregates)
+    for part in parts:
+        for field in part.columns:
+            name = NEW + field.name
+            if part.strategy is acc.Strategy.ADDED:
+                text = f"CAST(sum({quoted(name)}) AS {spark_type(field.type)})"
+            else:
+                text = acc.aggregate_of(calls[part.name]).print_batch(
+                    [Operand(quoted(name), field.type)]
+                )
+            out.append((name, text))
+    return out

@@ -1,0 +1,79 @@
+"""Project: computes columns, row by row; a row that an expression refuses becomes a dead letter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import ColumnRef, columns_of
+from floodmark.scalar.functions.volatile import RowSeed
+from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.failures import RAISED, SAID
+from floodmark.spark.rows import Rows, error_column, message_text
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def _compiled(node: n.Project, now: int, seed: RowSeed | None = None) -> list[tuple[str, Compiled]]:
+    return [(name, compile_expr(expr, now, seed)) for name, expr in node.columns]
+
+
+def label(node: n.Project | n.MaterializeProject, name: str) -> str:
+    """Return what an error calls a column: the text of its expression, else its name."""
+    span = next((e.span for c, e in node.columns if c == name), None)
+    return span.text if span is not None and span.text else name
+
+
+def delta(node: n.Project, rows: Rows, now: int, seed: RowSeed | None = None) -> Rows:
+    """Return the projected changes."""
+    compiled = _compiled(node, now, seed)
+    labelled = [(label(node, name), c) for name, c in compiled]
+    error = error_column(labelled, rows.shown(node.input.names), failing=rows.failing)
+    columns = [f"{c.value} AS {quoted(name)}" for name, c in compiled]
+    extra = rows.marks + ([error] if error is not None else [])
+    renames = all(isinstance(e, ColumnRef) for _, e in node.columns)
+    whole = renames and set(node.passed) == set(node.input.names)
+    frame = rows.frame.selectExpr(*columns, *extra)
+    return replace(
+        rows,
+        frame=frame,
+        failing=error is not None,
+        consolidated=rows.consolidated and renames,
+        kinded=rows.kinded and whole,
+        carried=rows.carried if whole else (),
+        unknown=unknown(node, rows),
+    )
+
+
+def unknown(node: n.Project | n.MaterializeProject, rows: Rows) -> frozenset[str]:
+    """Return the columns that old rows do not have, because they read such columns."""
+    return frozenset(name for name, expr in node.columns if columns_of(expr) & rows.unknown)
+
+
+def batch(node: n.Project, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
+    """Return the projected rows without those that an expression refuses; `strict` raises."""
+    compiled = _compiled(node, now)
+    if strict:
+        return frame.selectExpr(*(f"{raising(c)} AS {quoted(name)}" for name, c in compiled))
+    errors = [c.error for _, c in compiled if c.error is not None]
+    if errors:
+        frame = frame.where(" AND ".join(f"({e}) IS NULL" for e in errors))
+    return frame.selectExpr(*(f"{c.value} AS {quoted(name)}" for name, c in compiled))
+
+
+def raising(compiled: Compiled) -> str:
+    """Return the text of a value that ends the query where a row is refused."""
+    if compiled.error is None:
+        return compiled.value
+    stop = raised(compiled.error, compiled.message)
+    return f"CASE WHEN ({compiled.error}) IS NOT NULL THEN {stop} ELSE {compiled.value} END"
+
+
+def raised(error: str, message: str | None = None) -> str:
+    """Return the text that ends the query with a row error's code, and what a function said."""
+    said = "" if message is None else f", coalesce({message_text(error, message)}, ''), '{SAID}'"
+    return f"raise_error(concat('{RAISED}', CAST(({error}) AS STRING), '}}'{said}))"

@@ -1,0 +1,190 @@
+"""Touched scope: an operator's rows before and after the epoch, and their difference.
+
+Every input is restricted to the values of its scope columns that occur among the changes of any
+input, once as it was before the epoch and once as it is after it. Both go through the operator's
+batch form in one pass, kept apart by `__after`; what only one of them has is a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR, WEIGHT
+from floodmark.dataflow.operators.context import OwnRows
+from floodmark.plan import nodes as n
+from floodmark.spark import keyed
+from floodmark.spark.rows import Rows, empty
+from floodmark.spark.types import quoted
+from floodmark.stream.properties.state import rereadable
+from floodmark.tables.bounds import EVERYWHERE, Bounds, hull
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+AFTER = "__after"
+"""BOOLEAN: the row is of the input after the epoch, not before it."""
+_KEY = "__scope_"
+Scopes = Sequence[tuple[str, ...]]
+"""The scope columns of each input; they meet by position. Without any, everything is touched."""
+Narrow = Callable[["DataFrame"], "DataFrame"]
+"""Chooses among the rows of the touched scopes; the changed rows are there once more, to show the
+places of changes: they have NULL in `__after`, and none is chosen."""
+Batch = Callable[[list["DataFrame"]], "DataFrame"]
+"""The operator over inputs that all have `__after`: rows that differ in it never meet."""
+
+
+def delta(
+    node: n.Node,
+    scopes: Scopes,
+    batch: Batch,
+    around: Evaluation,
+    *,
+    failing: bool = False,
+    narrow: Narrow | None = None,
+    near: Bounds = EVERYWHERE,
+) -> Rows | None:
+    """Return the changes of a node: of the scopes that the changes of its inputs touch.
+
+    With `failing` the batch form gives `__error`, too: a row that has it goes to the dead letters.
+    `narrow` leaves out rows of the scopes of its only input that no change concerns; those that it
+    chooses are within the bounds `near`.
+    """
+    if around.inputs.fills:
+        return _begun(node, batch, around, failing=failing)
+    changes = [around.settled(child) for child in node.inputs]
+    if all(frame is None for frame in changes):
+        return None
+    keys = _touched(changes, scopes)
+    within = [{**bounds, **near} for bounds in _within(node, scopes, changes, around)]
+    inputs = [
+        _tagged(node, i, scope, keys, bounds, around)
+        for i, (scope, bounds) in enumerate(zip(scopes, within, strict=True))
+    ]
+    if narrow is not None:
+        inputs = [narrow(_with_places(node, inputs[0], changes[0]))]
+    rows = batch(inputs)
+    names = [quoted(c) for c in node.names]
+    weight = f"CASE WHEN {AFTER} THEN 1 ELSE -1 END AS {WEIGHT}"
+    error = [ERROR] if failing else []
+    return Rows(rows.selectExpr(*names, weight, *error), failing=failing)
+
+
+def _begun(node: n.Node, batch: Batch, around: Evaluation, *, failing: bool = False) -> Rows | None:
+    """Return the rows of a node that had none: all of them come."""
+    if all(around.delta(child) is None for child in node.inputs):
+        return None
+    inputs = []
+    for i, child in enumerate(node.inputs):
+        if rereadable(child):
+            rows = around.begun(child)
+        else:
+            _, rows = around.before_and_after(node, i, EVERYWHERE)
+        rows = empty(around.inputs.spark, child) if rows is None else rows
+        inputs.append(rows.selectExpr(*map(quoted, child.names), f"TRUE AS {AFTER}"))
+    names = [quoted(c) for c in node.names]
+    error = [ERROR] if failing else []
+    frame = batch(inputs).selectExpr(*names, f"1 AS {WEIGHT}", *error)
+    return Rows(frame, failing=failing, inserts=True)
+
+
+def delta_from_own(
+    node: n.Node,
+    scope: tuple[str, ...],
+    compute: Callable[[DataFrame], DataFrame],
+    own: OwnRows,
+    around: Evaluation,
+) -> Rows | None:
+    """Return the changes of a node whose rows of before are at rest: only those after are computed.
+
+    `scope` are columns of the only input that the node passes on.
+    """
+    if around.inputs.fills:
+        (child,) = node.inputs
+        return _begun(
+            node, lambda inputs: compute(inputs[0].selectExpr(*map(quoted, child.names))), around
+        )
+    changes = around.settled(node.inputs[0])
+    if changes is None:
+        return None
+    keys = _touched([changes], [scope])
+    (within,) = _within(node, [scope], [changes], around)
+    names = [quoted(c) for c in node.names]
+    parts = []
+    sides = (own.before(within), around.before_and_after(node, 0, within)[1])
+    for rows, weight in zip(sides, (-1, 1), strict=True):
+        if rows is not None:
+            among = _among(rows, keys, scope, around)
+            done = compute(among) if weight > 0 else among
+            parts.append(done.selectExpr(*names, f"{weight} AS {WEIGHT}"))
+    return Rows(reduce(lambda a, b: a.unionAll(b), parts)) if parts else None
+
+
+def _touched(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame | None:
+    """Return the values of the scope columns that changed, `__scope_0`, …; None for no columns."""
+    parts = [
+        frame.selectExpr(*(f"{quoted(c)} AS {_KEY}{p}" for p, c in enumerate(scope)))
+        for frame, scope in zip(changes, scopes, strict=True)
+        if frame is not None and scope
+    ]
+    return reduce(lambda a, b: a.unionAll(b), parts) if parts else None
+
+
+def _within(
+    node: n.Node, scopes: Scopes, changes: Sequence[DataFrame | None], around: Evaluation
+) -> list[Bounds]:
+    """Return for each input where the touched values of its scope columns lie."""
+    found = []
+    for child, scope, frame in zip(node.inputs, scopes, changes, strict=True):
+        if frame is not None:
+            lie = around.bounds(child)
+            found.append({f"{p}": lie[c] for p, c in enumerate(scope) if c in lie})
+    everywhere = hull(found)
+    return [
+        {c: everywhere[f"{p}"] for p, c in enumerate(scope) if f"{p}" in everywhere}
+        for scope in scopes
+    ]
+
+
+def _tagged(
+    node: n.Node,
+    i: int,
+    scope: tuple[str, ...],
+    keys: DataFrame | None,
+    within: Bounds,
+    around: Evaluation,
+) -> DataFrame:
+    """Return an input's rows of the touched scopes, before and after, told apart by `__after`."""
+    child = node.inputs[i]
+    names = [quoted(c) for c in child.names]
+    sides = around.before_and_after(node, i, within)
+    parts = [
+        frame.selectExpr(*names, f"{after} AS {AFTER}")
+        for frame, after in zip(sides, ("FALSE", "TRUE"), strict=True)
+        if frame is not None
+    ]
+    if not parts:
+        return empty(around.inputs.spark, child).selectExpr("*", f"TRUE AS {AFTER}")
+    rows = reduce(lambda a, b: a.unionAll(b), parts)
+    return _among(rows, keys, scope, around)
+
+
+def _with_places(node: n.Node, rows: DataFrame, changes: DataFrame | None) -> DataFrame:
+    """Return tagged rows, and the changed ones with NULL in `__after`."""
+    if changes is None:
+        return rows
+    names = [quoted(c) for c in node.inputs[0].names]
+    return rows.unionAll(changes.selectExpr(*names, f"CAST(NULL AS BOOLEAN) AS {AFTER}"))
+
+
+def _among(
+    rows: DataFrame, keys: DataFrame | None, scope: tuple[str, ...], around: Evaluation
+) -> DataFrame:
+    """Return the rows of the touched scopes."""
+    if keys is None or not scope:
+        return rows
+    named = keys.selectExpr(*(f"{_KEY}{p} AS {quoted(c)}" for p, c in enumerate(scope)))
+    return keyed.among(rows, named, scope, few=around.inputs.few)

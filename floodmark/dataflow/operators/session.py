@@ -1,0 +1,92 @@
+"""Session: adds the session that holds a row; recomputed for the sessions that changes touch.
+
+A row at most `gap` after the one before it in its partition is in that one's session. Rows without
+a time are in none and are dropped, or kept beside all sessions.
+
+Rows before and after an epoch, taken together, fall into stretches without a gap. A session of
+either side lies within one of them, so those that no change is in stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.dataflow.operators import scope
+from floodmark.dataflow.operators.scope import AFTER
+from floodmark.dataflow.operators.tumble import end_of, from_micros, micros, to_micros
+from floodmark.plan import nodes as n
+from floodmark.spark.rows import Rows
+from floodmark.spark.types import quoted, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+_TIME, _OPENS, _NUMBER = "__time", "__opens", "__number"
+"""Microseconds; BOOLEAN: the row is the first of a session; the session's number."""
+_FIRST, _LAST = "__first", "__last"
+"""The first and the last time of a session, in microseconds."""
+_TOUCHED = "__touched"
+
+
+def delta(node: n.Session, around: Evaluation) -> Rows | None:
+    """Return the changes of the sessions that changed."""
+
+    def compute(inputs: list[DataFrame]) -> DataFrame:
+        return batch(node, inputs[0], (AFTER,))
+
+    def narrow(rows: DataFrame) -> DataFrame:
+        return _touched(node, rows)
+
+    return scope.delta(node, [node.partition], compute, around, narrow=narrow)
+
+
+def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> DataFrame:
+    """Return the rows with their sessions; rows that differ in `apart` are never in one."""
+    type_ = node.input.field(node.time).type
+    within = _within((*apart, *node.partition))
+    each = f"OVER (PARTITION BY {within}, {_NUMBER})"
+    ends = (f"min({_TIME}) {each} AS {_FIRST}", f"max({_TIME}) {each} AS {_LAST}")
+    bounds = [
+        f"{from_micros(_FIRST, type_)} AS {quoted(node.start)}",
+        f"{from_micros(end_of(_LAST, micros(node.gap)), type_)} AS {quoted(node.end)}",
+    ]
+    names = [quoted(name) for name in node.input.names]
+    numbered = _numbered(node, frame, within, (*node.input.names, *apart))
+    found = numbered.selectExpr("*", *ends).selectExpr(*names, *bounds, *map(quoted, apart))
+    if not node.keeps_untimed:
+        return found
+    nothing = [f"CAST(NULL AS {spark_type(type_)}) AS {quoted(c)}" for c in (node.start, node.end)]
+    untimed = frame.where(f"{quoted(node.time)} IS NULL")
+    return found.unionAll(untimed.selectExpr(*names, *nothing, *map(quoted, apart)))
+
+
+def _touched(node: n.Session, rows: DataFrame) -> DataFrame:
+    """Return the rows that no gap parts from a change, whichever side either is of."""
+    within = _within(node.partition)
+    kept = [*map(quoted, node.input.names), AFTER]
+    numbered = _numbered(node, rows, within, (*node.input.names, AFTER))
+    changed = f"bool_or({AFTER} IS NULL) OVER (PARTITION BY {within}, {_NUMBER}) AS {_TOUCHED}"
+    marked = numbered.selectExpr(*kept, changed)
+    touched = marked.where(f"{_TOUCHED} AND {AFTER} IS NOT NULL").selectExpr(*kept)
+    if not node.keeps_untimed:
+        return touched
+    untimed = rows.where(f"{quoted(node.time)} IS NULL AND {AFTER} IS NOT NULL")
+    return touched.unionAll(untimed.selectExpr(*kept))
+
+
+def _numbered(node: n.Session, frame: DataFrame, within: str, names: tuple[str, ...]) -> DataFrame:
+    """Return the rows that have a time, with it and the number of their session in `within`."""
+    type_ = node.input.field(node.time).type
+    timed = frame.where(f"{quoted(node.time)} IS NOT NULL").selectExpr(
+        *map(quoted, names), f"{to_micros(quoted(node.time), type_)} AS {_TIME}"
+    )
+    before = f"lag({_TIME}) OVER (PARTITION BY {within} ORDER BY {_TIME})"
+    opens = f"coalesce({_TIME} - {before} > {micros(node.gap)}, TRUE) AS {_OPENS}"
+    number = f"count_if({_OPENS}) OVER (PARTITION BY {within} ORDER BY {_TIME})"
+    return timed.selectExpr("*", opens).selectExpr("*", f"{number} AS {_NUMBER}")
+
+
+def _within(names: tuple[str, ...]) -> str:
+    return ", ".join(map(quoted, names)) or "1"

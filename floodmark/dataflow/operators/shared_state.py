@@ -1,0 +1,63 @@
+"""What several aggregates of a group keep alike is kept once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from floodmark.dataflow.operators.accumulators import Kept, Strategy
+from floodmark.scalar.types import SqlType
+from floodmark.spark.types import quoted
+
+_NAME = re.compile(r"\{p\}(\w+)")
+
+
+def shared(parts: Iterable[Kept]) -> list[Kept]:
+    """Return the aggregates with each state column once: that of the first one that has its like.
+
+    So sum and avg of one argument are kept together, and what isn't NULL is counted once.
+    """
+    first: dict[tuple[Strategy, SqlType, str, str], str] = {}
+    printed: dict[str, str] = {}
+    out = []
+    for part in parts:
+        names: dict[str, str] = {}
+        columns = []
+        for field, partial, merge in zip(part.columns, part.partial, part.merge, strict=True):
+            like = (part.strategy, field.type, partial, merge)
+            names[field.name] = first.setdefault(like, field.name)
+            if names[field.name] == field.name:
+                columns.append((field, partial, merge))
+        bound = []
+        for name, text in part.bound:
+            read = _reading(text, names)
+            names[name] = printed.setdefault(read, name)
+            if names[name] == name:
+                bound.append((name, read))
+        out.append(
+            replace(
+                part,
+                columns=tuple(field for field, _, _ in columns),
+                partial=tuple(partial for _, partial, _ in columns),
+                merge=tuple(merge for _, _, merge in columns),
+                finish=_reading(part.finish, names),
+                overflow=None if part.overflow is None else _reading(part.overflow, names),
+                bound=tuple(bound),
+            )
+        )
+    return out
+
+
+def _reading(text: str, names: dict[str, str]) -> str:
+    """Return the text with other names of state columns."""
+    return _NAME.sub(lambda m: f"{{p}}{names[m[1]]}", text)
+
+
+def bound_columns(parts: Iterable[Kept], prefix: str) -> list[str]:
+    """Return the texts of what the values of one side are made of, beside its state columns."""
+    return [
+        f"{text.replace('{p}', prefix)} AS {quoted(prefix + name)}"
+        for part in parts
+        for name, text in part.bound
+    ]

@@ -1,0 +1,88 @@
+"""Sort buffer: holds rows until the watermark has passed them, then releases each once.
+
+Over a persisted append-only input it keeps nothing: it reads the rows between the last watermark
+and this one. Over any other input it keeps the changes above the watermark, by the watermark's
+column; what comes and goes before that is never released.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import WEIGHT
+from floodmark.dataflow.operators import filter
+from floodmark.dataflow.operators.materialize import cancelled
+from floodmark.plan import nodes as n
+from floodmark.scalar.types import INT, Field
+from floodmark.spark.literals import literal
+from floodmark.spark.rows import Rows, constants, weighted
+from floodmark.spark.types import quoted
+from floodmark.stream.properties.state import closes_from_input, held_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+_BEFORE, _AFTER = "floodmark__before", "floodmark__after"
+
+
+def delta(node: n.SortBuffer, around: Evaluation) -> Rows | None:
+    """Return the rows that this epoch's watermark releases."""
+    released = _released(node, around)
+    if released is None or node.condition is None:
+        return released
+    asked = n.Filter(node.input, node.condition, span=node.condition.span)
+    return filter.delta(asked, released, around.now)
+
+
+def _released(node: n.SortBuffer, around: Evaluation) -> Rows | None:
+    before = around.inputs.watermark(node.input, node.column, before=True)
+    after = around.inputs.watermark(node.input, node.column, before=False)
+    if around.inputs.fills:
+        before = None
+    if not closes_from_input(node, around.plan[node.input].mode):
+        return _from_state(node, around, after)
+    if after is None or after == before:
+        return None
+    rows = around.after(node.input, {} if before is None else {node.column: (before, after)})
+    if rows is None:
+        return None
+    released = weighted(_between(node, rows, before, after))
+    return Rows(released, consolidated=True, inserts=True)
+
+
+def _from_state(node: n.SortBuffer, around: Evaluation, after: Any) -> Rows | None:
+    schema = (*node.schema, Field(WEIGHT, INT, nullable=False))
+    state = around.stages.held_rows(held_name(around.name(node)), schema, node.column)
+    fresh, held = around.settled(node.input), state.reached(after)
+    parts = [part for part in (fresh, held) if part is not None]
+    if not parts:
+        state.keep(None, after, few=around.inputs.few)
+        return None
+    names = [*map(quoted, node.names), WEIGHT]
+    changes = reduce(lambda a, b: a.unionAll(b), (part.selectExpr(*names) for part in parts))
+    column = quoted(node.column)
+    if after is None:
+        state.keep(changes.where(f"{column} IS NOT NULL"), after, few=around.inputs.few)
+        return None
+    bound = constants({_AFTER: literal(after, node.field(node.column).type)})
+    timed = changes.selectExpr("*", bound)
+    state.keep(
+        timed.where(f"{column} >= {_AFTER}").selectExpr(*names), after, few=around.inputs.few
+    )
+    closed = timed.where(f"{column} < {_AFTER}").selectExpr(*names)
+    released = cancelled(closed, node.schema, around.plan[node].stream_key)
+    return Rows(released.selectExpr(*names), consolidated=True, inserts=True)
+
+
+def _between(node: n.SortBuffer, rows: DataFrame, before: Any, after: Any) -> DataFrame:
+    type_ = node.field(node.column).type
+    column, bounds = quoted(node.column), {_AFTER: literal(after, type_)}
+    condition = f"{column} < {_AFTER}"
+    if before is not None:
+        bounds[_BEFORE] = literal(before, type_)
+        condition += f" AND {column} >= {_BEFORE}"
+    names = [quoted(name) for name in node.names]
+    return rows.selectExpr("*", constants(bounds)).where(condition).selectExpr(*names)

@@ -1,0 +1,56 @@
+"""What operators evaluate once: stored by the input's stream key, taken back as it was given out.
+
+A fresh row takes the place of what is stored for its key; an old row finds there what it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.dataflow.operators.context import Gone, Unneeded
+from floodmark.dataflow.operators.materialize import cancelled
+from floodmark.plan import nodes as n
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+
+def gone(node: n.Node, changes: DataFrame, around: Evaluation) -> Gone:
+    """Return what leaves the state with the changes of an input."""
+    key = around.plan[node].stream_key
+    lie = around.bounds(node)
+    return Gone(changes, key, around.inputs.few, {c: lie[c] for c in key if c in lie})
+
+
+def consolidated(node: n.Node, around: Evaluation) -> DataFrame | None:
+    """Return the changes of an input, with no old row that its new one equals.
+
+    A change of columns that a projection drops is none: nothing is evaluated again for it.
+    """
+    rows, settled = around.delta(node), around.settled(node)
+    if rows is None or settled is None:
+        return None
+    if rows.inserts or (rows.consolidated and _is_whole(node)):
+        return settled
+    return cancelled(settled, node.schema, around.plan[node].stream_key)
+
+
+def over(node: n.Node, cleaned_by: str | None, around: Evaluation) -> Unneeded | None:
+    """Return below what nothing that is stored for an input's row changes any more."""
+    if cleaned_by is None:
+        return None
+    reached = around.inputs.watermark(node, cleaned_by, before=False)
+    return None if reached is None else Unneeded(cleaned_by, reached)
+
+
+def _is_whole(node: n.Node) -> bool:
+    """Tell whether no column of an object is dropped between it and here."""
+    match node:
+        case n.Project():
+            return set(node.passed) == set(node.input.names) and _is_whole(node.input)
+        case n.Filter():
+            return _is_whole(node.input)
+        case _:
+            return True

@@ -1,0 +1,113 @@
+"""Temporal filter: rows come and go when the epoch's time reaches a bound of theirs.
+
+Of the rows that change, those whose period has begun and is not over are changes of the filter at
+once. What they change later is kept as a row with the time of that: +1 at the lower bound, -1 at
+the upper one, the other way round for a row that goes. An epoch makes the changes that are due by
+its time, and reads no others. So a row that comes and goes before its period adds up to nothing,
+and of a row whose period is over nothing is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR, WEIGHT
+from floodmark.plan import nodes as n
+from floodmark.scalar.functions.intervals import LAST
+from floodmark.scalar.types import BIGINT, INT, Field
+from floodmark.spark.expressions import Compiled, compile_bound
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.rows import ERROR_TYPE, Rows, constants, error_column
+from floodmark.spark.types import quoted
+from floodmark.stream.properties.state import DUE_AT, due_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.evaluation import Evaluation
+
+_FROM, _BEFORE, _NOW = "floodmark__from", "floodmark__before", "floodmark__now"
+_CHANGE = "floodmark__change"
+_EVER = 2**63 - 1
+"""Microseconds since 1970 of a time that no epoch has."""
+
+
+def delta(node: n.TemporalFilter, around: Evaluation) -> Rows | None:
+    """Return the changes of the filter: of its input, and those that are due."""
+    schema = (Field(DUE_AT, BIGINT, False), *node.schema, Field(WEIGHT, INT, False))
+    state = around.stages.due_changes(due_name(around.name(node)), schema)
+    rows, settled = around.delta(node.input), around.settled(node.input)
+    around.inputs.fall_due(state.due_rows(around.now))
+    bounds = [compile_bound(bound, around.now) for bound in node.bounds]
+    fails = any(bound.error is not None for bound in bounds)
+    parts: list[DataFrame] = []
+    later = None
+    if settled is not None:
+        bounded = _bounded(node, settled, bounds, around.now)
+        later = _later(node, bounded, fails=fails)
+        parts.append(_at_once(node, bounded, fails=fails))
+    state.keep(later, around.now, few=around.inputs.few)
+    due = state.due(around.now)
+    if due is not None:
+        missing = [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"] if fails and parts else []
+        names = [quoted(c) for c in node.names]
+        parts.append(due.selectExpr(*names, WEIGHT, *missing))
+    if not parts:
+        return None
+    frame = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
+    grows = around.plan[node].append_only and (rows is None or rows.inserts)
+    return Rows(frame, failing=fails and settled is not None, inserts=grows)
+
+
+def batch(node: n.TemporalFilter, frame: DataFrame, now: int) -> DataFrame:
+    """Return the rows for which the condition is TRUE now, without those that a bound refuses."""
+    bounds = [compile_bound(bound) for bound in node.bounds]
+    sound = [f"({bound.error}) IS NULL" for bound in bounds if bound.error is not None]
+    return frame.where(" AND ".join([f"({compile_expr(node.condition, now).value})", *sound]))
+
+
+def _bounded(
+    node: n.TemporalFilter, changes: DataFrame, bounds: Sequence[Compiled], now: int
+) -> DataFrame:
+    """Return changes with the microseconds at which their periods begin and end."""
+    names = [quoted(c) for c in node.names]
+    texts = [f"unix_micros({bound.value})" for bound in bounds]
+    lowers, uppers = texts[: len(node.lowers)], texts[len(node.lowers) :]
+    # Spark passes NULLs over where it looks for the greatest.
+    whole = " AND ".join(f"({text}) IS NOT NULL" for text in texts)
+    begin = f"CASE WHEN {whole} THEN {_extreme('greatest', lowers, -_EVER)} END AS {_FROM}"
+    end = f"CASE WHEN {whole} THEN {_extreme('least', uppers, _EVER)} END AS {_BEFORE}"
+    label = node.condition.span.text if node.condition.span is not None else "WHERE"
+    error = error_column([(label, bound) for bound in bounds], list(node.names))
+    extra = [] if error is None else [error]
+    frame = changes.selectExpr(*names, WEIGHT, begin, end, *extra)
+    return frame.selectExpr("*", constants({_NOW: f"{now}L"}))
+
+
+def _extreme(word: str, texts: Sequence[str], otherwise: int) -> str:
+    if not texts:
+        return f"{otherwise}L"
+    return texts[0] if len(texts) == 1 else f"{word}({', '.join(texts)})"
+
+
+def _at_once(node: n.TemporalFilter, bounded: DataFrame, *, fails: bool) -> DataFrame:
+    """Return the changes whose rows are there now, and those on their way to the dead letters."""
+    there = f"{_FROM} <= {_NOW} AND {_NOW} < {_BEFORE}"
+    names = [quoted(c) for c in node.names]
+    if not fails:
+        return bounded.where(there).selectExpr(*names, WEIGHT)
+    return bounded.where(f"{ERROR} IS NOT NULL OR ({there})").selectExpr(*names, WEIGHT, ERROR)
+
+
+def _later(node: n.TemporalFilter, bounded: DataFrame, *, fails: bool) -> DataFrame:
+    """Return what the changes change after now, with its time."""
+    names = [quoted(c) for c in node.names]
+    times = (
+        f"inline(array(struct({_FROM} AS {DUE_AT}, {WEIGHT} AS {_CHANGE}), "
+        f"struct({_BEFORE} AS {DUE_AT}, -{WEIGHT} AS {_CHANGE})))"
+    )
+    sound = f"{ERROR} IS NULL AND " if fails else ""
+    rows = bounded.where(f"{sound}{_FROM} < {_BEFORE}").selectExpr(*names, _NOW, times)
+    later = rows.where(f"{_NOW} < {DUE_AT} AND {DUE_AT} < {LAST}L")
+    return later.selectExpr(DUE_AT, *names, f"CAST({_CHANGE} AS INT) AS {WEIGHT}")

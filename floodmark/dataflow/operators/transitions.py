@@ -1,0 +1,227 @@
+"""Transitions of groups: one row per group that changes touch, its old and new accumulators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.dataflow.operators import accumulators as acc
+from floodmark.dataflow.operators import panes
+from floodmark.dataflow.operators.accumulators import NEW, OLD
+from floodmark.dataflow.operators.context import Stored, Surroundings
+from floodmark.dataflow.operators.project import raised
+from floodmark.dataflow.operators.shared_state import shared
+from floodmark.dataflow.operators.unneeded import unneeded
+from floodmark.plan import nodes as n
+from floodmark.scalar.types import Field, Schema
+from floodmark.spark import keyed
+from floodmark.spark.rows import never_negative
+from floodmark.spark.types import quoted, spark_type
+from floodmark.stream.properties import stream_key
+from floodmark.stream.properties.state import rereadable
+from floodmark.stream.properties.strategy import distinct_arguments
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.tables.bounds import Bounds
+
+Grouping = n.Aggregate | n.CloseAggregate
+
+
+def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Kept]:
+    """Return how each aggregate of the node is kept."""
+    ties, closes = ties_of(node), isinstance(node, n.CloseAggregate)
+    values = acc.value_columns(distinct_arguments(node))
+    return shared(
+        acc.kept(name, i, call, mode, now, ties, closes=closes, values=values.get(i))
+        for i, (name, call) in enumerate(node.aggregates)
+    )
+
+
+def ties_of(node: Grouping) -> Schema:
+    """Return the columns that order the rows of a group: of the stream key what the group leaves.
+
+    None of them where no aggregate depends on an order.
+    """
+    if not any(acc.aggregate_of(call).order_sensitive for _, call in node.aggregates):
+        return ()
+    return tuple(node.input.field(c) for c in stream_key.of(node.input) if c not in node.group)
+
+
+def group_fields(node: Grouping) -> Schema:
+    """Return the group columns."""
+    return tuple(node.input.field(name) for name in node.group)
+
+
+def transition_schema(node: Grouping, parts: list[acc.Kept]) -> Schema:
+    """Return the columns of the transitions."""
+    state = acc.state_schema((), parts)
+    sides = [Field(prefix + f.name, f.type) for prefix in (OLD, NEW) for f in state]
+    return (*group_fields(node), *sides)
+
+
+def transitions(
+    node: Grouping,
+    changes: DataFrame,
+    parts: list[acc.Kept],
+    state: Stored,
+    around: Surroundings,
+    widened: DataFrame | None = None,
+) -> DataFrame:
+    """Return one row per touched group with its old and new accumulators, and stored old values.
+
+    `widened` are the changes with what comes and goes of the values of DISTINCT.
+    """
+    scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
+    if scoped and widened is None and _all_come(node, around):
+        added, scoped = parts, []
+    else:
+        added = [p for p in parts if p.strategy is not acc.Strategy.SCOPE]
+    below = _rows_of_panes(node, added, around) if widened is None else None
+    if below is not None:
+        partial = panes.added_up(node, below, added, lambda by, rows: _partial(by, rows, added))
+    else:
+        partial = _partial(node.group, changes if widened is None else widened, added)
+    if scoped:
+        rows = _scope(node, changes, around)
+        partial = _with_scope(node, partial, scoped, rows, around.inputs.few)
+    changed = around.inputs.rows
+    keys = changes if changed is not None and changed <= keyed.ALIKE else partial
+    keys = keys.selectExpr(*map(quoted, node.group))
+    stored = state.stored(keys, node.group, _touched_bounds(node, around))
+    values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
+    merged = _joined(node, partial, stored, parts, values)
+    sides = _sides(node, parts, values, stored is not None)
+    return merged.selectExpr(*map(quoted, node.group), *sides)
+
+
+def _touched_bounds(node: Grouping, around: Surroundings) -> Bounds:
+    """Return where the keys of the touched groups lie."""
+    found = around.bounds(node.input)
+    return {name: found[name] for name in node.group if name in found}
+
+
+def _scope(node: Grouping, changes: DataFrame, around: Surroundings) -> DataFrame | None:
+    """Return the input's rows after the epoch that no argument refuses."""
+    within = _touched_bounds(node, around)
+    if rereadable(node.input):
+        rows = around.after(node.input, within)
+    else:
+        name = f"{around.name(node)}_input"
+        gone = unneeded(node, 0, around)
+        rows = around.stages.arrangement(name, node.input.schema, gone).after(changes, within)
+    return None if rows is None else accepted(node, rows, around.now)
+
+
+def _all_come(node: Grouping, around: Surroundings) -> bool:
+    """Tell whether the changes of the input are all of its rows, which nobody has to arrange."""
+    if not around.inputs.fills or not rereadable(node.input):
+        return False
+    rows = around.delta(node.input)
+    return rows is not None and rows.inserts
+
+
+def _rows_of_panes(node: Grouping, parts: list[acc.Kept], around: Surroundings) -> DataFrame | None:
+    """Return the changes below hopping windows, where the groups are added up by their panes."""
+    if not isinstance(node.input, n.Hop) or not panes.pay(node, parts, around.inputs.rows):
+        return None
+    rows = around.delta(node.input.input)
+    fails = any(c.error for _, call in node.aggregates for c in acc.errors_of(call, around.now))
+    return None if rows is None or rows.failing or fails else rows.frame
+
+
+def _partial(group: Sequence[str], changes: DataFrame, parts: list[acc.Kept]) -> DataFrame:
+    """Return what changes add to each group."""
+    from pyspark.sql import functions as F
+
+    aggregates = [F.expr(f"CAST(sum({WEIGHT}) AS BIGINT)").alias(NEW + acc.ROWS)]
+    for part in parts:
+        aggregates += [
+            F.expr(text).alias(NEW + f.name)
+            for f, text in zip(part.columns, part.partial, strict=True)
+        ]
+    return changes.groupBy(*map(quoted, group)).agg(*aggregates)
+
+
+def _with_scope(
+    node: Grouping, partial: DataFrame, scoped: list[acc.Kept], rows: DataFrame | None, few: bool
+) -> DataFrame:
+    """Add the values that are recomputed from the touched groups' input."""
+    from pyspark.sql import functions as F
+
+    if rows is None:
+        nulls = [
+            f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(NEW + f.name)}"
+            for p in scoped
+            for f in p.columns
+        ]
+        return partial.selectExpr("*", *nulls)
+    values = [
+        F.expr(text).alias(NEW + f.name)
+        for p in scoped
+        for f, text in zip(p.columns, p.partial, strict=True)
+    ]
+    if node.group:
+        rows = keyed.among(rows, partial, node.group, few=few)
+    recomputed = rows.groupBy(*map(quoted, node.group)).agg(*values)
+    if not node.group:
+        return partial.crossJoin(recomputed)
+    right = recomputed.alias("r")
+    condition = F.expr(acc.null_safe(node.group, "l.", "r."))
+    names = [quoted(NEW + f.name) for p in scoped for f in p.columns]
+    joined = partial.alias("l").join(right, condition, "left")
+    return joined.selectExpr("l.*", *(f"r.{name}" for name in names))
+
+
+def _joined(
+    node: Grouping,
+    partial: DataFrame,
+    old: DataFrame | None,
+    parts: list[acc.Kept],
+    values: Schema,
+) -> DataFrame:
+    if old is None:
+        return partial
+    names = [f.name for f in (*acc.state_schema((), parts), *values)]
+    return keyed.beside(
+        partial, old, node.group, [f"{quoted(c)} AS {quoted(OLD + c)}" for c in names]
+    )
+
+
+def _sides(node: Grouping, parts: list[acc.Kept], values: Schema, has_old: bool) -> list[str]:
+    """Return the texts of the old and the new side of a transition."""
+    out: list[str] = []
+    schema = acc.state_schema((), parts)
+    for field in (*schema, *values):
+        name = quoted(OLD + field.name)
+        out.append(name if has_old else f"CAST(NULL AS {spark_type(field.type)}) AS {name}")
+    rows = acc.Kept(
+        "", acc.Strategy.ADDED, schema[:1], (), ("coalesce({old}, 0L) + coalesce({new}, 0L)",), ""
+    )
+    count = _merged(rows, 0, has_old)
+    there = never_negative(count, f"nullif({count}, 0L)")
+    out.append(f"{there} AS {quoted(NEW + acc.ROWS)}")
+    for part in parts:
+        for i, field in enumerate(part.columns):
+            out.append(f"{_merged(part, i, has_old)} AS {quoted(NEW + field.name)}")
+    return out
+
+
+def _merged(part: acc.Kept, i: int, has_old: bool) -> str:
+    field = part.columns[i]
+    old = quoted(OLD + field.name) if has_old else f"CAST(NULL AS {spark_type(field.type)})"
+    return part.merge[i].format(old=old, new=quoted(NEW + field.name))
+
+
+def accepted(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
+    """Return the rows that no argument or FILTER refuses; `strict` raises for one that does."""
+    found = [c for _, call in node.aggregates for c in acc.errors_of(call, now)]
+    for error, message in {c.error: c.message for c in found if c.error is not None}.items():
+        if strict:
+            stop = raised(error, message)
+            frame = frame.where(f"CASE WHEN ({error}) IS NOT NULL THEN {stop} ELSE TRUE END")
+        else:
+            frame = frame.where(f"({error}) IS NULL")
+    return frame

@@ -1,0 +1,115 @@
+"""Values: a constant relation; it changes only when it is created."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR
+from floodmark.dataflow.operators.project import raising
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr, Literal
+from floodmark.scalar.functions.quoting import quote
+from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.rows import Rows, error_of, weighted
+from floodmark.spark.types import nullable_ddl, quoted
+from floodmark.spark.user_functions import arrow_type, to_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_REFUSED = "__refused"
+_REFUSED_TYPE = "struct<code:int,expression:string,message:string>"
+MANY = 100
+"""So many rows of constants go to Spark as data."""
+_PIECE = 2**14
+Row = list[tuple[Expr, Compiled]]
+
+
+def delta(node: n.Values, spark: SparkSession, now: int) -> Rows:
+    """Return the rows as new ones; one that an expression refuses is a dead letter."""
+    rows = _compiled(node, now)
+    frame = weighted(_frame(node, spark, rows))
+    names = [quoted(name) for name in node.names]
+    if not _can_fail(rows):
+        return Rows(frame.drop(_REFUSED), consolidated=True)
+    code, expression, message = (f"{_REFUSED}.{f}" for f in ("code", "expression", "message"))
+    letter = error_of(code, expression, list(node.names), message)
+    error = f"CASE WHEN {_REFUSED} IS NOT NULL THEN {letter} END AS {ERROR}"
+    marks = Rows(frame).marks
+    return Rows(frame.selectExpr(*names, *marks, error), failing=True, consolidated=True)
+
+
+def batch(node: n.Values, spark: SparkSession, now: int, *, strict: bool = False) -> DataFrame:
+    """Return the rows without those that an expression refuses; `strict` raises."""
+    if are_constants(node):
+        import pyarrow as pa
+
+        data = pa.concat_tables(constant_pieces(node))
+        return spark.createDataFrame(data, schema=nullable_ddl(node.schema))
+    rows = _compiled(node, now)
+    frame = _frame(node, spark, rows, strict=strict)
+    return frame.where(f"{_REFUSED} IS NULL").drop(_REFUSED)
+
+
+def are_constants(node: n.Values) -> bool:
+    """Tell whether the rows go to Spark as data: as a text of SQL, many would take it minutes."""
+    many = len(node.rows) >= MANY
+    return many and all(isinstance(e, Literal) for row in node.rows for e in row)
+
+
+def constant_pieces(node: n.Values) -> Iterator[pa.Table]:
+    """Yield rows of constants as data, some at a time."""
+    import pyarrow as pa
+
+    for start in range(0, len(node.rows), _PIECE):
+        some = node.rows[start : start + _PIECE]
+        arrays = [
+            pa.array(
+                [to_arrow(e.value, f.type) for e in column if isinstance(e, Literal)],
+                arrow_type(f.type),
+            )
+            for f, column in zip(node.schema, zip(*some, strict=True), strict=True)
+        ]
+        yield pa.table(arrays, names=list(node.names))
+
+
+def _compiled(node: n.Values, now: int) -> list[Row]:
+    return [[(e, compile_expr(e, now)) for e in row] for row in node.rows]
+
+
+def _can_fail(rows: list[Row]) -> bool:
+    return any(c.error is not None for row in rows for _, c in row)
+
+
+def _frame(
+    node: n.Values, spark: SparkSession, rows: list[Row], *, strict: bool = False
+) -> DataFrame:
+    """Return the rows with why one is refused; with `strict` the query ends there instead."""
+    aliases = [f"s.c{i} AS {quoted(name)}" for i, name in enumerate(node.names)]
+    structs = []
+    for row in rows:
+        texts = [raising(c) if strict else c.value for _, c in row]
+        values = [f"{text} AS c{i}" for i, text in enumerate(texts)]
+        why = f"CAST(NULL AS {_REFUSED_TYPE})" if strict else _refused(row)
+        structs.append(f"struct({', '.join([*values, f'{why} AS e'])})")
+    frame = spark.range(1).selectExpr(f"explode(array({', '.join(structs)})) AS s")
+    return frame.selectExpr(*aliases, f"s.e AS {_REFUSED}")
+
+
+def _refused(row: Row) -> str:
+    """Return the text of the first error of a row, NULL where there is none."""
+    whens = []
+    for expr, compiled in row:
+        if compiled.error is None:
+            continue
+        label = expr.span.text if expr.span is not None and expr.span.text else "VALUES"
+        message = compiled.message or "CAST(NULL AS STRING)"
+        fields = f"CAST({compiled.error} AS INT), {quote(label)}, {message}"
+        struct = f"CAST(struct({fields}) AS {_REFUSED_TYPE})"
+        whens.append(f"WHEN ({compiled.error}) IS NOT NULL THEN {struct}")
+    if not whens:
+        return f"CAST(NULL AS {_REFUSED_TYPE})"
+    return f"CASE {' '.join(whens)} END"

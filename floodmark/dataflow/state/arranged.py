@@ -1,0 +1,167 @@
+"""The rows of an input that nothing else holds, as a log of weighted changes.
+
+What an epoch touches lies within bounds: only files that overlap them are read. A row's changes
+are then read all or not at all, which is why rows outside the bounds are left out one by one. So
+are rows that are not needed any more; files that hold nothing else go. Where some of them stay,
+the last of a partition, the log is written anew once it has grown to many files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import WEIGHT
+from floodmark.dataflow.operators.context import Unneeded
+from floodmark.scalar.types import (
+    BIGINT,
+    DATE,
+    INT,
+    SMALLINT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Field,
+    Schema,
+    SqlType,
+)
+from floodmark.spark.literals import literal
+from floodmark.spark.rows import never_negative
+from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import DataFile, Handle
+from floodmark.tables.bounds import EVERYWHERE, Bounds
+from floodmark.tables.layout import SHORT_LOG
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.stages import ObjectStages
+
+_EXACT = (SMALLINT, INT, BIGINT, DATE, TIMESTAMP, TIMESTAMPTZ)
+
+
+@dataclass
+class ArrangedRows:
+    """Input rows that no persisted object holds, as a log of weighted changes."""
+
+    stages: ObjectStages
+    table: str
+    columns: Schema
+    gone: Unneeded | None = None
+
+    def __post_init__(self) -> None:
+        if self.gone is not None and self._type(self.gone.column) not in _EXACT:
+            self.gone = None
+
+    @property
+    def _schema(self) -> Schema:
+        return (*self.columns, Field(WEIGHT, INT, nullable=False))
+
+    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows before the epoch, at least those within bounds."""
+        log = self._log(self.stages.handle_before(self.table), self._exact(within))
+        return None if log is None else self._consolidated([log])
+
+    def after(self, changes: DataFrame | None, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows after the epoch's changes, at least those within bounds; records them."""
+        within = self._exact(within)
+        handle = self.stages.handle_before(self.table)
+        log = self._log(handle, within)
+        names = [quoted(f.name) for f in self._schema]
+        fresh = None if changes is None else changes.selectExpr(*names)
+        self._record(fresh, handle)
+        parts = [part for part in (log, self._among(fresh, within)) if part is not None]
+        return self._consolidated(parts) if parts else None
+
+    def _exact(self, within: Bounds) -> Bounds:
+        """Return the bounds of columns that Spark and Python order alike, to the last value."""
+        return {
+            f.name: within[f.name] for f in self.columns if f.name in within and f.type in _EXACT
+        }
+
+    def _log(self, handle: Handle | None, within: Bounds) -> DataFrame | None:
+        if handle is None:
+            return None
+        files = prune(handle, None, within)
+        over = self._over(handle)
+        files = tuple(file for file in files if file not in over)
+        rows = self.stages.tables.read(handle, self._schema, files)
+        if rows is not None and self.gone is not None and self.gone.stays is None:
+            rows = rows.where(f"{quoted(self.gone.column)} >= {self._bound(self.gone)}")
+        return self._among(rows, within)
+
+    def _over(self, handle: Handle) -> tuple[DataFile, ...]:
+        """Return the files all of whose rows are not needed any more."""
+        if self.gone is None or self.gone.stays is not None:
+            return ()
+        column, bound = self.gone.column, self.gone.bound
+        return tuple(f for f in handle.files if column in f.high and f.high[column] < bound)
+
+    def _bound(self, gone: Unneeded) -> str:
+        return _printed(self._type(gone.column), gone.bound)
+
+    def _type(self, column: str) -> SqlType:
+        return next(f.type for f in self.columns if f.name == column)
+
+    def _among(self, rows: DataFrame | None, within: Bounds) -> DataFrame | None:
+        if rows is None or not within:
+            return rows
+        types = {f.name: f.type for f in self.columns}
+        ends = {c: [_printed(types[c], end) for end in within[c]] for c in within}
+        return rows.where(
+            " AND ".join(f"{quoted(c)} BETWEEN {low} AND {high}" for c, (low, high) in ends.items())
+        )
+
+    def _record(self, changes: DataFrame | None, handle: Handle | None) -> None:
+        done = self.stages.writer.recorded(self.table)
+        if done is not None:
+            self.stages.versions[self.table] = done.version
+            return
+        if handle is not None and changes is not None and self._is_long(handle):
+            self._shortened(changes, handle)
+            return
+        over = () if handle is None else self._over(handle)
+        if changes is not None or over:
+            files = () if changes is None else self.stages.writer.write(self.table, changes)
+            self.stages.commit(self.table, self._schema, files, over, handle)
+        elif handle is not None:
+            self.stages.versions[self.table] = handle.version
+
+    def _is_long(self, handle: Handle) -> bool:
+        return (
+            self.gone is not None and self.gone.stays is not None and len(handle.files) >= SHORT_LOG
+        )
+
+    def _shortened(self, changes: DataFrame, handle: Handle) -> None:
+        """Write the rows that are needed, those of the changes among them, in place of the log."""
+        gone = self.gone
+        assert gone is not None
+        log = self.stages.tables.read(handle, self._schema)
+        parts = [part for part in (log, changes) if part is not None]
+        rows = self._consolidated(parts)
+        names = [quoted(f.name) for f in self.columns]
+        below = f"{quoted(gone.column)} < {self._bound(gone)}"
+        placed = rows.where(below).selectExpr("*", gone.places[0])
+        last = placed.selectExpr("*", *gone.places[1:]).where(gone.stays).selectExpr(*names)
+        kept = rows.where(f"NOT ({below})").selectExpr(*names).unionAll(last)
+        files = self.stages.writer.write(
+            self.table, kept.selectExpr(*names, f"1 AS {WEIGHT}").coalesce(1)
+        )
+        self.stages.commit(self.table, self._schema, files, handle.files, handle)
+
+    def _consolidated(self, parts: list[DataFrame]) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        rows = reduce(lambda a, b: a.unionAll(b), parts)
+        names = [quoted(f.name) for f in self.columns]
+        total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
+        there = never_negative(WEIGHT, f"{WEIGHT} > 0")
+        return rows.groupBy(*names).agg(total).where(there).selectExpr(*names)
+
+
+def _printed(type_: SqlType, end: Any) -> str:
+    """Return the Spark text of a bound, which may lie beyond the numbers of its column's type."""
+    if type_.is_integer:
+        return literal(max(-(2**63), min(end, 2**63 - 1)), BIGINT)
+    return literal(end, type_)

@@ -1,0 +1,64 @@
+"""Rows that wait, at rest, clustered by the column that tells until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from floodmark.scalar.types import Schema
+from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import DataFile, Handle
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.stages import ObjectStages
+
+ROWS_PER_FILE = 65_536
+"""So many rows at most are written again because the first of them waits no longer."""
+
+
+@dataclass
+class Clustered:
+    """A table of rows that wait until a bound reaches the value of a column.
+
+    Files with something that it has reached are replaced by one of the rest, so that each row is
+    read when it waits no longer, and files of later rows are not looked at.
+    """
+
+    stages: ObjectStages
+    table: str
+    schema: Schema
+    column: str
+
+    def reached(self, bound: Any) -> DataFrame | None:
+        """Return all rows of files with some that a bound has reached; None without a table."""
+        handle = self.before()
+        if handle is None:
+            return None
+        return self.stages.tables.read(handle, self.schema, self.touched(handle, bound))
+
+    def before(self) -> Handle | None:
+        """Return the table as it was before the epoch."""
+        return self.stages.handle_before(self.table)
+
+    def touched(self, handle: Handle | None, bound: Any) -> tuple[DataFile, ...]:
+        """Return the files of the table with some rows that a bound has reached."""
+        if handle is None or bound is None:
+            return ()
+        return prune(handle, None, {self.column: (None, bound)})
+
+    def replaced(self, rows: DataFrame | None, bound: Any, *, few: bool) -> Handle | None:
+        """Commit rows in place of those files; return the table as it is then."""
+        before = self.before()
+        touched = self.touched(before, bound)
+        if rows is None:
+            return before
+        rows = rows.selectExpr(*(quoted(f.name) for f in self.schema))
+        column = quoted(self.column)
+        ordered = rows.coalesce(1).sortWithinPartitions(column) if few else rows.sort(column)
+        files = self.stages.writer.write(self.table, ordered, ROWS_PER_FILE)
+        if not files and not touched:
+            return before
+        return self.stages.commit(self.table, self.schema, files, touched, before)

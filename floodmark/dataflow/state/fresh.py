@@ -1,0 +1,50 @@
+"""What operators keep while a view is recomputed: nothing was there before, nothing stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from floodmark.dataflow.operators.context import Unneeded
+from floodmark.dataflow.stages import ObjectStages
+from floodmark.dataflow.state.arranged import ArrangedRows
+from floodmark.dataflow.state.groups import AggregateFiles
+from floodmark.scalar.types import Schema
+from floodmark.storage.table import Handle
+from floodmark.tables.bounds import Bounds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FreshStages(ObjectStages):
+    """Stages without state tables; what is put aside or needed twice is written as elsewhere."""
+
+    lasting: ClassVar[bool] = False
+
+    def handle_before(self, table: str) -> Handle | None:
+        """Return None: there is no state of the epoch before."""
+        return None
+
+    def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
+        """Return the groups of an aggregate, which nothing keeps."""
+        return _FreshGroups(self, name, schema)
+
+    def arrangement(self, name: str, columns: Schema, gone: Unneeded | None) -> ArrangedRows:
+        """Return the input rows of an operator, which nothing keeps."""
+        return _FreshRows(self, name, columns)
+
+
+@dataclass
+class _FreshGroups(AggregateFiles):
+    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> None:
+        return None
+
+    def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+        return transitions
+
+
+@dataclass
+class _FreshRows(ArrangedRows):
+    def _record(self, changes: DataFrame | None, handle: Handle | None) -> None:
+        pass

@@ -1,0 +1,209 @@
+"""The groups of an aggregate in a table of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from floodmark.dataflow.operators import accumulators as acc
+from floodmark.dataflow.operators.accumulators import NEW, OLD
+from floodmark.scalar.types import Field, Schema
+from floodmark.spark import keyed
+from floodmark.spark.columns import ROUTE
+from floodmark.spark.types import quoted, spark_type
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import DataFile, Handle
+from floodmark.tables import rewrite
+from floodmark.tables.bounds import Bounds
+from floodmark.tables.keys import touched_files
+from floodmark.tables.tables import rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.operators.context import Keeps
+    from floodmark.dataflow.stages import ObjectStages
+
+
+@dataclass
+class AggregateFiles:
+    """The groups of one aggregate at rest: key, row count, accumulators."""
+
+    stages: ObjectStages
+    table: str
+    schema: Schema
+    values: bool = False
+
+    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
+        """Return the stored groups as of the epoch before; None when there are none."""
+        handle = self.stages.handle_before(self.table)
+        if handle is None:
+            return None
+        files = prune(handle, None, within)
+        rows = self.stages.tables.read(handle, self.schema, files)
+        held = sum(file.size for file in files)
+        return None if rows is None else keyed.among_stored(rows, held, keys, key)
+
+    def groups(self, keeps: Keeps | None, *, after: bool) -> DataFrame | None:
+        """Return the groups before or after the epoch, at least those of the files that matter."""
+        handle = self.stages.handle_before(self.table)
+        if after and self.table in self.stages.versions:
+            handle = self.stages.tables.at(self.table, self.stages.versions[self.table])
+        if handle is None:
+            return None
+        files = None if keeps is None else [file for file in handle.files if keeps(file)]
+        return self.stages.tables.read(handle, self.schema, files)
+
+    def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+        """Write the transitions, bring the state up to date, return them read back."""
+        before = self.stages.handle_before(self.table)
+        if key and (before is None or not before.files):
+            return self._begun(transitions, schema, key, before)
+        scratch = f"{self.table}_transitions"
+        files = self.stages.writer.write(scratch, transitions)
+        if not files:
+            self._unchanged()
+            return transitions.where("FALSE")
+        paths = self.stages.writer.paths(scratch, files)
+        read_back = self.stages.tables.read_paths(paths, schema)
+        if self._recorded():
+            return read_back
+        handle = self.stages.handle_before(self.table)
+        touched = () if handle is None else touched_files(handle, files, paths, key)
+        if _only_new(files):
+            touched = ()
+        written = self._rewritten_here(files, paths, handle, touched, key)
+        if written is None:
+            rows = self._after(read_back, files, handle, touched, key)
+            written = self.stages.writer.write(self.table, rows)
+        self.stages.commit(self.table, self.schema, written, touched, handle)
+        return read_back
+
+    def _begun(
+        self,
+        transitions: DataFrame,
+        schema: Schema,
+        key: tuple[str, ...],
+        before: Handle | None,
+    ) -> DataFrame:
+        """Write the first groups; read back, they are the transitions."""
+        stages = self.stages
+        if self._recorded():
+            done = stages.tables.at(self.table, stages.versions[self.table])
+            written = done.files
+        else:
+            written = stages.writer.write(self.table, self._new(transitions, key))
+            if not written:
+                self._unchanged()
+                return transitions.where("FALSE")
+            done = stages.commit(self.table, self.schema, written, (), before)
+        groups = stages.tables.read(done, self.schema, written)
+        if groups is None:
+            return transitions.where("FALSE")
+        sides = (_side(field) for field in schema[len(key) :])
+        return groups.selectExpr(*map(quoted, key), *sides)
+
+    def _rewritten_here(
+        self,
+        files: tuple[DataFile, ...],
+        paths: Sequence[str],
+        handle: Handle | None,
+        touched: tuple[DataFile, ...],
+        key: tuple[str, ...],
+    ) -> tuple[DataFile, ...] | None:
+        """Rewrite the touched files without Spark; None where they are not few, or not alike."""
+        if not rewrite.is_small(touched, files, self.schema[: len(key)]):
+            return None
+        values = [f.name for f in self.schema[len(key) :]]
+        moved = rewrite.read(paths, [*key, *(NEW + c for c in values)])
+        if moved is None:
+            return None
+        there = moved.filter(moved.column(NEW + acc.ROWS).is_valid())
+        added = there.rename_columns([*key, *values])
+        store, writer = self.stages.tables.store, self.stages.writer
+        old = store.paths(handle, touched) if handle is not None and key else ()
+        folder = Path(store.stage(self.table, writer.epoch, writer.attempt))
+        if not rewrite.replace_rows(old, moved.select(list(key)), added, folder):
+            return None
+        return store.staged(self.table, writer.epoch, writer.attempt)
+
+    def _recorded(self) -> bool:
+        done = self.stages.writer.recorded(self.table)
+        if done is None:
+            return False
+        self.stages.versions[self.table] = done.version
+        return True
+
+    def _unchanged(self) -> None:
+        handle = self.stages.handle_before(self.table)
+        if handle is not None:
+            self.stages.versions[self.table] = handle.version
+
+    def _after(
+        self,
+        transitions: DataFrame,
+        files: tuple[DataFile, ...],
+        handle: Handle | None,
+        touched: tuple[DataFile, ...],
+        key: tuple[str, ...],
+    ) -> DataFrame:
+        """Return the rows of the touched files after the transitions."""
+        new = self._new(transitions, key)
+        if handle is None or not touched or not key:
+            return new
+        stored = self.stages.tables.read(handle, self.schema, touched)
+        if stored is None:
+            return new
+        few = rows_of(files) <= keyed.FEW
+        return keyed.without(stored, transitions, key, few=few).unionAll(new)
+
+    def _new(self, transitions: DataFrame, key: tuple[str, ...]) -> DataFrame:
+        """Return the groups that are there after the transitions."""
+        values = [f.name for f in self.schema[len(key) :]]
+        columns = [*map(quoted, key), *(f"{quoted(NEW + c)} AS {quoted(c)}" for c in values)]
+        return transitions.where(f"{quoted(NEW + acc.ROWS)} IS NOT NULL").selectExpr(*columns)
+
+    def release(
+        self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
+    ) -> DataFrame | None:
+        """Bring the state up to date without the groups that `closed` selects; return those.
+
+        The state holds open windows only, so it is rewritten whole, in one job.
+        """
+        handle = self.stages.handle_before(self.table)
+        stored = None if handle is None else self.stages.tables.read(handle, self.schema)
+        rows = stored
+        if transitions is not None:
+            scratch = f"{self.table}_transitions"
+            files = self.stages.writer.write(scratch, transitions)
+            if files:
+                read_back = self.stages.tables.read_paths(
+                    self.stages.writer.paths(scratch, files), schema
+                )
+                touched = () if handle is None else handle.files
+                rows = self._after(read_back, files, handle, touched, key)
+        if rows is None:
+            return None
+        route = f"CASE WHEN {closed} THEN 1 ELSE 0 END AS {ROUTE}"
+        names = [quoted(f.name) for f in self.schema]
+        routed = self.stages.writer.write_routed(self.table, rows.selectExpr(*names, route))
+        removes = () if handle is None else handle.files
+        if not self._recorded():
+            self.stages.commit(self.table, self.schema, routed.get(0, ()), removes, handle)
+        released = routed.get(1, ())
+        return self.stages.read_scratch(self.table, released, self.schema)
+
+
+def _side(field: Field) -> str:
+    """Return the text of a transition's column over the columns of a group that is new."""
+    if field.name.startswith(OLD):
+        return f"CAST(NULL AS {spark_type(field.type)}) AS {quoted(field.name)}"
+    return f"{quoted(field.name.removeprefix(NEW))} AS {quoted(field.name)}"
+
+
+def _only_new(files: tuple[DataFile, ...]) -> bool:
+    """Tell whether no touched group was there before."""
+    column = OLD + acc.ROWS
+    return all(file.nulls.get(column) == file.rows for file in files)

@@ -1,0 +1,22 @@
+"""Changes of rows that wait for a watermark, at rest, clustered by its column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from floodmark.dataflow.state.clustered import Clustered
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass
+class HeldFiles(Clustered):
+    """What one sort buffer holds, by the column whose watermark releases it."""
+
+    def keep(self, changes: DataFrame | None, bound: Any, *, few: bool) -> None:
+        """Record changes in place of those of files with some below a bound."""
+        done = self.stages.writer.recorded(self.table) or self.replaced(changes, bound, few=few)
+        if done is not None:
+            self.stages.versions[self.table] = done.version

@@ -1,0 +1,83 @@
+"""Rows of an operator that are those of the object itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from floodmark.plan import nodes as n
+from floodmark.spark import keyed
+from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+from floodmark.tables.bounds import Bounds
+from floodmark.tables.current import current_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.dataflow.stages import ObjectStages
+
+
+@dataclass
+class OwnGroups:
+    """The groups of an aggregate as rows of the object itself."""
+
+    stages: ObjectStages
+    node: n.Aggregate
+    values: bool = True
+
+    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
+        """Return the stored groups as of the epoch before; None when there are none."""
+        home = self.stages.home
+        names = _own_names(home, self.node)
+        held, rows = _before(self.stages, names, within)
+        if rows is None:
+            return None
+        renamed = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names]
+        groups = rows.selectExpr(*renamed, *(quoted(f.name) for f in layout.own_state(home)))
+        return keyed.among_stored(groups, held, keys, key)
+
+
+@dataclass
+class OwnRows:
+    """The rows of a node, which are those of the object itself."""
+
+    stages: ObjectStages
+    node: n.TopN | n.OverWindow
+
+    def before(self, within: Bounds) -> DataFrame | None:
+        """Return those of before the epoch, at least of the scopes within bounds."""
+        home = self.stages.home
+        names = _own_names(home, self.node)
+        _, rows = _before(self.stages, names, within)
+        if rows is None:
+            return None
+        return rows.selectExpr(*(f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names))
+
+
+def _before(
+    stages: ObjectStages, names: Mapping[str, str], within: Bounds
+) -> tuple[int, DataFrame | None]:
+    """Return the object's rows before the epoch, at least those within bounds, and their bytes."""
+    current = current_at(stages.tables.store, stages.home, stages.before)
+    if current is None:
+        return 0, None
+    files = prune(current.base, None, {names[c]: found for c, found in within.items()})
+    return current.bytes_of(files), current.read(stages.tables, files)
+
+
+def _own_names(home: AnalysedObject, node: n.Node) -> dict[str, str]:
+    """Map a node's columns to those of the object, where the root only renames."""
+    assert home.plan is not None
+    projects = []
+    step = home.plan.root
+    while isinstance(step, n.Project):
+        projects.append(step.passed)
+        step = step.input
+    names = {name: name for name in node.names}
+    for passed in reversed(projects):
+        names = {column: passed[name] for column, name in names.items()}
+    return names

@@ -1,0 +1,1 @@
+"""The epoch loop: what opens, advances, seals and recovers epochs."""

@@ -1,0 +1,105 @@
+"""Which views an epoch backfills, and which it takes into the cut; logged when it is opened."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.objects import Kind
+from floodmark.errors import UserError
+from floodmark.storage.backfill_log import BackfillLog
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.dependencies import needs_of
+from floodmark.stream.objects.snapshot import takes_snapshot
+from floodmark.tables.current import current_at
+from floodmark.tables.cut import Cut
+
+if TYPE_CHECKING:
+    from floodmark.epochs.scheduler import Scheduler
+
+VARIABLE = "FLOODMARK_BACKFILL_BYTES"
+"""The environment's word on how many bytes a view must read to be backfilled."""
+LARGE_BYTES = 128 * 2**20
+"""A view that reads less is filled in the epoch that creates it: the lease is held for seconds."""
+
+
+def backfills(
+    scheduler: Scheduler, epoch: int, version: int, created: Collection[str]
+) -> dict[str, ObjectRecord]:
+    """Return the records with which an epoch goes on for views whose backfill begins or ends.
+
+    A view begins a backfill where it, or something that it reads, is large. It ends when it is
+    ready; or, without a row, when something is created that is filled from it in the epoch.
+    """
+    pipeline = scheduler.at_version(version).pipeline
+    before = scheduler.cut(epoch - 1)
+    # What goes on from the rows of a former definition does so at once.
+    created = {*created} - {*scheduler.change_at(epoch, version).former}
+    under = [
+        k
+        for k, r in before.records.items()
+        if r.backfilling and k in pipeline.objects and k not in created
+    ]
+    if not created and not under:
+        return {}
+    able = backfillable(pipeline)
+    out: dict[str, ObjectRecord] = {}
+    for key in under:
+        if key not in able:
+            out[key] = ObjectRecord(key, {}, touched=False, position=epoch - 1)
+            continue
+        standing = BackfillLog(scheduler.root, key, before.records[key].position).standing()
+        if standing.ready and standing.record is not None:
+            out[key] = standing.record
+    waiting = set(under) - out.keys()
+    for found in pipeline.stored:
+        if found.key in created and found.key in able:
+            reads = [pipeline[key] for key in found.reads if key not in created]
+            large = _bytes_of(scheduler, reads, before) > large_bytes()
+            if large or waiting & set(found.reads):
+                waiting.add(found.key)
+                out[found.key] = ObjectRecord(
+                    found.key, {}, touched=False, position=epoch, backfilling=True
+                )
+    return out
+
+
+def backfillable(pipeline: Pipeline) -> set[str]:
+    """Return the materialized views that nothing but such views is filled from."""
+    views = (o for o in pipeline.stored if o.kind is Kind.MATERIALIZED_VIEW)
+    out = {o.key for o in views if takes_snapshot(o.object)}
+    for found in reversed(list(pipeline.stored)):
+        if found.key not in out:
+            out -= _upstream(found, pipeline)
+    return out
+
+
+def _upstream(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
+    out: set[str] = set()
+    left = list(needs_of(found, pipeline))
+    while left:
+        key = left.pop()
+        if key not in out and key in pipeline.objects:
+            out.add(key)
+            left += needs_of(pipeline[key], pipeline)
+    return out
+
+
+def large_bytes() -> int:
+    """Return above how many bytes of inputs a view is backfilled; E0881 for no number."""
+    text = os.environ.get(VARIABLE, str(LARGE_BYTES)).strip()
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        raise UserError(
+            "E0881",
+            f"{VARIABLE} is {text!r}",
+            hint=f"a number of bytes, such as {VARIABLE}={LARGE_BYTES}",
+        )
+    return int(text)
+
+
+def _bytes_of(scheduler: Scheduler, objects: Iterable[AnalysedObject], before: Cut) -> int:
+    found = (current_at(scheduler.store, o, before) for o in objects)
+    return sum(rows.bytes_of(rows.base.files) for rows in found if rows is not None)

@@ -1,0 +1,108 @@
+"""One step of a backfill: all rows of a sealed epoch, or what some later ones changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from floodmark.epochs.backfill.choice import backfillable
+from floodmark.epochs.objects.epoch import Work, advance
+from floodmark.storage.backfill_log import Standing, Step, fence
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.fenced import Fenced
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables.cut import Cut
+from floodmark.tables.tables import Tables
+from floodmark.warehouse.deployed import Deployed
+
+if TYPE_CHECKING:
+    from floodmark.epochs.scheduler import Scheduler
+
+
+class EndedError(Exception):
+    """The backfill is over: its view has joined the cut, was dropped or is filled in an epoch."""
+
+
+@dataclass
+class Backfill:
+    """The backfill of one view, by the definitions that were in force when it was taken up."""
+
+    scheduler: Scheduler
+    key: str
+    created: int
+    deployed: Deployed
+
+    @property
+    def found(self) -> AnalysedObject:
+        """Return the view."""
+        return self.deployed.pipeline[self.key]
+
+    @contextmanager
+    def alive(self) -> Iterator[None]:
+        """Keep the backfill from being ended meanwhile; raise `EndedError` where it was."""
+        with fence(self.scheduler.root):
+            self._check()
+            yield
+
+    def _check(self) -> None:
+        """Take in newer definitions, if they leave the view as it is."""
+        scheduler = self.scheduler
+        latest = scheduler.catalogs.latest()
+        assert latest is not None
+        for version in range(self.deployed.version + 1, latest.version + 1):
+            logged = scheduler.catalogs.at(version)
+            deployed = scheduler.at_version(version)
+            again = scheduler.change_at(logged.epoch, version).created
+            if self.key in again or self.key not in backfillable(deployed.pipeline):
+                raise EndedError(self.key)
+            self.deployed = deployed
+        record = scheduler.cut().records.get(self.key)
+        if record is None or not record.backfilling or record.position != self.created:
+            raise EndedError(self.key)
+
+    def run(self, step: Step, standing: Standing) -> ObjectRecord:
+        """Do a step, or what an earlier attempt has left of it, and return the view's record."""
+        scheduler = self.scheduler
+        sessions = scheduler.sessions()
+        tables = Tables(Fenced(scheduler.store, self.alive), sessions.main)
+        fills = f"{step.epoch}-{self.key}-backfill"
+        with sessions.guarded(fills, scheduler.timeouts.fill):
+            record = advance(self.found, self._work(step, standing), tables, sessions, None)
+        return replace(record, position=step.epoch)
+
+    def _work(self, step: Step, standing: Standing) -> Work:
+        scheduler = self.scheduler
+        opened = scheduler.log.opened(step.epoch)
+        after = self._others(step.epoch)
+        # The rows of an epoch are taken as if an empty one followed it and created the view.
+        before = after if step.first is None else self._others(step.first - 1)
+        if standing.record is not None and step.first is not None:
+            before = Cut(before.epoch, {**before.records, self.key: standing.record})
+            after = Cut(after.epoch, {**after.records, self.key: standing.record})
+        return Work(
+            step.epoch,
+            opened.now,
+            before,
+            after,
+            self.deployed.pipeline,
+            partial(scheduler.log.pin, step.epoch),
+            frozenset() if step.first is not None else frozenset((self.key,)),
+            metadata={
+                "catalog_version": self.deployed.version,
+                "record": step.id,
+                "step": True,
+            },
+            seed=scheduler.seed,
+            first=step.first,
+            corrected=self.deployed.corrected,
+            time_of=scheduler.log.time_of,
+            plan_nodes=scheduler.plan_nodes,
+        )
+
+    def _others(self, epoch: int) -> Cut:
+        """Return what the view may read as of a sealed epoch."""
+        records = self.scheduler.log.sealed(epoch).objects
+        return Cut(epoch, {k: r for k, r in records.items() if k != self.key})

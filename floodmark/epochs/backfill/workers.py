@@ -1,0 +1,135 @@
+"""Runs the steps of backfills in threads of their own, beside the epochs of a run."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from floodmark.epochs.backfill.progress import can_go_on, next_step
+from floodmark.epochs.backfill.step import Backfill, EndedError
+from floodmark.errors import TransientError
+from floodmark.storage.backfill_log import BackfillLog, Standing
+from floodmark.storage.table import OtherHistory
+from floodmark.tables import failpoints
+from floodmark.warehouse.suspensions import suspend
+
+if TYPE_CHECKING:
+    from floodmark.epochs.scheduler import Scheduler
+
+AT_ONCE = 2
+_POLL_SECONDS = 0.5
+_PATIENCE = 20
+
+
+class Workers:
+    """The backfills that one run works on; within the block."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._running: dict[str, Future[bool]] = {}
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
+        if kind is None:
+            self._collect()
+
+    def start(self) -> None:
+        """Take up the backfills that can go on and that nobody works on."""
+        self._collect()
+        for key, created in can_go_on(self._scheduler).items():
+            if key not in self._running:
+                backfill = Backfill(self._scheduler, key, created, self._scheduler.deployed())
+                self._running[key] = self._pool.submit(self._work, backfill)
+
+    def wait(self) -> bool:
+        """Wait a moment while there is work; tell whether an epoch may have something to do."""
+        running = list(self._running.values())
+        if not running:
+            return False
+        done, left = wait(running, _POLL_SECONDS, FIRST_COMPLETED)
+        return bool(left) or any(future.result() for future in done)
+
+    def _collect(self) -> None:
+        """Let go of what has ended; raise what the world is at fault for."""
+        for key, future in list(self._running.items()):
+            if future.done() and not future.cancelled():
+                del self._running[key]
+                future.result()
+
+    def _work(self, backfill: Backfill) -> bool:
+        """Take steps until the view is within reach; tell whether anything was done."""
+        log = BackfillLog(self._scheduler.root, backfill.key, backfill.created)
+        with log.worked_on() as mine:
+            if not mine:
+                return False
+            try:
+                return self._steps(backfill, log)
+            except EndedError:
+                return True
+            except (TransientError, OtherHistory):
+                raise
+            except Exception as error:
+                self._suspend(backfill, error)
+                return True
+
+    def _steps(self, backfill: Backfill, log: BackfillLog) -> bool:
+        """Take steps; ready is a view that is within reach."""
+        scheduler = self._scheduler
+        behind: list[int] = []
+        while not self._stop.is_set() or not behind:
+            standing = log.standing()
+            if standing.ready:
+                return True
+            step = next_step(scheduler, backfill.found, standing)
+            if step is None or self._gains_nothing(behind, standing):
+                if standing.record is not None:
+                    with backfill.alive():
+                        log.make_ready()
+                    failpoints.reach("backfill_ready")
+                return standing.record is not None
+            number = standing.steps
+            if standing.open is None:
+                with backfill.alive():
+                    step = log.begin(number, step)
+            else:
+                number -= 1
+            failpoints.reach("backfill_step_logged")
+            record = backfill.run(step, standing)
+            failpoints.reach("backfill_step_done")
+            with backfill.alive():
+                before = standing.record
+                log.done(number, record if before is None else record.after(before))
+            if scheduler.on_progress is not None:
+                scheduler.on_progress(step.epoch, record)
+            behind.append(scheduler.log.head().sealed - step.epoch)
+        return True
+
+    def _gains_nothing(self, behind: list[int], standing: Standing) -> bool:
+        """Tell whether epochs come as fast as they are done one by one: the view joins then."""
+        return (
+            standing.open is None and len(behind) >= _PATIENCE and behind[-1] >= behind[-_PATIENCE]
+        )
+
+    def _suspend(self, backfill: Backfill, error: Exception) -> None:
+        """Log a suspension, between two epochs; RESUME lets the backfill go on at its step."""
+        scheduler = self._scheduler
+        with scheduler.lease.held(f"suspending {backfill.key}", scheduler.wait):
+            try:
+                with backfill.alive():
+                    pass
+            except EndedError:
+                return
+            suspend(scheduler, backfill.key, error)

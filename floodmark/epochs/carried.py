@@ -1,0 +1,39 @@
+"""The records with which an epoch begins that creates objects, or ends some."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from floodmark.storage import warehouse
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.tables import layout
+from floodmark.tables.cut import Cut
+
+
+def carried(
+    cut: Cut, pipeline: Pipeline, created: Collection[str], former: Collection[str] = ()
+) -> dict[str, ObjectRecord]:
+    """Return the records with which an epoch that creates some objects begins.
+
+    Those in `former` begin with the rows of their former definitions.
+    """
+    return {
+        k: _kept(r, pipeline, created)
+        for k, r in cut.records.items()
+        if k in pipeline.objects and (k not in created or k in former)
+    }
+
+
+def _kept(record: ObjectRecord, pipeline: Pipeline, created: Collection[str]) -> ObjectRecord:
+    """Return a record without the state of what is gone, or begins anew in this epoch."""
+    found = pipeline[record.object]
+    owners = [o for o in (found, *map(pipeline.__getitem__, found.feeders)) if o.key not in created]
+    states = {name for owner in owners for name in layout.state_tables(owner)}
+    versions = {
+        table: version
+        for table, version in record.versions.items()
+        if not table.startswith(f"{warehouse.STATE}/") or table in states
+    }
+    return replace(record, versions=versions)

@@ -1,0 +1,1 @@
+"""What keeps tables small: merging files, folding changes, deleting what nobody needs."""

@@ -1,0 +1,83 @@
+"""Compaction: small files of a table become few, in a commit that changes no data."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import WEIGHT
+from floodmark.spark.types import quoted
+from floodmark.storage.compaction import plan_compaction
+from floodmark.storage.table import DataFile, Handle
+from floodmark.storage.warehouse import STATE
+from floodmark.tables.layout import SHORT_LOG
+from floodmark.tables.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def compact(tables: Tables, table: str) -> int:
+    """Merge a table's small files in one commit that changes no data; return how many went."""
+    handle = tables.store.open(table)
+    groups = groups_of(handle)
+    if not groups:
+        return 0
+    adds_up = _adds_up(handle)
+    merge = _added_up if adds_up else merged
+    together = tuple(file for group in groups for file in merge(tables, handle, group))
+    gone = tuple(file for group in groups for file in group)
+    assert adds_up or sum(f.rows for f in together) == sum(f.rows for f in gone), table
+    maintenance = {"maintenance": "compact"}
+    tables.store.commit(
+        handle, adds=together, removes=gone, metadata=maintenance, data_change=False
+    )
+    return len(gone)
+
+
+def groups_of(handle: Handle) -> list[list[DataFile]]:
+    """Return the files of a table that are to be merged, by what becomes one file.
+
+    The operators that shorten the log of their input themselves do so before it is as long.
+    """
+    if _adds_up(handle) and len(handle.files) < 2 * SHORT_LOG:
+        return []
+    return plan_compaction(handle.files)
+
+
+def _adds_up(handle: Handle) -> bool:
+    """Tell whether a table is a log of changes with weights."""
+    return any(f.name == WEIGHT for f in handle.schema) and handle.table.startswith(STATE)
+
+
+def merged(
+    tables: Tables, handle: Handle, group: Sequence[DataFile], only: str = "true"
+) -> tuple[DataFile, ...]:
+    """Write the rows of some files, those that fulfil a condition, as one file."""
+    rows = tables.read(handle, handle.schema, group)
+    assert rows is not None
+    return written(tables, handle, rows.where(only).coalesce(1))
+
+
+def _added_up(tables: Tables, handle: Handle, group: Sequence[DataFile]) -> tuple[DataFile, ...]:
+    """Write the rows of some files of a log of weighted changes as one file, equal rows as one.
+
+    What came and went again is dropped, so that the log is as long as what it adds up to.
+    """
+    from pyspark.sql import functions as F
+
+    rows = tables.read(handle, handle.schema, group)
+    assert rows is not None
+    names = [quoted(field.name) for field in handle.schema if field.name != WEIGHT]
+    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
+    left = rows.groupBy(*names).agg(total).where(f"{WEIGHT} <> 0")
+    return written(tables, handle, left.selectExpr(*names, WEIGHT).coalesce(1))
+
+
+def written(tables: Tables, handle: Handle, rows: DataFrame) -> tuple[DataFile, ...]:
+    """Write rows for a commit of a maintenance; return the files."""
+    attempt = secrets.randbelow(10**9) + 1
+    folder = tables.store.stage(handle.table, handle.version, attempt)
+    rows.write.mode("append").parquet(folder)
+    return tables.store.staged(handle.table, handle.version, attempt)

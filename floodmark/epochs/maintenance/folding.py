@@ -1,0 +1,69 @@
+"""Folding: the layer of changes over an object's rows goes into its table, after a seal.
+
+Readers through the engine see no difference; others see the rows as of the epoch from then on.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from floodmark.changelog import EPOCH
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+from floodmark.tables.current import CurrentRows
+from floodmark.tables.keys import touched_files
+from floodmark.tables.tables import FOLD, Tables, rows_of
+
+MOST_EPOCHS = 64
+"""Others see a table's rows at most so many epochs late."""
+_SHARE = 8
+"""A layer is folded when it has one row for so many of the table."""
+
+
+def is_due(tables: Tables, found: AnalysedObject, record: ObjectRecord) -> bool:
+    """Tell whether a layer has become large or old."""
+    rows = _newest(tables, found, record)
+    if rows is None or not rows.over:
+        return False
+    first = min(file.low.get(EPOCH, 0) for file in rows.over)
+    return record.position - max(first, rows.folded + 1) >= MOST_EPOCHS - 1 or rows_of(
+        rows.over
+    ) * _SHARE > rows_of(rows.base.files)
+
+
+def fold(tables: Tables, found: AnalysedObject, record: ObjectRecord) -> int:
+    """Put the layer of an object into its table; return how many files it replaced.
+
+    `record` is the object's newest, of a sealed epoch; the lease is held.
+    """
+    rows = _newest(tables, found, record)
+    if rows is None or rows.layer is None or not rows.over:
+        return 0
+    paths = tables.store.paths(rows.layer, rows.over)
+    touched = touched_files(rows.base, rows.over, paths, found.relation.stream_key)
+    frame = rows.stored(tables, touched)
+    assert frame is not None
+    attempt = secrets.randbelow(10**9) + 1
+    frame.write.mode("append").parquet(
+        tables.store.stage(rows.base.table, record.position, attempt)
+    )
+    tables.store.commit(
+        rows.base,
+        adds=tables.store.staged(rows.base.table, record.position, attempt),
+        removes=touched,
+        app=layout.fold_of(found),
+        epoch=record.position,
+        metadata={"maintenance": FOLD, "epoch": record.position},
+    )
+    return len(touched)
+
+
+def _newest(tables: Tables, found: AnalysedObject, record: ObjectRecord) -> CurrentRows | None:
+    """Return the rows of a record over the newest table, which may have been merged since."""
+    table, layer = layout.current_table(found), layout.layer_table(found)
+    if layer not in record.versions:
+        return None
+    return CurrentRows(
+        found, tables.store.open(table), tables.store.open(layer, record.versions[layer])
+    )

@@ -1,0 +1,391 @@
+"""Keeping tables small and fast: merging files, log checkpoints, ending what retention ends.
+
+None of it changes what a reader sees, at any retained epoch. A merge is a commit of its own that
+changes no data; the next epoch continues from it and pins it anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import EPOCH, ERROR, WEIGHT
+from floodmark.epochs import removal
+from floodmark.epochs.backfill.progress import under_way
+from floodmark.epochs.maintenance import folding
+from floodmark.epochs.maintenance.compacting import compact, groups_of, merged, written
+from floodmark.epochs.maintenance.reclaiming import End, ending, reclaim
+from floodmark.errors import FloodmarkError, TransientError
+from floodmark.storage.backfill_log import forget
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.object_record import versions_of
+from floodmark.storage.table import DataFile
+from floodmark.storage.warehouse import (
+    CHANGES,
+    CORRECTIONS,
+    DEAD_LETTER,
+    LATE,
+    LAYERS,
+    REPLAYS,
+    STATE,
+    STATEMENTS,
+    engine_folder,
+)
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.tables import layout, scratch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.api import Floodmark
+    from floodmark.epochs.scheduler import Scheduler
+
+MOST_FILES = 40
+"""Active files of a table above which it is compacted after a seal."""
+CHECKPOINT_EVERY = 100
+CLEAN_UP_EVERY = timedelta(days=1)
+_LONGEST_STATEMENT = _LONGEST_REPLAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class MaintenanceReport:
+    """What a maintenance did.
+
+    `compacted_files` counts the files that were merged away, `expired_files` those of changes, late
+    rows, dead letters, statements and rows of sources whose time was over, `deleted_files` what
+    left the disk, `folded_files` those of rows into which a layer of changes went.
+    """
+
+    compacted_files: int = 0
+    checkpoints: int = 0
+    expired_files: int = 0
+    deleted_files: int = 0
+    oldest_epoch: int = 1
+    folded_files: int = 0
+
+
+@dataclass(frozen=True)
+class _Horizon:
+    """What a maintenance leaves: epochs from `oldest` on, which pin `versions`, and young files.
+
+    `histories` are the tables whose rows expire by epoch, `letters` those of dead letters that live
+    as long as their rows; `anew` are the tables that began after `oldest`. Rows of the tables in
+    `ending` are over, as that says.
+    """
+
+    oldest: int
+    limit: datetime
+    versions: Mapping[str, int]
+    histories: frozenset[str]
+    letters: frozenset[str]
+    anew: frozenset[str]
+    ending: Mapping[str, End]
+
+
+def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> MaintenanceReport:
+    """Maintain every table of a warehouse; an open epoch is finished first.
+
+    Epochs of the last `retention` (the connection's by default) stay readable, and so do those that
+    a suspended object continues from. The lease is held for one table at a time.
+    """
+    scheduler = floodmark.scheduler
+    with scheduler.held("maintenance"):
+        if not scheduler.log.head().sealed:
+            return MaintenanceReport()
+        now = scheduler.clock.now()
+        limit = now - (floodmark.retention if retention is None else retention)
+        kept = scheduler.kept.keep_from(oldest_retained(scheduler, limit), now)
+        horizon = _horizon(scheduler, kept.oldest, limit)
+        forget(scheduler.root, [(r.object, r.position) for r in under_way(scheduler).values()])
+        _drop_scratch(scheduler)
+        _drop_left_over(scheduler, horizon)
+        expired = _expire_statements(scheduler, horizon)
+        folded = _fold_layers(scheduler)
+        tables = list(versions_of(scheduler.cut().records.values()))
+    reports = [_maintain_table(scheduler, table, horizon) for table in tables]
+    return MaintenanceReport(
+        sum(r.compacted_files for r in reports),
+        sum(r.checkpoints for r in reports),
+        expired + sum(r.expired_files for r in reports),
+        sum(r.deleted_files for r in reports),
+        kept.oldest,
+        folded,
+    )
+
+
+def is_due(floodmark: Floodmark) -> bool:
+    """Tell whether enough time has passed since the last maintenance for another one."""
+    scheduler = floodmark.scheduler
+    if not scheduler.log.head().sealed:
+        return False
+    since = scheduler.kept.read().cleaned_at or scheduler.log.sealed(1).sealed_at
+    return scheduler.clock.now() - since >= min(CLEAN_UP_EVERY, floodmark.retention)
+
+
+def oldest_retained(scheduler: Scheduler, limit: datetime) -> int:
+    """Return the oldest epoch that must stay: sealed at `limit` or later, or still needed."""
+    log = scheduler.log
+    needed = [max(r.position, 1) for r in scheduler.cut().records.values()]
+    first = min([log.head().sealed, *needed])
+    known = scheduler.kept.read().oldest
+    older = bisect_left(
+        range(1, first + 1), limit, lo=min(known, first) - 1, key=lambda e: log.sealed(e).sealed_at
+    )
+    return min(older + 1, first)
+
+
+def _horizon(scheduler: Scheduler, oldest: int, limit: datetime) -> _Horizon:
+    pipeline = scheduler.deployed().pipeline
+    return _Horizon(
+        oldest,
+        limit,
+        versions_of(scheduler.log.sealed(oldest).objects.values()),
+        frozenset(t for found in pipeline.stored for t in _histories(found)),
+        frozenset(
+            layout.dead_letter_table(found)
+            for found in pipeline.stored
+            if not layout.expires_dead_letters(found)
+        ),
+        frozenset(_begun_after(scheduler, oldest)),
+        ending(pipeline, scheduler.cut().records),
+    )
+
+
+def _histories(found: AnalysedObject) -> list[str]:
+    """Return the tables whose rows expire."""
+    names = [layout.changes_table(found), layout.late_table(found)]
+    if layout.expires_dead_letters(found):
+        names.append(layout.dead_letter_table(found))
+    return names
+
+
+def _begun_after(scheduler: Scheduler, oldest: int) -> Iterable[str]:
+    """Yield the tables of objects that began anew after an epoch: their versions start over."""
+    for version in reversed(scheduler.catalogs.versions()):
+        if version.epoch <= oldest:
+            return
+        pipeline: Pipeline = scheduler.at_version(version.version).pipeline
+        for key in scheduler.change_at(version.epoch, version.version).created:
+            yield from layout.tables_of(pipeline[key], scheduler.store)
+
+
+def _fold_layers(scheduler: Scheduler) -> int:
+    """Put all layers of changes into the rows below them; return how many files that replaced."""
+    pipeline, records = scheduler.deployed().pipeline, scheduler.cut().records
+    layered = {
+        key: record
+        for key, record in records.items()
+        if key in pipeline.objects and layout.layer_table(pipeline[key]) in record.versions
+    }
+    if not layered:
+        return 0
+    folded = 0
+    for key, record in layered.items():
+        with _harmless(scheduler, key), scheduler.sessions().guarded():
+            folded += folding.fold(scheduler.tables, pipeline[key], record)
+    return folded
+
+
+def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> MaintenanceReport:
+    """Maintain a table; what is wrong with it alone is logged, and keeps nothing from the others.
+
+    What the world is at fault for ends the maintenance.
+    """
+    try:
+        return _maintained(scheduler, table, horizon)
+    except TransientError:
+        raise
+    except FloodmarkError as error:
+        _warn(scheduler, table, error)
+        return MaintenanceReport()
+
+
+def _maintained(scheduler: Scheduler, table: str, horizon: _Horizon) -> MaintenanceReport:
+    with scheduler.held(f"maintaining {table}"):
+        store = scheduler.store
+        if not store.exists(table):
+            return MaintenanceReport()
+        expired = _expire_rows(scheduler, table, horizon) if table in horizon.histories else 0
+        if table in horizon.letters:
+            expired = _expire_letters(scheduler, table, horizon)
+        if table in horizon.ending:
+            with scheduler.sessions().guarded():
+                expired += reclaim(scheduler.tables, table, horizon.ending[table])
+        gone = 0
+        if groups_of(store.open(table)):
+            with scheduler.sessions().guarded():
+                gone = compact(scheduler.tables, table)
+        store.checkpoint(table)
+        pinned = 0 if table in horizon.anew else horizon.versions.get(table, 0)
+        deleted = store.vacuum(
+            table,
+            retain_versions_from=min(pinned, store.open(table).version),
+            written_before=horizon.limit,
+        )
+    return MaintenanceReport(gone, 1, expired, deleted)
+
+
+def _expire_rows(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
+    """Take the rows of expired epochs out of a table; return how many files went.
+
+    The commit is one that changes no data: nobody who follows the table is told of it.
+    """
+    handle = scheduler.store.open(table)
+    old = [f for f in handle.files if f.low.get(EPOCH, horizon.oldest) < horizon.oldest]
+    if not old:
+        return 0
+    mixed = [f for f in old if f.high.get(EPOCH, horizon.oldest) >= horizon.oldest]
+    kept: tuple[DataFile, ...] = ()
+    if mixed:
+        with scheduler.sessions().guarded():
+            kept = merged(scheduler.tables, handle, mixed, f"{EPOCH} >= {horizon.oldest}")
+    scheduler.store.commit(
+        handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
+    )
+    return len(old)
+
+
+def _expire_letters(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
+    """Take dead letters out that were taken back before the oldest epoch; return how many files."""
+    handle = scheduler.store.open(table)
+    old = [f for f in handle.files if f.low.get(EPOCH, horizon.oldest) < horizon.oldest]
+    if not any(f.low.get(WEIGHT, 0) < 0 for f in old):
+        return 0
+    with scheduler.sessions().guarded():
+        rows = scheduler.tables.read(handle, handle.schema, old)
+        assert rows is not None
+        standing = _standing(rows, horizon.oldest).coalesce(1)
+        kept = written(scheduler.tables, handle, standing)
+    scheduler.store.commit(
+        handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
+    )
+    return len(old)
+
+
+def _standing(letters: DataFrame, oldest: int) -> DataFrame:
+    """Return dead letters with those before an epoch added up; what came and went is none."""
+    from pyspark.sql import functions as F
+
+    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
+    summed = letters.where(f"{EPOCH} < {oldest}").groupBy(ERROR)
+    before = summed.agg(F.expr(f"min({EPOCH})").alias(EPOCH), total).where(f"{WEIGHT} <> 0")
+    names = (EPOCH, WEIGHT, ERROR)
+    return before.select(*names).unionAll(letters.where(f"{EPOCH} >= {oldest}").select(*names))
+
+
+def _expire_statements(scheduler: Scheduler, horizon: _Horizon) -> int:
+    """Remove the rows of statements before the oldest epoch, and of those that never got one."""
+    folder = engine_folder(scheduler.root) / STATEMENTS
+    limit = horizon.limit.timestamp()
+    old = [p for p in folder.glob("*") if p.stat().st_mtime < limit]
+    if not old:
+        return 0
+    needed: set[Path] = set()
+    for epoch in scheduler.log.epochs(after=horizon.oldest - 1):
+        opened = scheduler.log.opened(epoch)
+        needed.update(Path(path).parent for item in opened.dml for path in item["paths"])
+        if opened.opened_at > horizon.limit + _LONGEST_STATEMENT:
+            break
+    gone = [p for p in old if p not in needed]
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(gone)
+
+
+def _drop_scratch(scheduler: Scheduler) -> None:
+    """Remove what operators put aside within epochs: folders beside their states, no tables."""
+    # The steps of backfills hold no lease.
+    pipeline, records = scheduler.deployed().pipeline, under_way(scheduler)
+    busy = {layout.state_table(pipeline[key], "any").rpartition("/")[0] for key in records}
+    folders = (
+        folder
+        for folder in (scheduler.root / STATE).glob("*/*/*")
+        if folder.parent.relative_to(scheduler.root).as_posix() not in busy
+    )
+    scratch.drop_among(scheduler.root, scheduler.store, folders)
+    for folder in (engine_folder(scheduler.root) / REPLAYS).glob("*"):
+        # What a replay leaves that was killed; one that runs holds no lease.
+        if folder.stat().st_mtime < time.time() - _LONGEST_REPLAY.total_seconds():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _drop_left_over(scheduler: Scheduler, horizon: _Horizon) -> None:
+    """Remove tables that earlier definitions left and no epoch that is kept began with.
+
+    Users may put tables of their own beside the objects' rows: those folders are not looked at.
+    """
+    objects = scheduler.deployed().pipeline.objects.values()
+    known = {*horizon.versions, *versions_of(scheduler.cut().records.values())}
+    # The first rows of a table are written before it is one, by a backfill beside this.
+    known.update(t for found in objects for t in layout.names_of(found))
+    parts = (CHANGES, LAYERS, LATE, DEAD_LETTER, CORRECTIONS)
+    patterns = (f"{STATE}/*/*/*", *(f"{part}/*/*" for part in parts))
+    for folder in [f for pattern in patterns for f in scheduler.root.glob(pattern)]:
+        table = folder.relative_to(scheduler.root).as_posix()
+        # An epoch in between may have written it: replays need its rows as long as that is kept.
+        if table not in known and _last_written(folder) < horizon.limit.timestamp():
+            removal.drop(scheduler, table)
+
+
+def _last_written(folder: Path) -> float:
+    return max((p.stat().st_mtime for p in (folder / "_delta_log").glob("*.json")), default=0.0)
+
+
+def after_seal(
+    scheduler: Scheduler,
+    before: Mapping[str, ObjectRecord],
+    after: Mapping[str, ObjectRecord],
+) -> None:
+    """Compact and checkpoint the tables of a sealed epoch that are due; drop what is put aside.
+
+    A table is looked at only when the epoch has committed to it, through the handle that the commit
+    left behind. What goes wrong is logged and left to the next time.
+    """
+    was = versions_of(before.values())
+    for table, version in versions_of(after.values()).items():
+        old = was.get(table, 0)
+        if version == old:
+            continue
+        with _harmless(scheduler, table):
+            if len(scheduler.tables.at(table, version).files) > MOST_FILES:
+                with scheduler.sessions().guarded():
+                    compact(scheduler.tables, table)
+            if version // CHECKPOINT_EVERY > old // CHECKPOINT_EVERY:
+                scheduler.store.checkpoint(table)
+    pipeline = scheduler.deployed().pipeline
+    for key, record in after.items():
+        if record is before.get(key) or key not in pipeline.objects:
+            continue
+        _fold_if_due(scheduler, pipeline[key], record)
+        if not record.backfilling:
+            owners = (pipeline[owner] for owner in (key, *pipeline[key].feeders))
+            scratch.drop(scheduler.root, scheduler.store, owners)
+
+
+def _fold_if_due(scheduler: Scheduler, found: AnalysedObject, record: ObjectRecord) -> None:
+    table = layout.layer_table(found)
+    with _harmless(scheduler, table):
+        if table in record.versions and folding.is_due(scheduler.tables, found, record):
+            with scheduler.sessions().guarded():
+                folding.fold(scheduler.tables, found, record)
+
+
+@contextmanager
+def _harmless(scheduler: Scheduler, table: str) -> Iterator[None]:
+    """Log what goes wrong within: the epoch is sealed, and nothing after it may fail its run."""
+    try:
+        yield
+    except (FloodmarkError, OSError) as error:
+        _warn(scheduler, table, error)
+
+
+def _warn(scheduler: Scheduler, table: str, error: Exception) -> None:
+    with suppress(FloodmarkError):
+        scheduler.log.record("warning", scheduler.clock.now(), f"{table}: {error}")

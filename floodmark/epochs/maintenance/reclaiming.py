@@ -1,0 +1,116 @@
+"""Rows that nobody sees any more leave the disk: no later epoch asks for them.
+
+Their period is over, they are discarded by the TTL of their table, or below its watermark WITH TTL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from floodmark.epochs.maintenance.compacting import merged
+from floodmark.plan.declared import UPPER
+from floodmark.scalar.functions.intervals import micros_of
+from floodmark.scalar.types import BIGINT, SqlType
+from floodmark.spark.literals import literal
+from floodmark.spark.types import quoted
+from floodmark.storage.delivered import is_delivered
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.plain_files import plain
+from floodmark.storage.table import DataFile, Handle
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.tables import layout
+from floodmark.tables.cutoff import known_cutoff
+from floodmark.tables.tables import Tables, rows_of
+
+WORTH = 0.5
+"""The share of a file's rows that must be over for what is left of it to be written anew."""
+
+
+@dataclass(frozen=True)
+class End:
+    """Which rows of a table are over: those whose column is up to a value, or `below` it."""
+
+    column: str
+    value: Any
+    type: SqlType = BIGINT
+    below: bool = False
+
+    def is_over(self, value: Any) -> bool:
+        """Tell whether a row with this value is over."""
+        return bool(value < self.value if self.below else value <= self.value)
+
+    @property
+    def lasts(self) -> str:
+        """Return the condition of the rows that are not over."""
+        test = "<" if self.below else "<="
+        over = f"{quoted(self.column)} {test} {literal(self.value, self.type)}"
+        return f"NOT coalesce({over}, FALSE)"
+
+
+def ending(pipeline: Pipeline, records: Mapping[str, ObjectRecord]) -> dict[str, End]:
+    """Return, by table, which rows are over, of the objects whose rows end without a change."""
+    found = ((pipeline[key], r) for key, r in records.items() if key in pipeline.objects)
+    ends = {layout.current_table(item): _end_of(item, record) for item, record in found}
+    return {table: end for table, end in ends.items() if end is not None}
+
+
+def _end_of(found: AnalysedObject, record: ObjectRecord) -> End | None:
+    declared = found.declared
+    if record.as_of is not None and any(field.name == UPPER for field in found.period):
+        return End(UPPER, micros_of(record.as_of))
+    if declared is None or not declared.forgets:
+        return None
+    if declared.fading is not None:
+        bound = record.watermarks.get(declared.fading)
+        types = {f.name: f.type for f in found.relation.columns}
+        type_ = types[declared.fading]
+        return None if bound is None else End(declared.fading, bound, type_, below=True)
+    cutoff = known_cutoff(found, record)
+    return None if cutoff is None else End(cutoff.column, cutoff.value, cutoff.type)
+
+
+def reclaim(tables: Tables, table: str, end: End) -> int:
+    """Take rows out of a table that are over; return how many files went.
+
+    Files are dropped whole where they can be. The commit changes no data: those who follow the
+    table have been told of the rows by the time itself, or never. Older versions keep what they
+    had.
+    """
+    handle = tables.store.open(table)
+    gone, mixed = list[DataFile](), list[DataFile]()
+    for file in handle.files:
+        low, high = file.low.get(end.column), file.high.get(end.column)
+        whole = file.nulls.get(end.column, 0) == 0
+        if high is not None and whole and end.is_over(high):
+            gone.append(file)
+        elif low is not None and end.is_over(low):
+            mixed.append(file)
+    rewritten = [file for file in mixed if _is_worth_it(tables, handle, file, end)]
+    if not (gone or rewritten):
+        return 0
+    kept = merged(tables, handle, rewritten, end.lasts) if rewritten else ()
+    tables.store.commit(
+        handle,
+        adds=kept,
+        removes=[*gone, *rewritten],
+        metadata={"maintenance": "expire"},
+        data_change=False,
+    )
+    return len(gone) + len(rewritten)
+
+
+def _is_worth_it(tables: Tables, handle: Handle, file: DataFile, end: End) -> bool:
+    """Tell whether enough rows of a file are over; of one that was taken over, none are alone."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+    from pyarrow import parquet as pq
+
+    if is_delivered(file):
+        return False
+    (path,) = tables.store.paths(handle, [file])
+    column = pq.read_table(plain(path), columns=[end.column], partitioning=None).column(0)
+    compare = pc.less if end.below else pc.less_equal
+    ended = pc.sum(compare(column, pa.scalar(end.value, type=column.type))).as_py() or 0
+    return bool(ended >= WORTH * rows_of([file]))

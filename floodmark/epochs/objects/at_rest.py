@@ -1,0 +1,145 @@
+"""How an object's rows at rest follow its changes: files shared or rewritten, or a layer over them.
+
+The table of the rows is committed last: its transaction says how far the object has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from floodmark.changelog import KIND
+from floodmark.dataflow.operators import materialize
+from floodmark.scalar.types import VARCHAR, Field
+from floodmark.spark import keyed
+from floodmark.storage.table import DataFile, Handle
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout, rewrite
+from floodmark.tables.current import CurrentRows
+from floodmark.tables.cut import Cut
+from floodmark.tables.keys import touched_files
+from floodmark.tables.tables import Tables, Writer, rows_of
+
+LAYER_BYTES = 64 * 2**20
+LAYER_ROWS = 500_000
+LAYER_FACTOR = 8
+"""An epoch rewrites so many bytes and rows, or so many times those that it changes; it layers more.
+
+A million rows take 0.3 s.
+"""
+_KIND_FIELD = Field(KIND, VARCHAR)
+
+
+@dataclass(frozen=True)
+class AtRest:
+    """The rows of an object in one epoch."""
+
+    found: AnalysedObject
+    before: Cut
+    tables: Tables
+    writer: Writer
+
+    def follow(self, source: str, files: Sequence[DataFile]) -> dict[str, int]:
+        """Commit what written changes make of the rows; return the versions of the tables.
+
+        `files` are those of the changelog, which this attempt has written into the table `source`.
+        """
+        table, schema = layout.current_table(self.found), layout.current_schema(self.found)
+        layer = layout.layer_table(self.found)
+        done = self.writer.recorded(table)
+        if done is not None:
+            return {table: done.version, **self._layered_already(layer)}
+        current = self.writer.newest(table, schema)
+        versions: dict[str, int] = {}
+        adds: tuple[DataFile, ...] = ()
+        removes: tuple[DataFile, ...] = ()
+        if files:
+            paths = self.writer.paths(source, files)
+            if self._has_layer(current):
+                versions = {layer: self._add_to_layer(layer, current, paths)}
+            elif all(f.low.get(KIND) == f.high.get(KIND) == "+I" for f in files):
+                # New rows alone: the files of the changelog are those of the table, too.
+                adds = self._shared(table, paths)
+            else:
+                touched = touched_files(current, files, paths, self.found.relation.stream_key)
+                if self._is_layered(touched, files):
+                    versions = {layer: self._add_to_layer(layer, current, paths)}
+                else:
+                    adds, removes = self._rewritten(current, touched, files, paths), touched
+        handle = self.writer.commit(table, schema, adds, removes, current)
+        return {**versions, table: handle.version}
+
+    def _layered_already(self, layer: str) -> dict[str, int]:
+        done = self.writer.recorded(layer)
+        return {} if done is None else {layer: done.version}
+
+    def _has_layer(self, current: Handle) -> bool:
+        """Tell whether changes are beside the rows; then those that follow have to be, too."""
+        layer = layout.layer_table(self.found)
+        if not self.tables.store.exists(layer):
+            return False
+        newest = self.writer.newest(layer, layout.layer_schema(self.found))
+        return bool(CurrentRows(self.found, current, newest).over)
+
+    def _is_layered(self, touched: Sequence[DataFile], files: Sequence[DataFile]) -> bool:
+        """Tell whether the rewrite of touched files is too much for so few changes."""
+        if not self.found.relation.stream_key:
+            return False
+        changed, rewritten = (sum(f.size for f in found) for found in (files, touched))
+        large = rewritten > max(LAYER_BYTES, LAYER_FACTOR * changed)
+        return large or rows_of(touched) > max(LAYER_ROWS, LAYER_FACTOR * rows_of(files))
+
+    def _add_to_layer(self, layer: str, current: Handle, paths: Sequence[str]) -> int:
+        """Put the files of the changelog into the layer, as they are; drop what was folded."""
+        schema = layout.layer_schema(self.found)
+        handle = self.writer.newest(layer, schema)
+        over = CurrentRows(self.found, current, handle).over
+        folded = [file for file in handle.files if file not in over]
+        return self.writer.commit(layer, schema, self._shared(layer, paths), folded, handle).version
+
+    def _shared(self, table: str, paths: Sequence[str]) -> tuple[DataFile, ...]:
+        store = self.tables.store
+        return store.share(table, paths, self.writer.epoch, self.writer.attempt)
+
+    def _rewritten(
+        self,
+        current: Handle,
+        touched: tuple[DataFile, ...],
+        files: Sequence[DataFile],
+        paths: Sequence[str],
+    ) -> tuple[DataFile, ...]:
+        """Write the touched files anew."""
+        table, store, epoch = current.table, self.tables.store, self.writer.epoch
+        if self._rewritten_here(current, touched, files, paths):
+            return store.staged(table, epoch, self.writer.attempt)
+        columns = (*layout.row_schema(self.found), *layout.own_state(self.found))
+        changes = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
+        stored = self.tables.read(current, layout.current_schema(self.found), touched)
+        few = rows_of(files) <= keyed.FEW
+        key = self.found.relation.stream_key
+        rows = materialize.rewritten(stored, changes, columns, key, epoch, few=few)
+        return self.writer.write(table, rows)
+
+    def _rewritten_here(
+        self,
+        current: Handle,
+        touched: tuple[DataFile, ...],
+        files: Sequence[DataFile],
+        paths: Sequence[str],
+    ) -> bool:
+        """Rewrite touched files without Spark where they are few; tell whether that is done."""
+        relation, store = self.found.relation, self.tables.store
+        key = [f for f in relation.columns if f.name in relation.stream_key]
+        if not rewrite.is_small(touched, files, tuple(key)):
+            return False
+        names = [f.name for f in (*layout.row_schema(self.found), *layout.own_state(self.found))]
+        folder = store.stage(current.table, self.writer.epoch, self.writer.attempt)
+        return rewrite.rewrite(
+            store.paths(current, touched),
+            paths,
+            names,
+            relation.stream_key,
+            self.writer.epoch,
+            Path(folder),
+        )

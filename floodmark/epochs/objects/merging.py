@@ -1,0 +1,236 @@
+"""What comes to a table in an epoch, merged with its stored rows: changes, and what counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import OWNERS, ROW_ID, WEIGHT
+from floodmark.connectors.base import BEFORE
+from floodmark.dataflow.operators import conflicts, materialize, merge, messages
+from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
+from floodmark.dataflow.operators.outcome import Outcome
+from floodmark.epochs.objects.task import OfTable
+from floodmark.epochs.objects.watermarks import CONNECTOR
+from floodmark.spark import keyed
+from floodmark.spark.types import quoted
+from floodmark.storage.table import DataFile
+from floodmark.tables import layout
+from floodmark.tables.bounds import Bounds, hull, of_files
+from floodmark.tables.current import current_at
+from floodmark.tables.cutoff import Cutoff
+from floodmark.tables.waning import not_below
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+_OVER = "__over"
+MANY = 100_000
+"""Of so many rows, none of them stored, a job of its own tells whether each has its own key."""
+
+
+@dataclass(frozen=True)
+class Operations:
+    """What one writer does to the table: a frame, where its keys lie, which partition it is.
+
+    `tie` is the number of a sink whose rows of one key have an order, `ended` how many stored rows
+    can be over, of which it takes those that are. Statements that delete no row add so many; rows
+    that are `fresh` have row ids that no other row has.
+    """
+
+    frame: DataFrame
+    within: Bounds = field(default_factory=dict)
+    partition: str = CONNECTOR
+    tie: int | None = None
+    ended: int = 0
+    adds: int = 0
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of keys: `applied` changed by what came, `expired` are over as they come.
+
+    The time alone took `timed` rows away, sinks `brought` so many rows; of keys to which messages
+    came the old row `differs` from the stored one.
+    """
+
+    applied: int = 0
+    expired: int = 0
+    timed: int = 0
+    brought: int = 0
+    differs: int = 0
+
+
+@dataclass
+class Merging(OfTable):
+    """The one merge of a table in one epoch; rows up to the `cutoff` are over."""
+
+    cutoff: Cutoff | None = None
+    counted: Observation | None = None
+    added: int = 0
+
+    @property
+    def firsts(self) -> tuple[str, ...]:
+        """Return the column with the old row that messages deliver, where it can be compared.
+
+        What is stored of a row that is transformed is another one.
+        """
+        declared = self.declared
+        compares = declared.is_messages and declared.transform is None
+        compares = compares and declared.conflict.replaces
+        return (BEFORE,) if compares else ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what the merge can come to."""
+        ttl, owned = self.declared.ttl, self.found.owned
+        renews = ""
+        if owned:
+            renews = f"NOT ({NEW_ROW}.{OWNERS} <=> {OLD_ROW}.{OWNERS})"
+        elif ttl is not None and ttl.column is None:
+            renews = merge.GIVEN if self.replaces else conflicts.WRITTEN
+        refuses = not self.replaces and conflicts.can_refuse(self.declared, self.found.owners)
+        return Outcome(self.declared.fading or "", refuses, renews, self.hidden)
+
+    @property
+    def replaces(self) -> bool:
+        """Tell whether the last row of a key stands, whatever was there."""
+        return self.declared.conflict.replaces and not self.found.owned
+
+    @property
+    def hidden(self) -> str:
+        """Return the column that nobody sees."""
+        return OWNERS if self.found.owned else ""
+
+    @property
+    def counts(self) -> Counts:
+        """Return what was counted as the changes were written."""
+        found = {"applied": self.added} if self.counted is None else self.counted.get
+        return Counts(**{name: int(value or 0) for name, value in found.items()})
+
+    def ended(self) -> Operations | None:
+        """Return the stored rows that are over, as deletes; None where no file can have any."""
+        cutoff = self.cutoff
+        if cutoff is None or not cutoff.ttl.deletes:
+            return None
+        stored, parts = self._stored_in(cutoff.ends)
+        if stored is None:
+            return None
+        over = cutoff.over(stored, self.columns)
+        within = of_files(parts, layout.merge_key(self.found)) or {}
+        rows = sum(file.rows for file in parts)
+        return Operations(merge.ended_operations(over, self.columns), within, ended=rows)
+
+    def without_key(self) -> DataFrame | None:
+        """Return the stored rows that lack a value in the primary key, with weight -1.
+
+        A view may have had them that is a table now. None where no file can have any.
+        """
+        key = self.found.relation.primary_key
+        stored, _ = self._stored_in(lambda file: any(file.nulls.get(c) != 0 for c in key))
+        if stored is None:
+            return None
+        names = [quoted(f.name) for f in self.columns]
+        missing = " OR ".join(f"{quoted(c)} IS NULL" for c in key)
+        return stored.where(missing).selectExpr(*names, f"-1 AS {WEIGHT}")
+
+    def _stored_in(
+        self, chosen: Callable[[DataFile], bool]
+    ) -> tuple[DataFrame | None, list[DataFile]]:
+        """Return the rows at rest in some files, and those files; None where there are none."""
+        current = current_at(self.task.tables.store, self.found, self.task.work.before)
+        if current is None:
+            return None, []
+        parts = [file for _, files in current.parts for file in files if chosen(file)]
+        if not parts:
+            return None, []
+        base = tuple(file for file in current.base.files if file in parts)
+        return current.stored(self.task.tables, base), parts
+
+    def changes(self, operations: Sequence[Operations], rows_in: int) -> DataFrame:
+        """Return the changes of the stored rows; of about so many rows that come."""
+        key, within = layout.merge_key(self.found), hull([o.within for o in operations])
+        rows = rows_in + sum(o.ended for o in operations)
+        stored, small = self._stored(within, rows)
+        if self._are_new(operations, stored):
+            self.added = operations[0].adds
+            epoch = self.task.work.epoch
+            return materialize.inserted(operations[0].frame, self.columns, epoch)
+        ties = [o.tie for o in operations if o.tie is not None]
+        gathered = merge.gathered([o.frame for o in operations], ties)
+        few = rows <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
+        owners = self.found.owners
+        if self.replaces:
+            firsts = self.firsts
+            chosen = merge.last_per_key(gathered, self.columns, key, firsts)
+            passed = (materialize.NEW_ROW, *firsts, *merge.CAME)
+        else:
+            chosen = conflicts.listed(gathered, self.columns, key, owners)
+            passed = (conflicts.OPERATIONS, *merge.CAME)
+        pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
+        if not self.replaces:
+            pairs = conflicts.folded(pairs, self.declared, self.columns, self.task.now, owners)
+        counted = self._counting(self._without_over(pairs))
+        return self.outcome.changes(counted, self.columns, self.task.work.epoch)
+
+    def _are_new(self, operations: Sequence[Operations], stored: DataFrame | None) -> bool:
+        """Tell whether statements bring many rows, of which none meets another one.
+
+        Where rows are stored among their keys, the merge looks for them: once is enough.
+        """
+        first, key = operations[0], layout.merge_key(self.found)
+        if len(operations) > 1 or first.adds < MANY:
+            return False
+        if self.cutoff is not None or self.outcome.routed:
+            return False
+        if ROW_ID in key:
+            return first.fresh
+        return stored is None and keyed.each_once(first.frame, key)
+
+    def _stored(self, within: Bounds, coming: int) -> tuple[DataFrame | None, bool]:
+        """Return the rows that those that come can meet; and: to look for the keys pays nothing."""
+        stored, small = self.task.stored_rows(within, coming)
+        stored = not_below(stored, self.found, self.task.work.before.records.get(self.found.key))
+        if stored is not None and self.cutoff is not None and not self.cutoff.ttl.deletes:
+            # What is discarded is at rest until it is reclaimed, and holds its key no more.
+            stored = self.cutoff.lasting(stored, layout.current_schema(self.found))
+        return stored, small
+
+    def _without_over(self, pairs: DataFrame) -> DataFrame:
+        """Return the pairs without new rows that are over, and whether there was one."""
+        new = materialize.NEW_ROW
+        if self.cutoff is None or self.cutoff.ttl.column is None:
+            return pairs.selectExpr("*", f"FALSE AS {_OVER}")
+        over = self.cutoff.is_over(f"{new}.")
+        marked = self.cutoff.beside(pairs).selectExpr("*", f"{over} AS {_OVER}")
+        others = [quoted(c) for c in self._beside() if c != new]
+        return marked.selectExpr(*others, f"CASE WHEN NOT {_OVER} THEN {new} END AS {new}", _OVER)
+
+    def _beside(self) -> tuple[str, ...]:
+        """Return the columns of pairs after the merge."""
+        old, new = materialize.OLD_ROW, materialize.NEW_ROW
+        if self.replaces:
+            return (old, new, *self.firsts, *merge.CAME)
+        return (old, new, conflicts.REFUSED, conflicts.WRITTEN, *merge.CAME)
+
+    def _counting(self, pairs: DataFrame) -> DataFrame:
+        """Count on the way what becomes of keys, and where messages had another old row in mind."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        self.counted = Observation()
+        differs = materialize.differ(self.columns, self.hidden)
+        # Where rows end below a watermark, nothing but late rows comes to such a key.
+        timed = "FALSE" if self.declared.fading else f"NOT {merge.GIVEN}"
+        counts = {
+            "applied": f"count_if({merge.GIVEN} AND NOT {_OVER} AND {differs})",
+            "expired": f"count_if({merge.GIVEN} AND {_OVER})",
+            "timed": f"count_if({timed})",
+            "brought": f"sum({merge.BROUGHT})",
+        }
+        for before in self.firsts:
+            counts["differs"] = f"count_if({messages.differs(before, self.declared)})"
+        columns = [F.expr(text).alias(name) for name, text in counts.items()]
+        return pairs.observe(self.counted, *columns)

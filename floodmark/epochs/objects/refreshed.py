@@ -1,0 +1,59 @@
+"""A view that is recomputed: its query over all rows, published as what differs from its own.
+
+Dead letters likewise: those of this epoch's computation less those that stand.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import WEIGHT
+from floodmark.dataflow.evaluation import Evaluation
+from floodmark.dataflow.operators import materialize
+from floodmark.dataflow.state.fresh import FreshStages
+from floodmark.epochs.objects import letters
+from floodmark.epochs.objects.task import Task
+from floodmark.spark.columns import WEIGHT_FIELD
+from floodmark.spark.rows import Rows
+from floodmark.spark.types import quoted
+from floodmark.storage.epoch_log import ObjectRecord
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def advance(task: Task) -> ObjectRecord:
+    """Compute a view's rows, write and commit what differs from those that it has."""
+    found = task.found
+    assert found.plan is not None
+    work = task.work
+    stages = FreshStages(task.tables, task.writer, work.before, found, found, work.pin)
+    inputs = work.inputs(task.tables, found)
+    changes = _changes(task, stages, Evaluation(found.plan, inputs, stages).root())
+    letters.replace_standing(task, stages)
+    out, written = task.apply(changes, stages)
+    return ObjectRecord(
+        found.key,
+        {**task.kept_versions(), **written},
+        rows_in=task.rows_of_inputs(found.reads),
+        rows_out=out,
+        dead_rows=stages.dead_rows,
+    )
+
+
+def _changes(task: Task, stages: FreshStages, rows: Rows | None) -> DataFrame | None:
+    """Return the changelog from the stored rows to the computed ones; None for nothing at all."""
+    relation = task.found.relation
+    columns, key = relation.columns, relation.stream_key
+    names = [quoted(f.name) for f in columns]
+    frame = None if rows is None else rows.frame
+    if rows is not None and rows.failing:
+        frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))
+    stored, _ = task.stored_rows({})
+    sides = [] if frame is None else [frame.selectExpr(*names, WEIGHT)]
+    sides += [] if stored is None else [stored.selectExpr(*names, f"-1 AS {WEIGHT}")]
+    if not sides:
+        return None
+    both = Rows(reduce(lambda a, b: a.unionAll(b), sides))
+    return materialize.changelog(both, columns, key, task.work.epoch)

@@ -1,0 +1,313 @@
+"""A source in an epoch: take in a connector's splits, put late rows and dead letters aside.
+
+What a TRANSFORM USING makes of the rows is all that is written; time alone writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import EPOCH, ROW_ID, WEIGHT, is_hidden
+from floodmark.connectors.base import Connector, Split
+from floodmark.connectors.fields import Fields, fields_of
+from floodmark.dataflow.operators import on_time, source
+from floodmark.dataflow.operators.counted import Counted
+from floodmark.dataflow.operators.promised_key import once_per_key
+from floodmark.dataflow.operators.source import PLACE, LateFilter
+from floodmark.dataflow.operators.transform import of_rows
+from floodmark.epochs.objects.task import Task
+from floodmark.epochs.objects.timed import timed
+from floodmark.epochs.objects.watermarks import CONNECTOR
+from floodmark.plan.declared import Declared
+from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.spark import columns, keyed
+from floodmark.spark.session import Sessions
+from floodmark.spark.types import quoted
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.records import to_text
+from floodmark.storage.table import DataFile
+from floodmark.tables import failpoints, layout
+from floodmark.tables.bounds import of_files
+from floodmark.tables.tables import rows_of
+from floodmark.tables.visible import not_over
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ENGINES = (Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), Field(PLACE, VARCHAR))
+_PASSED = (*(f.name for f in _ENGINES), WEIGHT, columns.WATERMARK)
+"""The engine's columns of rows on their way in."""
+
+
+def advance(task: Task, sessions: Sessions, connector: Connector) -> ObjectRecord:
+    """Take in the splits of the epoch."""
+    return _Intake(task, connector).taken(sessions)
+
+
+@dataclass(frozen=True)
+class _Intake:
+    """The splits of one source in one epoch."""
+
+    task: Task
+    connector: Connector
+
+    def taken(self, sessions: Sessions) -> ObjectRecord:
+        """Read, route, write and commit the splits' rows."""
+        task, found = self.task, self.task.found
+        table, schema = layout.current_table(found), layout.current_schema(found)
+        splits = task.work.splits.get(found.key, ())
+        if not splits:
+            handle = task.writer.commit(table, schema)
+            versions = {**task.kept_versions(), table: handle.version}
+            marks = task.marks.at_end(found.key in task.work.exhausted)
+            return timed(
+                task, ObjectRecord(found.key, versions, watermarks=marks.seen, **marks.logged)
+            )
+        declared = task.declared
+        if (finished := task.writer.finished(table)) is not None:
+            # An earlier attempt has stored all of it, whatever has become of the files since.
+            return timed(task, finished)
+        self.connector.check(splits)
+        late = self._late_filter(sessions, splits)
+        if declared.transform is not None:
+            return self._transformed(self._rows(sessions, splits), declared, late)
+        if not declared.primary_key and not late.watermarks and self._is_intact(splits):
+            kept = self._taken_over(table, splits)
+            if kept is None:
+                rows = self._rows(sessions, splits)
+                frame = source.good(rows, declared, task.work.epoch, task.now, task.delivered_seed)
+                kept = task.writer.write(table, frame.selectExpr(*(quoted(f.name) for f in schema)))
+            return self._committed(table, {source.GOOD: kept}, kept, ())
+        rows = self._rows(sessions, splits)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
+        if declared.primary_key:
+            columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
+            routed, read = self._counted(source.routed(frame, late, columns, task.now))
+            row = source.as_json(declared)
+            return self._taken_once(routed, columns, declared.primary_key, row, read=read)
+        routed, read = self._counted(source.routed(frame, late, schema, task.now))
+        files = task.writer.write_routed(table, routed)
+        aside = ((table, files.get(source.DEAD, ())),)
+        return self._committed(table, files, files.get(source.GOOD, ()), aside, read=read)
+
+    def _counted(self, routed: DataFrame) -> tuple[DataFrame, Counted | None]:
+        """Return routed rows and what counts them; None where files lack no column."""
+        return reading(routed, self.task.work.splits[self.task.found.key])
+
+    def _rows(self, sessions: Sessions, splits: Sequence[Split]) -> DataFrame:
+        session = sessions.ingest if self.connector.reads_text else sessions.main
+        return self.connector.read(session, splits)
+
+    def _taken_over(self, table: str, splits: Sequence[Split]) -> tuple[DataFile, ...] | None:
+        """Store the files of the splits as they are; None where their rows have to be read."""
+        declared = self.task.declared
+        if len(declared.physical) < len(declared.columns):
+            return None
+        files = self.connector.storable(splits)
+        if files is None:
+            return None
+        first = splits[0].partition << source.BLOCK_BITS
+        try:
+            kept = self.task.writer.take(table, [(path, first | offset) for path, offset in files])
+        except Exception:
+            self.connector.check(splits)
+            raise
+        whole = rows_of(kept) == sum(split.end - split.start for split in splits)
+        return kept if whole else None
+
+    def _transformed(self, rows: DataFrame, declared: Declared, late: LateFilter) -> ObjectRecord:
+        """Store what the transformation makes of the rows; what came is counted on the way."""
+        assert declared.transform is not None
+        task, transform = self.task, declared.transform
+        columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
+        counted = Counted(declared, fields_of(task.work.splits[task.found.key]).lacks)
+        routed = source.routed(frame, late, columns, task.now)
+        made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
+        if transform.key:
+            stored = (*transform.fields, *transform.period, *_ENGINES)
+            names = [f.name for f in task.found.relation.visible]
+            keys = zip(transform.key, declared.primary_key, strict=True)
+            called = {k: k if c in names else c for k, c in keys if is_hidden(k)}
+            kept = [f"{quoted(k)} AS {quoted(c)}" for k, c in called.items()]
+            shown = ", ".join([*kept, *map(quoted, names)])
+            row = f"to_json(struct({shown}), map('ignoreNullFields', 'false'))"
+            return self._taken_once(made, stored, transform.key, row, counted)
+        table = layout.current_table(task.found)
+        files = task.writer.write_routed(table, made.drop(PLACE))
+        aside = ((table, files.get(source.DEAD, ())),)
+        return self._committed(table, files, files.get(source.GOOD, ()), aside, counted)
+
+    def _taken_once(
+        self,
+        routed: DataFrame,
+        columns: Schema,
+        key: tuple[str, ...],
+        row: str,
+        counted: Counted | None = None,
+        *,
+        read: Counted | None = None,
+    ) -> ObjectRecord:
+        """Store the rows whose key is not there yet; the source has promised that for all.
+
+        A row that is over has left its key to others, wherever maintenance stands. `row` is the
+        text of a row as a dead letter shows it.
+        """
+        task, found = self.task, self.task.found
+        scratch, table = layout.state_table(found, "connector"), layout.current_table(found)
+        files = task.writer.write_routed(scratch, routed)
+        accepted = files.get(source.GOOD, ())
+        once: dict[int, tuple[DataFile, ...]] = {}
+        if accepted:
+            rows = task.tables.read_paths(task.writer.paths(scratch, accepted), columns)
+            stored, _ = task.stored_rows(of_files(accepted, key) or {})
+            stored = not_over(stored, found.period, task.work.now)
+            few = rows_of(accepted) <= keyed.FEW
+            names = [f.name for f in layout.row_schema(found)]
+            promise = f"PRIMARY KEY ({', '.join(task.declared.primary_key)})"
+            once = task.writer.write_routed(
+                table, once_per_key(rows, stored, key, promise, names, row, few=few)
+            )
+        aside = ((scratch, files.get(source.DEAD, ())), (table, once.get(source.DEAD, ())))
+        return self._committed(scratch, files, once.get(source.GOOD, ()), aside, counted, read=read)
+
+    def _committed(
+        self,
+        written: str,
+        files: Mapping[int, tuple[DataFile, ...]],
+        good: tuple[DataFile, ...],
+        dead: Sequence[tuple[str, tuple[DataFile, ...]]],
+        counted: Counted | None = None,
+        *,
+        read: Counted | None = None,
+    ) -> ObjectRecord:
+        """Commit what the routes of the table `written` hold; `good` are the files to store.
+
+        What is not written is `counted`; what files seem to lack is looked for in all that is
+        `read`.
+        """
+        task, found = self.task, self.task.found
+        failpoints.reach("files_written")
+        # What was looked at and what was stored are one file only if nobody has replaced it.
+        self.connector.check(task.work.splits[found.key])
+        versions = self._put_aside(written, files.get(source.LATE, ()), dead)
+        table = layout.current_table(found)
+        highs = self._highs(files) if counted is None else counted.highs
+        marks = task.marks.raised({CONNECTOR: highs}).at_end(found.key in task.work.exhausted)
+        written_rows = sum(rows_of(f) for f in files.values())
+        fields = fields_in(task.work.splits[found.key], counted or read)
+        record = ObjectRecord(
+            found.key,
+            versions,
+            lacking=fields.lacks,
+            unused=fields.unused,
+            rows_in=written_rows if counted is None else counted.rows,
+            rows_out=rows_of(good),
+            late_rows=rows_of(files.get(source.LATE, ())),
+            dead_rows=sum(rows_of(f) for _, f in dead),
+            dropped_rows=0 if counted is None else counted.dropped,
+            watermarks=marks.seen,
+            **marks.logged,
+        )
+        schema = layout.current_schema(found)
+        handle = task.writer.commit(table, schema, good, told=to_text(asdict(record)))
+        failpoints.reach("view_committed")
+        return timed(
+            self.task, replace(record, versions={**record.versions, handle.table: handle.version})
+        )
+
+    def _late_filter(self, sessions: Sessions, splits: Sequence[Split]) -> LateFilter:
+        """Leave out the watermarks under which no row can be late.
+
+        That say, from the cheapest on: statistics of files; ranges of pieces of them; and, of many
+        rows, a query for such ranges.
+        """
+        declared, now = self.task.declared, self.task.work.now
+        before = dict(self.task.work.before.watermarks(self.task.found.key))
+        # What has defaults need not be in the files.
+        delivered = {f.name for f in declared.physical} - {*declared.defaulted}
+        kept, unknown = [], []
+        for mark in declared.watermarks:
+            earlier = before.get(mark.column)
+            if mark.column in delivered:
+                whole = self.connector.bounds(splits, mark.column)
+                if whole is not None and on_time.in_order([whole], mark, earlier, now):
+                    continue
+                pieces = self.connector.pieces(splits, mark.column)
+                if pieces is None:
+                    unknown.append(mark)
+                elif on_time.in_order(pieces, mark, earlier, now):
+                    continue
+            kept.append(mark)
+        many = sum(split.estimate for split in splits) >= on_time.WORTH
+        if many and unknown and not self.connector.reads_text:
+            rows = self._rows(sessions, splits)
+            late = on_time.possibly_late(rows, unknown, before, self.task.now)
+            kept = [mark for mark in kept if mark not in unknown or mark in late]
+        return LateFilter(tuple(kept), before)
+
+    def _is_intact(self, splits: Sequence[Split]) -> bool:
+        """Tell whether surely no row is a dead letter."""
+        declared = self.task.declared
+        needed = source.needed(declared, self.task.now)
+        if needed is None or not self.connector.intact(splits, needed):
+            return False
+        marks = ((m, declared.clock.latest(self.task.work.now, m.expr.type))
+                 for m in declared.watermarks)  # fmt: skip
+        return all(
+            latest is None or self._is_before(splits, mark.column, latest) for mark, latest in marks
+        )
+
+    def _is_before(self, splits: Sequence[Split], column: str, latest: Any) -> bool:
+        """Tell whether statistics say that no time of a column is too far ahead."""
+        ends = self.connector.bounds(splits, column)
+        return ends is not None and ends[1] <= latest
+
+    def _highs(self, files: Mapping[int, tuple[DataFile, ...]]) -> dict[str, Any]:
+        """Return the highest value of each column with a watermark, late rows among them.
+
+        One whose key came twice has a time as good as any.
+        """
+        declared = self.task.declared
+        written = [*files.get(source.GOOD, ()), *files.get(source.LATE, ())]
+        found = {
+            m.column: [f.high[m.column] for f in written if m.column in f.high]
+            for m in declared.watermarks
+        }
+        return {column: max(values) for column, values in found.items() if values}
+
+    def _put_aside(
+        self,
+        written: str,
+        late: tuple[DataFile, ...],
+        dead: Sequence[tuple[str, tuple[DataFile, ...]]],
+    ) -> dict[str, int]:
+        """Commit late rows and dead letters to their tables."""
+        versions: dict[str, int] = self.task.kept_versions()
+        if late:
+            target = layout.late_table(self.task.found)
+            moved = self.task.writer.move(written, late, target)
+            handle = self.task.writer.commit(target, layout.late_schema(self.task.found), moved)
+            versions[target] = handle.version
+        versions.update(self.task.dead_letters([(t, files) for t, files in dead if files]))
+        return versions
+
+
+def reading(routed: DataFrame, splits: Sequence[Split]) -> tuple[DataFrame, Counted | None]:
+    """Return routed rows and what counts those that have what files seem to lack; None for none."""
+    lacks = fields_of(splits).lacks
+    if not lacks:
+        return routed, None
+    counted = Counted(None, lacks)
+    return counted.over(routed), counted
+
+
+def fields_in(splits: Sequence[Split], read: Counted | None) -> Fields:
+    """Return what splits lack and have besides; what a row that was `read` has is there.
+
+    Of the text that rows are delivered in, the beginning alone was looked at.
+    """
+    fields = fields_of(splits)
+    return fields if read is None else Fields(read.lacking, fields.unused)

@@ -1,0 +1,35 @@
+"""Puts a table's own files back, once what another program wrote into it is logged as DML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from floodmark.tables.tables import UNDO, Writer, foreign_refused
+
+
+def undo(writer: Writer, table: str, item: Mapping[str, Any]) -> None:
+    """Undo the foreign commits up to the version that an entry of the epoch log names.
+
+    Done already, by an earlier attempt, nothing happens. E0427 where somebody wrote once more.
+    """
+    store, pinned = writer.tables.store, writer.pinned.get(table)
+    newest = store.open(table)
+    if pinned is None or newest.version <= pinned:
+        return
+    before = store.open(table, pinned)
+    known, present = {f.path for f in before.files}, {f.path for f in newest.files}
+    commits = store.history(table, pinned)
+    if known == present or any(i["metadata"].get("maintenance") == UNDO for i in commits):
+        return
+    if newest.version != item["undoes"]:
+        raise foreign_refused(
+            f"somebody wrote into {table} again while version {item['undoes']} was taken in",
+            f"restore the table to version {pinned} and resume it; then write again",
+        )
+    store.commit(
+        newest,
+        adds=[f for f in before.files if f.path not in present],
+        removes=[f for f in newest.files if f.path not in known],
+        metadata={**writer.metadata, "maintenance": UNDO, "epoch": writer.epoch},
+    )

@@ -1,0 +1,130 @@
+"""Watermarks of a source or table in an epoch: what is late, and what its rows make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from floodmark.plan.declared import Declared, WatermarkInfo
+from floodmark.reference.expressions import evaluate
+from floodmark.storage.epoch_log import ObjectRecord
+
+CONNECTOR = "0"
+"""The partition of a connector: each has one."""
+DML = "dml"
+SINK = "sink:"
+"""What the partition of a sink begins with; its key follows."""
+Reached = Mapping[str, Mapping[str, Any]]
+"""By partition and column, the highest time of the rows that came."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The watermarks of an object: those that readers see, and how far each partition has come.
+
+    A connector's partition holds the watermark back; statements and sinks do not. `heard` is when a
+    partition had its last rows, where one that is silent is waited for no longer.
+    """
+
+    declared: Declared
+    now: datetime
+    sealed: Mapping[str, Any]
+    reached: Reached
+    heard: Mapping[str, datetime]
+
+    @classmethod
+    def of(cls, declared: Declared, before: ObjectRecord | None, now: datetime) -> Marks:
+        """Return the watermarks as of the epoch before."""
+        if before is None:
+            return cls(declared, now, {}, {}, {})
+        return cls(declared, now, before.watermarks, before.reached, before.heard)
+
+    def bounds(self, partition: str) -> dict[str, Any]:
+        """Return, by column, below what a row of a partition is late; no bound is left out."""
+        marks = self.declared.watermarks
+        bounds = {m.column: _greatest((self.sealed.get(m.column), self._running(partition, m)))
+                  for m in marks}  # fmt: skip
+        return {column: bound for column, bound in bounds.items() if bound is not None}
+
+    def raised(self, highs: Reached) -> Marks:
+        """Return the watermarks after rows of some partitions, of which `highs` are the highest.
+
+        A partition whose rows have all gone aside is there, too, with nothing.
+        """
+        reached = {p: dict(values) for p, values in self.reached.items()}
+        for partition, values in highs.items():
+            mine = reached.setdefault(partition, {})
+            for column, value in values.items():
+                mine[column] = _greatest((mine.get(column), value))
+        after = replace(
+            self, reached=reached, heard={**self.heard, **dict.fromkeys(highs, self.now)}
+        )
+        return after._with({m.column: after._held(m, after._holding) for m in self._marks})
+
+    def at_end(self, exhausted: bool) -> Marks:
+        """Return the watermarks at the end of an epoch; `exhausted`: it took all that there was.
+
+        Only then nobody is waited for who is silent, and the clock raises them.
+        """
+        first = {p: self.now for p in self._holding if p not in self.heard}
+        after = replace(self, heard={**first, **self.heard})
+        if not exhausted:
+            return after
+        options = self.declared.clock
+        idle = options.idle_after
+        awake = [p for p in after._holding if idle is None or self.now - after.heard[p] < idle]
+        values = {}
+        for mark in self._marks:
+            high = _greatest(r.get(mark.column) for r in after.reached.values())
+            terms = options.advanced(mark.column, mark.expr.type, high, self.now)
+            values[mark.column] = _greatest((after._held(mark, awake), *terms))
+        return after._with(values)
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """Return the watermarks as readers see them, also as a transformation calls the columns."""
+        called = self.declared.marked
+        return {**self.sealed, **{called[c]: v for c, v in self.sealed.items() if c in called}}
+
+    @property
+    def logged(self) -> dict[str, Any]:
+        """Return what an epoch's record keeps beside them: what they do not tell by themselves."""
+        alone = set(self.reached) <= {CONNECTOR} and not self.declared.clock.acts
+        heard = {} if self.declared.clock.idle_after is None else self.heard
+        return {"reached": {} if alone else self.reached, "heard": heard}
+
+    @property
+    def _marks(self) -> tuple[WatermarkInfo, ...]:
+        return self.declared.watermarks
+
+    @property
+    def _holding(self) -> list[str]:
+        """Return the partitions that hold the watermark back."""
+        return [] if self.declared.connector is None else [CONNECTOR]
+
+    def _held(self, mark: WatermarkInfo, holding: Iterable[str]) -> Any:
+        """Return the least of the partitions that hold it back, else the greatest of all."""
+        names = list(holding)
+        running = [self._running(p, mark) for p in names or self.reached]
+        if not running or (names and None in running):
+            return None
+        return min(running) if names else _greatest(running)
+
+    def _with(self, values: Mapping[str, Any]) -> Marks:
+        """Return the watermarks raised to values, where there are any and they are above."""
+        raised = {c: _greatest((self.sealed.get(c), v)) for c, v in values.items()}
+        known = {column: value for column, value in raised.items() if value is not None}
+        return replace(self, sealed={**self.sealed, **known})
+
+    def _running(self, partition: str, mark: WatermarkInfo) -> Any:
+        high = self.reached.get(partition, {}).get(mark.column)
+        if high is None:
+            return None
+        value, _ = evaluate(mark.expr, {mark.column: high}, self.now)
+        return value
+
+
+def _greatest(values: Iterable[Any]) -> Any:
+    return max((value for value in values if value is not None), default=None)

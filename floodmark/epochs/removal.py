@@ -1,0 +1,83 @@
+"""Tables that go: of what begins anew, before its first rows; of what is dropped, after the seal.
+
+A process may end at any step: the next one does what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from floodmark.storage.backfill_log import fence
+from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.records import unless_newer
+from floodmark.tables import failpoints, layout
+
+if TYPE_CHECKING:
+    from floodmark.epochs.scheduler import Scheduler
+    from floodmark.warehouse.deployed import Deployed
+
+
+def empty(
+    scheduler: Scheduler,
+    created: Iterable[str],
+    deployed: Deployed,
+    epoch: int,
+    former: Collection[str] = (),
+) -> None:
+    """Remove what an earlier object of the same name left; not what this epoch has written.
+
+    Those in `former` keep their rows, and lose their state.
+    """
+    for key in created:
+        found = deployed.pipeline[key]
+        home = deployed.pipeline[found.object.target or key].object.stored_key
+        kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
+        if key in former:
+            kept = {*layout.names_of(found)} - {*layout.state_tables(found)}
+        tables = sorted({*layout.tables_of(found, scheduler.store)} - kept)
+        for table in [t for t in tables if not _is_of_epoch(scheduler, t, home, epoch)]:
+            drop(scheduler, table)
+            failpoints.reach("table_emptied")
+
+
+def drop(scheduler: Scheduler, table: str) -> None:
+    """Remove a table."""
+    with fence(scheduler.root):
+        CorrectedTables(scheduler.root).forget(table)
+        scheduler.store.drop(table)
+
+
+def _is_of_epoch(scheduler: Scheduler, table: str, home: str, epoch: int) -> bool:
+    """Tell whether an earlier attempt at an epoch has written a table; a damaged one is none.
+
+    One of a newer version of the engine is not removed: E0430.
+    """
+    with unless_newer():
+        done = scheduler.store.open(table).transaction(home)
+        return done is not None and done >= epoch
+    return False
+
+
+def leave(scheduler: Scheduler, gone: Iterable[str], version: int) -> None:
+    """Write down that the tables of some objects go with a version of the definitions."""
+    pipeline = scheduler.deployed().pipeline
+    tables = [t for key in gone for t in layout.tables_of(pipeline[key], scheduler.store)]
+    if tables:
+        scheduler.leaving.write(version, tables)
+
+
+def finish(scheduler: Scheduler) -> None:
+    """Remove what leaves, if the epoch that does without it is sealed; the lease is held."""
+    found = scheduler.leaving.read()
+    if found is None:
+        return
+    latest, head = scheduler.catalogs.latest(), scheduler.log.head()
+    if latest is not None and latest.version >= found.version:
+        sealed = scheduler.log.catalog_version(head.sealed)
+        if sealed < found.version:
+            return
+        for table in found.tables:
+            drop(scheduler, table)
+            failpoints.reach("table_dropped")
+    scheduler.leaving.forget()

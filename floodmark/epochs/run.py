@@ -1,0 +1,281 @@
+"""One epoch's objects, in dependency order, independent ones in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any, assert_never
+
+from floodmark.connectors.base import Connector, Split
+from floodmark.dataflow.inputs import EpochInputs
+from floodmark.epochs.objects.epoch import Work, advance
+from floodmark.epochs.objects.watermarks import Marks
+from floodmark.errors import FloodmarkError, TransientError, UserError
+from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+from floodmark.storage.table import OtherHistory
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.dependencies import needs_of
+from floodmark.stream.passes.refresh import follows_time
+from floodmark.tables import failpoints
+from floodmark.tables.cut import Progress
+from floodmark.tables.cutoff import cutoff_of
+from floodmark.warehouse.suspensions import CHANGED_FUNCTIONS, suspend
+
+if TYPE_CHECKING:
+    from floodmark.epochs.scheduler import Scheduler
+
+THREADS = 4
+
+
+class _Skipped(Enum):
+    """Why a run does not advance an object."""
+
+    SUSPENDED = "it, or something it needs, is suspended"
+    BACKFILLING = "it, or something it needs, is not in the cut yet"
+    LEFT = "it, or something it needs, is not selected"
+
+
+class Run:
+    """Advances objects in one epoch; `progress` grows by their records.
+
+    With a selection, an object outside of it counts as done where the epoch does not touch it;
+    else it is `left`, and so is what needs it. `left` may be given what cannot advance anyhow.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        record: OpenRecord,
+        pipeline: Pipeline,
+        progress: Progress,
+        created: frozenset[str] = frozenset(),
+        select: Collection[str] | None = None,
+        left: Collection[str] = (),
+        *,
+        catches_up: bool = False,
+    ) -> None:
+        self.scheduler = scheduler
+        self.record = record
+        self.pipeline = pipeline
+        self.progress = progress
+        self.created = created
+        self.select = select
+        self.left = set(left)
+        self.catches_up = catches_up
+        self.suspended = set(scheduler.log.suspended())
+        # What is caught up goes by the pins in force, not by those of the epoch that was missed.
+        self._in_force = scheduler.deployed()
+        self._splits = {
+            source: [Split.from_json(split) for split in taken]
+            for source, taken in record.splits.items()
+        }
+
+    def advance(self, keys: Collection[str]) -> None:
+        """Advance objects, each after those that flow into it.
+
+        One that fails is suspended, unless the world is at fault: then the epoch stays open. No
+        other begins then, and what becomes of those that run is logged before that is raised.
+        """
+        faults: list[Exception] = []
+        waiting = {o.key: needs_of(o, self.pipeline) for o in self.pipeline.stored if o.key in keys}
+        running: dict[Future[ObjectRecord | _Skipped], str] = {}
+        with ThreadPoolExecutor(THREADS) as pool:
+            while waiting or running:
+                busy = waiting.keys() | set(running.values())
+                ready = [key for key, needs in waiting.items() if not needs & busy]
+                for key in ready:
+                    waiting.pop(key)
+                    running[pool.submit(self._one, key)] = key
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    try:
+                        self._finished(running.pop(future), future)
+                    except Exception as fault:
+                        faults.append(fault)
+                        waiting.clear()
+        if faults:
+            raise faults[0]
+
+    def _finished(self, key: str, future: Future[ObjectRecord | _Skipped]) -> None:
+        try:
+            outcome = future.result()
+        except (TransientError, OtherHistory):
+            raise
+        except Exception as error:
+            suspend(self.scheduler, key, error)
+            outcome = _Skipped.SUSPENDED
+        match outcome:
+            case _Skipped.LEFT:
+                self.left.add(key)
+            case _Skipped.BACKFILLING:
+                pass
+            case _Skipped.SUSPENDED:
+                self.suspended.add(key)
+                if key not in self.progress.before.records:
+                    behind = self.record.epoch - 1
+                    self.progress.add(ObjectRecord(key, {}, touched=False, position=behind))
+            case ObjectRecord() as record:
+                touched = record.touched or key in self.record.backfills
+                record = replace(record, position=self.record.epoch, touched=touched)
+                self.progress.add(record)
+                failpoints.reach("first_object_done")
+                self._warn(record)
+                if self.scheduler.on_progress is not None and record.touched:
+                    self.scheduler.on_progress(self.record.epoch, record)
+            case _:
+                assert_never(outcome)
+
+    def _warn(self, record: ObjectRecord) -> None:
+        """Log that messages had other old rows in mind than are stored."""
+        if record.before_differs:
+            text = (
+                f"{record.before_differs} rows were not as the `before` of a message says: "
+                "messages are missing, or came twice or in another order"
+            )
+            now = self.scheduler.clock.now()
+            self.scheduler.log.record("warning", now, text, object=record.object)
+
+    def _one(self, key: str) -> ObjectRecord | _Skipped:
+        """Advance one object, or say why not."""
+        found = self.pipeline[key]
+        concerned = {key} | needs_of(found, self.pipeline)
+        if concerned & self.suspended:
+            return _Skipped.SUSPENDED
+        before = self.progress.before.records
+        if any(k in before and before[k].backfilling for k in concerned):
+            return _Skipped.BACKFILLING
+        if concerned & self.left:
+            return _Skipped.LEFT
+        self._check_functions(found)
+        work = self.work()
+        if not self._has_work(found, work):
+            return self._untouched(found, work)
+        if self.select is not None and key not in self.select:
+            return _Skipped.LEFT
+        sessions = self.scheduler.sessions()
+        reads = found.declared is not None and found.declared.connector is not None
+        connector = self.scheduler.offers.connector(found) if reads else None
+        guarded = partial(sessions.guarded, f"{self.record.epoch}-{key}", self._seconds(key))
+        try:
+            with guarded():
+                return advance(found, work, self.scheduler.tables, sessions, connector)
+        except (TransientError, OtherHistory):
+            raise
+        except FloodmarkError:
+            if connector is None or not self._amended(key, connector):
+                raise
+        with guarded():
+            return advance(found, self.work(), self.scheduler.tables, sessions, connector)
+
+    def _seconds(self, key: str) -> float | None:
+        """Return how long the work on an object may take: to fill it, or to go on with it."""
+        before = self.progress.before.records.get(key)
+        fills = self.catches_up or key in self.created or before is None or not before.versions
+        return self.scheduler.timeouts.fill if fills else self.scheduler.timeouts.epoch
+
+    def _check_functions(self, found: AnalysedObject) -> None:
+        """Refuse to go on with a source whose rows would be made with another meaning."""
+        changed = self._in_force.changed_functions(found.key)
+        if changed:
+            raise UserError(
+                CHANGED_FUNCTIONS,
+                f"{', '.join(changed)} means something else than when {found.name} was defined: "
+                "rows that come would be transformed in another way than the stored ones",
+                hint=f"ALTER SOURCE {found.name} REBASE goes on with the present meaning",
+            )
+
+    def _amended(self, key: str, connector: Connector) -> bool:
+        """Put aside what of a source's splits cannot be read; tell whether that was anything.
+
+        What is gone or another file is put aside when the source is resumed, not before.
+        """
+        splits = self._splits.get(key, [])
+        readable = list(connector.without_unreadable(splits, changed=self.catches_up))
+        if readable == splits:
+            return False
+        self.scheduler.log.amend(self.record.epoch, {key: [s.as_json() for s in readable]})
+        self.scheduler.offers.amended(key, readable)
+        self._splits[key] = readable
+        return True
+
+    def work(self) -> Work:
+        """Return what the epoch asks, with what it has done so far."""
+        unfilled = {k for k, r in self.progress.before.records.items() if not r.versions}
+        created = self.created | unfilled
+        change = self.scheduler.change_at(self.record.epoch, self.record.catalog_version)
+        return Work(
+            self.record.epoch,
+            self.record.now,
+            self.progress.before,
+            self.progress.cut(),
+            self.pipeline,
+            partial(self.scheduler.log.pin, self.record.epoch),
+            created,
+            self._splits,
+            self.record.dml,
+            {"catalog_version": self.record.catalog_version, "record": self.record.id},
+            self.scheduler.seed,
+            corrected=change.after.corrected,
+            exhausted=frozenset(self.record.exhausted),
+            time_of=self.scheduler.log.time_of,
+            record_of=self.scheduler.log.id_of,
+            former=change.former,
+            plan_nodes=self.scheduler.plan_nodes,
+        )
+
+    def _has_work(self, found: AnalysedObject, work: Work) -> bool:
+        if found.key in work.created or found.key in work.splits:
+            return True
+        if any(item["table"] == found.key for item in work.dml):
+            return True
+        if found.refreshes and found.plan is not None and follows_time(found.plan):
+            return True
+        record = work.before.records.get(found.key)
+        if record is not None and record.due is not None and record.due <= work.now:
+            return True
+        done = self.progress.done
+        changed = {k for k, r in done.items() if r.touched and (r.rows_out or k in work.created)}
+        if needs_of(found, self.pipeline) & changed or self.created & set(found.feeders):
+            return True
+        if any(o.object.target == found.key for o in work.former.values()):
+            return True
+        writers = (found, *(self.pipeline[key] for key in found.feeders))
+        return any(w.emits_on_close and self._closes(w, work) for w in writers)
+
+    def _closes(self, found: AnalysedObject, work: Work) -> bool:
+        before, after = work.before, work.after
+        return any(before.watermarks(k) != after.watermarks(k) for k in found.reads)
+
+    def _untouched(self, found: AnalysedObject, work: Work) -> ObjectRecord:
+        before = work.before.records.get(found.key) or ObjectRecord(found.key, {})
+        marks = dict(before.watermarks)
+        timed: dict[str, Any] = {}
+        if found.declared is not None and found.declared.clock.acts:
+            after = Marks.of(found.declared, before, work.now).at_end(found.key in work.exhausted)
+            marks, timed = dict(after.seen), after.logged
+        if found.plan is not None and found.relation.watermarks:
+            inputs = EpochInputs(
+                _NO_TABLES, self.pipeline.objects, work.before, work.after, work.now, fills=False
+            )
+            fresh = inputs.watermarks(found.plan.root)
+            marks = {c: fresh[c] for c, _ in found.relation.watermarks if c in fresh}
+        timed |= _cutoff(found, work, before)
+        return replace(before.at_rest(), watermarks=marks, **timed)
+
+
+def _cutoff(found: AnalysedObject, work: Work, before: ObjectRecord) -> dict[str, Any]:
+    """Return up to where rows are over; those that are discarded go though nothing else happens."""
+    cutoff = cutoff_of(found, work.now, before, work.epoch, work.time_of)
+    return {} if cutoff is None else {"cutoff": cutoff.time, "cutoff_epoch": cutoff.epoch}
+
+
+class _NoTables:
+    """Stands for tables where only watermarks are asked for, so that Spark is not attached."""
+
+    spark: Any = None
+
+
+_NO_TABLES: Any = _NoTables()

@@ -1,0 +1,37 @@
+"""What writes outside: files in a folder, or commits to a Delta table."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from floodmark.epochs.sinks.delta import DeltaSender
+from floodmark.epochs.sinks.files import FilesSender
+from floodmark.epochs.sinks.identity import Identity
+from floodmark.epochs.sinks.outgoing import Outgoing
+from floodmark.epochs.sinks.records import Records, unknown
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.outside import DELTA
+
+
+class Sender(Protocol):
+    """Writes what epochs have for one sink; each as often as it is told to, with one result."""
+
+    def check(self) -> None:
+        """Raise where nothing could be written: E0741 out of reach, E0742 to E0744 refused."""
+
+    def send(
+        self, epoch: int, outgoing: Outgoing, *, begins: bool, records: Records = unknown
+    ) -> int:
+        """Write an epoch, whole; return how many rows. With `begins`, it has all rows.
+
+        `records` tell the epochs of the log from others of the same numbers: E0745.
+        """
+
+
+def sender_of(found: AnalysedObject, seed: str) -> Sender:
+    """Return what writes for a sink of the warehouse that has a seed."""
+    assert found.outside is not None
+    identity = Identity(found.object.stored_name, seed)
+    if found.outside.connector == DELTA:
+        return DeltaSender(found.outside, identity)
+    return FilesSender(found.outside, identity)

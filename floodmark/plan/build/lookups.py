@@ -1,0 +1,142 @@
+"""Lookup joins: `JOIN t FOR SYSTEM_TIME AS OF PROCTIME()`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from floodmark.catalog.objects import CatalogObject
+from floodmark.catalog.objects import Kind as ObjectKind
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.plan import nodes as n
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.declared import LOOKUP
+from floodmark.plan.expr.expressions import ColumnRef, Expr, Now
+from floodmark.scalar.types import Kind
+
+if TYPE_CHECKING:
+    from floodmark.plan.bind.scope import Bound
+    from floodmark.plan.build.build import Builder
+    from floodmark.plan.declared import Declared
+
+ASKED_BY = (
+    Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.VARCHAR, Kind.UUID, Kind.BOOLEAN, Kind.DATE
+)  # fmt: skip
+"""The types of the columns by which something outside can be asked."""
+
+
+def refuse_version(builder: Builder, item: exp.Table) -> None:
+    """Raise E0333 for a relation at a version."""
+    for arg in ("version", "when", "sample"):
+        if item.args.get(arg) is not None:
+            raise builder.refuse(
+                "E0333",
+                "FOR SYSTEM_TIME AS OF stands only after JOIN, with PROCTIME()",
+                item,
+                hint="a JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k; without it an "
+                "ordinary join keeps the result right when the table changes",
+            )
+
+
+def looked_up_table(builder: Builder, item: exp.Expression, left: Bound) -> exp.Table | None:
+    """Return the relation of `t FOR SYSTEM_TIME AS OF PROCTIME()` without its time, or None.
+
+    As in Flink, the time may also be a column of the left side that a subquery gave PROCTIME().
+    """
+    if not isinstance(item, exp.Table) or item.args.get("version") is None:
+        return None
+    time = bind_scalar(item.args["version"].expression, left.scope, builder.context)
+    if not isinstance(_origin(time, left.node), Now) or not isinstance(item.this, exp.Identifier):
+        refuse_version(builder, item)
+    if item.args.get("joins"):
+        raise builder.refuse(
+            "E0333",
+            "a table that is looked up has no joins of its own",
+            item,
+            hint="write its ON condition behind it, and the other JOIN after that",
+        )
+    plain = item.copy()
+    plain.set("version", None)
+    return plain
+
+
+def _origin(expr: Expr, node: n.Node) -> Expr:
+    """Return what a column was computed as; itself where that is not in the same query."""
+    while isinstance(expr, ColumnRef):
+        match node:
+            case n.Project():
+                expr, node = dict(node.columns)[expr.name], node.input
+            case n.Filter() | n.Join() | n.LookupJoin():
+                node = next(child for child in node.inputs if expr.name in child.names)
+            case _:
+                break
+    return expr
+
+
+def check_external(found: CatalogObject, declared: Declared) -> None:
+    """Raise E0398 for what a table that is kept elsewhere cannot have."""
+    if declared.connector != LOOKUP:
+        return
+    computed = any(c.generated is not None or c.metadata is not None for c in declared.columns)
+    if found.kind is not ObjectKind.TABLE or computed or declared.watermarks:
+        raise BindError(
+            "E0398",
+            "what is looked up elsewhere is a TABLE of plain columns",
+            span=found.statement.span,
+            hint="CREATE TABLE t (k INT PRIMARY KEY, name VARCHAR) WITH (connector = 'lookup', …); "
+            "compute in the query",
+        )
+
+
+def check_written(name: str, *, external: bool, span: Span | None) -> None:
+    """Raise E0399 where rows are to be written into a table that is kept elsewhere."""
+    if external:
+        raise BindError(
+            "E0399",
+            f"{name} is kept elsewhere: nothing can be written into it",
+            span=span,
+            hint="change it where it is kept",
+        )
+
+
+def only_looked_up(builder: Builder, name: str, item: exp.Table) -> NotSupported:
+    """Return E0396: what is outside is asked by key, not read whole."""
+    return builder.refuse(
+        "E0396",
+        f"{name} is kept elsewhere: it can only be looked up",
+        item,
+        hint=f"JOIN {name} FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = {name}.k",
+    )
+
+
+def lookup_join(builder: Builder, node: n.Node, place: exp.Expression) -> n.LookupJoin:
+    """Return a join as a lookup; it keeps left rows or pairs, and looks up by equality."""
+    assert isinstance(node, n.Join)
+    if node.kind not in n.LookupJoin.KINDS or not node.equi:
+        raise builder.refuse(
+            "E0384",
+            "a lookup join is inner or left, with an equality that asks for a right column",
+            place,
+            hint="JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k",
+        )
+    static = all(scan.static for scan in n.scans(node.right))
+    found = n.LookupJoin(
+        node.left, node.right, node.kind, node.equi, node.residual, static=static, span=node.span
+    )
+    if found.external is not None:
+        _check_asked(builder, found, found.external, place)
+    return found
+
+
+def _check_asked(builder: Builder, node: n.LookupJoin, scan: n.Scan, place: exp.Expression) -> None:
+    asked = node.asked
+    types = [scan.field(c).type for c in asked or ()]
+    if asked is None or any(t.kind not in ASKED_BY for t in types):
+        raise builder.refuse(
+            "E0397",
+            f"{scan.object} cannot be asked by {'an expression' if asked is None else types[0]}",
+            place,
+            hint="compare its own columns, of whole numbers, text, UUID, BOOLEAN or DATE, with "
+            "values of the same type: ON a.k::int = t.k",
+        )

@@ -1,0 +1,200 @@
+"""The rows of a subquery, and how they belong to the rows of the query around it.
+
+A subquery may name columns of the query around it in its own WHERE (`OUTER`); there the equalities
+become the keys by which its rows belong to the rows around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from floodmark.changelog import is_hidden
+from floodmark.errors import BindError, NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.collectors import AggregateCollector
+from floodmark.plan.bind.scope import OUTER, Bound, Correlated, OuterScope, QueryScope
+from floodmark.plan.build.joins import join_on
+from floodmark.plan.build.plain import plain
+from floodmark.plan.build.relations import build_from
+from floodmark.plan.build.stars import starred
+from floodmark.plan.build.table_functions import ONE_ROW
+from floodmark.plan.expr.expressions import BoolOp, ColumnRef, Expr, Literal, columns_of, transform
+from floodmark.scalar.types import BOOLEAN, VARCHAR, Kind
+
+if TYPE_CHECKING:
+    from floodmark.plan.build.build import Builder
+
+_CLAUSES = {"group": "GROUP BY", "order": "ORDER BY", "windows": "WINDOW"}
+SHAPES = ("group", "having", "distinct", "limit", "offset", "windows", "order")
+_COMPUTED = (exp.Anonymous, exp.Window, exp.Filter, exp.Subquery, exp.Exists)
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """The rows of a subquery: its columns over a node, and the conditions by which they belong.
+
+    A condition reads the node's columns and, under `OUTER` names, those of the query around it.
+    """
+
+    node: n.Node
+    values: tuple[Expr, ...] = ()
+    conditions: tuple[Expr, ...] = ()
+
+    def where(self, condition: Expr) -> Related:
+        """Return the rows for which a condition over the node is TRUE."""
+        return replace(self, node=n.Filter(self.node, condition))
+
+
+def rows_of(builder: Builder, query: exp.Expression, scope: QueryScope) -> Related:
+    """Return a subquery's rows; E0325 and E0326 for one that reads outer columns elsewhere."""
+    inner = replace(builder, outer=OuterScope(scope), subquery=None)
+    query = plain(query)
+    try:
+        node = inner.query(query)
+    except Correlated:
+        if not isinstance(query, exp.Select):
+            raise
+        bound, conditions = correlated(inner, query, scope)
+        refuse_shapes(inner, query, ("group", "having", "limit", "offset", "windows"))
+        values = tuple(values_of(inner, query, bound))
+        return Related(bound.node, values, tuple(conditions))
+    shown = [f for f in node.schema if not is_hidden(f.name)]
+    return Related(node, tuple(ColumnRef(f.type, f.name) for f in shown))
+
+
+def any_of(builder: Builder, query: exp.Expression, scope: QueryScope) -> Related:
+    """Return the rows of a subquery of which only the existence counts."""
+    query = plain(query)
+    if not isinstance(query, exp.Select) or not _has_rows_of_from(query):
+        return rows_of(builder, query, scope)
+    bound, conditions = correlated(replace(builder, outer=OuterScope(scope)), query, scope)
+    return Related(bound.node, (), tuple(conditions))
+
+
+def _has_rows_of_from(query: exp.Select) -> bool:
+    """Tell whether a SELECT has a row where FROM and WHERE have one."""
+    shaped = any(query.args.get(shape) for shape in ("group", "having", "offset"))
+    limit = query.args.get("limit")
+    some = limit is None or (
+        isinstance(limit.expression, exp.Literal) and limit.expression.this != "0"
+    )
+    return some and not shaped and not any(e.find(*_COMPUTED) for e in query.expressions)
+
+
+def correlated(builder: Builder, query: exp.Select, scope: QueryScope) -> tuple[Bound, list[Expr]]:
+    """Return FROM and WHERE of a subquery, and the conditions that read outer columns."""
+    from floodmark.plan.build.conditions import filtered
+
+    inner = replace(builder.with_ctes(query), subquery=None)
+    bound = build_from(inner, query) or Bound(ONE_ROW, QueryScope())
+    bound = replace(bound, scope=replace(bound.scope, outer=OuterScope(scope, allowed=True)))
+    where = query.args.get("where")
+    conditions: list[Expr] = []
+    if where is not None:
+        bound, conditions = filtered(inner, bound, where)
+    return Bound(bound.node, replace(bound.scope, outer=OuterScope(scope))), conditions
+
+
+def values_of(
+    builder: Builder,
+    query: exp.Select,
+    bound: Bound,
+    collector: AggregateCollector | None = None,
+) -> Iterable[Expr]:
+    """Return the select list; an aggregate without a collector makes one row of many."""
+    calls = AggregateCollector() if collector is None else collector
+    for e in query.expressions:
+        columns = starred(builder, e, bound.scope)
+        if columns is not None:
+            yield from (item.expr for item in columns)
+        else:
+            inner = e.this if isinstance(e, exp.Alias) else e
+            yield bind_scalar(inner, bound.scope, builder.context, aggregates=calls)
+    if collector is None and calls.calls:
+        raise refused(builder, query, "an aggregate over rows that belong to an outer row")
+
+
+def refuse_shapes(builder: Builder, query: exp.Select, shapes: Sequence[str]) -> None:
+    """Raise E0326 for the first of these clauses that a subquery has."""
+    for shape in shapes:
+        if query.args.get(shape):
+            clause = _CLAUSES.get(shape, shape.upper())
+            raise refused(builder, query.args[shape], f"{clause} of such a subquery")
+
+
+def refused(
+    builder: Builder, place: exp.Expression | list[exp.Expression], what: str
+) -> NotSupported:
+    """Return the refusal of what a subquery that depends on the row cannot have yet."""
+    node = place[0] if isinstance(place, list) else place
+    return builder.refuse(
+        "E0326",
+        f"a subquery that reads columns of the query around it: {what} is not available yet",
+        node,
+        hint="compute it in a view of its own, grouped by the compared columns, and join with that",
+    )
+
+
+def one_value(builder: Builder, values: Sequence[Expr], place: exp.Expression) -> Expr:
+    """Return the one column of a subquery; several are E0296."""
+    if len(values) != 1:
+        raise BindError(
+            "E0296",
+            f"the subquery must return one column here, not {len(values)}",
+            span=builder.span(place),
+            hint="name the one column in its SELECT list",
+        )
+    return typed(values[0])
+
+
+def typed(value: Expr) -> Expr:
+    """Return a literal without a type as a text."""
+    if isinstance(value, Literal) and value.type.kind is Kind.UNKNOWN:
+        return replace(value, type=VARCHAR)
+    return value
+
+
+def joined(
+    left: n.Node,
+    right: n.Node,
+    kind: n.JoinKind,
+    conditions: Sequence[Expr],
+    builder: Builder,
+    place: exp.Expression | None,
+) -> n.Join:
+    """Return the join on all conditions; equalities become its keys."""
+    span = builder.span(place)
+    if not conditions:
+        return n.Join(left, right, kind, (), span=span)
+    both = conditions[0] if len(conditions) == 1 else BoolOp(BOOLEAN, "and", tuple(conditions))
+    return replace(join_on(left, right, kind, both, builder, exp.Null()), span=span)
+
+
+def inward(expr: Expr) -> Expr:
+    """Return an expression over the rows around a subquery as one inside of it."""
+    return transform(expr, _inward)
+
+
+def _inward(e: Expr) -> Expr:
+    return replace(e, name=OUTER + e.name) if isinstance(e, ColumnRef) else e
+
+
+def outward(condition: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return a condition with its outer columns under their own names, changed."""
+
+    def named(e: Expr) -> Expr:
+        if isinstance(e, ColumnRef) and e.name.startswith(OUTER):
+            return change(replace(e, name=e.name.removeprefix(OUTER)))
+        return e
+
+    return transform(condition, named)
+
+
+def is_outer(expr: Expr) -> bool:
+    """Tell whether an expression reads a column of the query around it."""
+    return any(name.startswith(OUTER) for name in columns_of(expr))

@@ -1,0 +1,28 @@
+"""Columns that a statement, a sink or a conflict cannot write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from floodmark.errors import BindError, Span
+from floodmark.plan.bind.scope import unknown_column
+
+if TYPE_CHECKING:
+    from floodmark.plan.declared import ColumnInfo
+
+
+def not_writable(name: str, columns: Iterable[ColumnInfo], span: Span | None) -> BindError:
+    """Return the error for a column that is not there, or is there and computed (E0707)."""
+    known = {c.name: c for c in columns}
+    if name not in known:
+        return unknown_column(name, (n for n, c in known.items() if c.generated is None), span)
+    generated = known[name].generated
+    where = None if generated is None else generated.span
+    text = where.text if where is not None else ""
+    return BindError(
+        "E0707",
+        f'column "{name}" is computed' + (f": AS ({text})" if text else ""),
+        span=span,
+        hint="leave it out: the table computes it of the row",
+    )

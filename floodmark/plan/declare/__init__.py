@@ -1,0 +1,1 @@
+"""What CREATE says of sources and tables, read and checked."""

@@ -1,0 +1,128 @@
+"""Watermarks that go by the clock: `watermark.max_ahead`, `.advance` and `.idle_after`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from difflib import get_close_matches
+from functools import partial
+
+from floodmark.errors import BindError, Span
+from floodmark.plan.declare.option_lengths import length_of
+from floodmark.plan.declared import (
+    ADVANCE,
+    IDLE_AFTER,
+    MAX_AHEAD,
+    NO_CLOCK,
+    OPTIONS,
+    PREFIX,
+    TIMES,
+    ClockOptions,
+    Term,
+)
+from floodmark.scalar.types import SqlType
+from floodmark.sql.statements import Option
+
+_TERM = re.compile(r"""(now|max) \s* \( \s* ("?)(\w*)\2 \s* \) \s* (?: - \s* (.+))?""", re.X | re.I)
+_EXAMPLES = {
+    MAX_AHEAD: "1 day",
+    ADVANCE: "max(ts) - 5 seconds, now() - 10 minutes",
+    IDLE_AFTER: "10 minutes",
+}
+
+
+def clock_options(
+    options: Sequence[Option],
+    marked: Mapping[str, SqlType],
+    *,
+    connected: bool,
+    shared: bool,
+    span: Span | None,
+) -> ClockOptions:
+    """Return what the options say; `marked` are the columns with a watermark.
+
+    Options that are `shared` with other outputs of a source may concern those alone. E0248 for a
+    text that says nothing, E0249 for an option that has nothing to go by.
+    """
+    if shared and not marked:
+        return NO_CLOCK
+    found = {o.name.lower(): o for o in options if o.name.lower().startswith(PREFIX)}
+    for name, option in found.items():
+        _check(name, option, marked, connected=connected, span=span)
+    ahead, idle, advance = (found.get(name) for name in (MAX_AHEAD, IDLE_AFTER, ADVANCE))
+    return ClockOptions(
+        None if ahead is None else _duration(ahead, ahead.value),
+        () if advance is None else tuple(_terms(advance, marked)),
+        None if idle is None else _duration(idle, idle.value),
+    )
+
+
+def _check(
+    name: str,
+    option: Option,
+    marked: Mapping[str, SqlType],
+    *,
+    connected: bool,
+    span: Span | None,
+) -> None:
+    where = option.span or span
+    if name not in OPTIONS:
+        close = get_close_matches(name, OPTIONS, n=1, cutoff=0.5)
+        meant = f"did you mean {close[0]}? " if close else ""
+        known = ", ".join(OPTIONS)
+        raise BindError(
+            "E0248", f"unknown option {name}", span=where, hint=f"{meant}known: {known}"
+        )
+    if not marked:
+        raise BindError(
+            "E0249",
+            f"{name} needs a watermark, and there is none",
+            span=where,
+            hint="add WATERMARK FOR column AS column - INTERVAL '5 seconds' to the columns",
+        )
+    if name != IDLE_AFTER and not any(type_.kind in TIMES for type_ in marked.values()):
+        raise BindError(
+            "E0249",
+            f"{name} needs a watermark on a time: it compares with the clock",
+            span=where,
+            hint=f"{', '.join(marked)} is of another type; leave the option out",
+        )
+    if name != MAX_AHEAD and not connected:
+        raise BindError(
+            "E0249",
+            f"{name} needs a connector: statements and sinks do not hold a watermark back",
+            span=where,
+            hint="leave the option out; a row closes what is before it",
+        )
+
+
+def _terms(option: Option, marked: Mapping[str, SqlType]) -> Iterable[Term]:
+    for text in option.value.split(","):
+        found = _TERM.fullmatch(text.strip())
+        if found is None:
+            raise _wrong(option, f"{text.strip()!r} is neither max(column) nor now(), less a time")
+        function, _, column, delay = found.groups()
+        if (function.lower() == "now") == bool(column):
+            raise _wrong(option, f"{text.strip()!r} is neither max(column) nor now(), less a time")
+        name = _column(option, column, marked) if column else None
+        yield Term(name, timedelta() if delay is None else _duration(option, delay))
+
+
+def _column(option: Option, column: str, marked: Mapping[str, SqlType]) -> str:
+    times = {name for name, type_ in marked.items() if type_.kind in TIMES}
+    name = next((n for n in (column, column.lower()) if n in times), None)
+    if name is None:
+        known = f"max({') or max('.join(sorted(times))})"
+        raise _wrong(option, f"max({column}) is of no time with a watermark", known)
+    return name
+
+
+def _duration(option: Option, text: str) -> timedelta:
+    return length_of(text, partial(_wrong, option))
+
+
+def _wrong(option: Option, why: str, known: str = "") -> BindError:
+    name = option.name.lower()
+    hint = f"there is {known}" if known else f"write {name} = '{_EXAMPLES[name]}'"
+    return BindError("E0248", f"{name}: {why}", span=option.span, hint=hint)

@@ -1,0 +1,154 @@
+"""TTL of tables: how long a row stays, counted from which time, and whether others hear of its end.
+
+`WITH (ttl = '7 days', ttl_column = c, ttl_mode = 'delete' | 'discard')`, and `retention_seconds`.
+A row is over at `now` when its time is at or before the cutoff, `now` less the TTL. Its time is
+that of `ttl_column`, else that of the epoch that has last written it. The rows that are over are
+deleted, and what follows the table deletes them, too; or they are discarded: no reader sees them
+any more, and what follows the table keeps what it has made of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+
+from floodmark.errors import BindError, Span
+from floodmark.plan.declare.option_lengths import fitting, length_of
+from floodmark.plan.declare.table_options import COLUMN, MODE, OPTIONS, RETENTION, TTL
+from floodmark.plan.declared import Ttl, TtlMode
+from floodmark.scalar.types import Kind, SqlType
+from floodmark.sql.statements import Option
+
+TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE)
+_EXAMPLE = "write ttl = '7 days'"
+
+
+def needs_rebuild(before: Ttl | None, after: Ttl | None, *, append_only: bool) -> str | None:
+    """Return why a change of a table's TTL cannot be made in place; None where it can.
+
+    A TTL is stored nowhere but in the definition: the next epoch goes by what that says then. But
+    an `append_only` table whose rows are deleted has changes, which one without does not have, and
+    what follows it hears of them.
+
+    >>> week, day = (Ttl(timedelta(days=n), TtlMode.DELETE) for n in (7, 1))
+    >>> needs_rebuild(week, day, append_only=True) is None
+    True
+    >>> needs_rebuild(None, day, append_only=True)
+    'rows that were only added are deleted from now on'
+    """
+    deleted, deletes = (ttl is not None and ttl.deletes for ttl in (before, after))
+    if not append_only or deleted == deletes:
+        return None
+    if deletes:
+        return "rows that were only added are deleted from now on"
+    return "rows that were deleted are only added from now on"
+
+
+def bind_ttl(
+    options: Sequence[Option],
+    types: Mapping[str, SqlType],
+    *,
+    append_only: bool,
+    span: Span | None,
+) -> Ttl | None:
+    """Return the TTL of a table, None without one; `types` are those of its columns.
+
+    Raises E0751 for a text that is no length of time, E0752 for options that do not go together,
+    E0753 for a column that has no time, E0754 for a mode that is none, E0755 where rows can be
+    discarded only if they do not change.
+    """
+    found = {o.name.lower(): o for o in options if o.name.lower() in OPTIONS}
+    if not found:
+        return None
+    length = _length(found, span)
+    column, mode = found.get(COLUMN), found.get(MODE)
+    chosen = TtlMode.DISCARD if append_only else TtlMode.DELETE
+    if mode is not None:
+        chosen = _mode(mode)
+    if chosen is TtlMode.DISCARD and not append_only:
+        _refuse_discard(found, span)
+    name = None if column is None else _column(column, types)
+    return Ttl(length, chosen, name)
+
+
+def _length(found: Mapping[str, Option], span: Span | None) -> timedelta:
+    ttl, retention = found.get(TTL), found.get(RETENTION)
+    if ttl is not None and retention is not None:
+        raise BindError(
+            "E0752",
+            f"{TTL} and {RETENTION} say the same twice",
+            span=retention.span or span,
+            hint=f"leave one of them out: {RETENTION} is the time in seconds",
+        )
+    if ttl is None and retention is None:
+        name, option = next(iter(found.items()))
+        raise BindError(
+            "E0752",
+            f"{name} says something of a TTL, and there is none",
+            span=option.span or span,
+            hint=f"add ttl = '7 days', or leave {name} out",
+        )
+    if retention is not None:
+        return _seconds(retention)
+    assert ttl is not None
+    return length_of(ttl.value, partial(_wrong, ttl))
+
+
+def _seconds(option: Option) -> timedelta:
+    text = option.value.strip()
+    if not re.fullmatch("[0-9]{1,12}", text):
+        raise _wrong(option, f"{option.value!r} is not a whole number of seconds")
+    return fitting(timedelta(seconds=int(text)), option.value, partial(_wrong, option))
+
+
+def _wrong(option: Option, why: str) -> BindError:
+    name = option.name.lower()
+    hint = _EXAMPLE if name == TTL else f"write {RETENTION} = 604800 for seven days"
+    return BindError("E0751", f"{name}: {why}", span=option.span, hint=hint)
+
+
+def _mode(option: Option) -> TtlMode:
+    modes = {mode.value: mode for mode in TtlMode}
+    if option.value.lower() not in modes:
+        raise BindError(
+            "E0754",
+            f"{MODE} = '{option.value}' is no mode",
+            span=option.span,
+            hint="'delete' takes rows back from what follows the table, 'discard' does not",
+        )
+    return modes[option.value.lower()]
+
+
+def _column(option: Option, types: Mapping[str, SqlType]) -> str:
+    names = [name for name, type_ in types.items() if type_.kind in TIMES]
+    known = f"there is {', '.join(names)}" if names else "the table has no column with a time"
+    name = next((n for n in (option.value, option.value.lower()) if n in types), None)
+    if name is None:
+        raise BindError(
+            "E0753",
+            f'{COLUMN}: the table has no column "{option.value}"',
+            span=option.span,
+            hint=f"{known}; without {COLUMN} the time counts from a row's last write",
+        )
+    if types[name].kind not in TIMES:
+        raise BindError(
+            "E0753",
+            f'{COLUMN}: "{name}" is {types[name]}, which is no time',
+            span=option.span,
+            hint=f"{known}; without {COLUMN} the time counts from a row's last write",
+        )
+    return name
+
+
+def _refuse_discard(found: Mapping[str, Option], span: Span | None) -> None:
+    option = found.get(MODE) or next(iter(found.values()))
+    raise BindError(
+        "E0755",
+        f"{MODE} = 'discard' needs a table whose rows are only added: what follows the table "
+        "would keep a row that has gone, and then hear of another one in its place",
+        span=option.span or span,
+        hint=f"{MODE} = 'delete', which is the default; or add APPEND ONLY; "
+        "or WATERMARK … WITH TTL, for rows of a key by their time",
+    )

@@ -1,0 +1,1 @@
+"""Expressions of a logical plan, and what can be said of them."""

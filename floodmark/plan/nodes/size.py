@@ -1,0 +1,114 @@
+"""How large a plan may be: what is larger would be planned for minutes, and its epochs, too.
+
+The numbers are counts, so that a query holds or does not wherever it is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from floodmark.errors import BindError, Span
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+
+MAX_NODES = 2_000
+"""What a plan has of nodes; one that two places share counts twice."""
+
+MAX_DEPTH = 200
+"""How many nodes stand above one another."""
+
+MAX_JOINS = 64
+"""What a plan has of joins: each adds to what is known of the columns of all others."""
+
+MAX_COLUMNS = 1_664
+"""What a select list has of columns, as in PostgreSQL."""
+
+MAX_EXPRESSION = 50_000
+"""What an expression has of nodes; one that stands in two places counts twice.
+
+`x BETWEEN a AND b` has x twice, and the call of an SQL function each argument as often as its text.
+"""
+
+_HINT = "give parts of it to materialized views, which are planned and computed once"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a plan has of nodes and joins, and how deep it is."""
+
+    nodes: int
+    depth: int
+    joins: int
+
+
+def size_of(root: n.Node) -> Size:
+    """Return the size of the tree that a plan stands for; shared parts are looked at once."""
+    known: dict[int, Size] = {}
+    left = [root]
+    while left:
+        node = left[-1]
+        missing = [child for child in node.inputs if id(child) not in known]
+        if missing:
+            left += missing
+            continue
+        left.pop()
+        below = [known[id(child)] for child in node.inputs]
+        known[id(node)] = Size(
+            1 + sum(s.nodes for s in below),
+            1 + max((s.depth for s in below), default=0),
+            isinstance(node, n.Join | n.LookupJoin) + sum(s.joins for s in below),
+        )
+    return known[id(root)]
+
+
+def check_size(root: n.Node, span: Span | None) -> None:
+    """Refuse a plan that is too large: E0133."""
+    size = size_of(root)
+    found = (
+        (size.nodes, MAX_NODES, "operators"),
+        (size.depth, MAX_DEPTH, "operators above one another"),
+        (size.joins, MAX_JOINS, "joins"),
+    )
+    for count, most, what in found:
+        if count > most:
+            text = f"the plan of this query has {count:,} {what}; {most:,} are the most"
+            raise BindError("E0133", text, span=span, hint=_HINT)
+
+
+def check_growth(expr: Expr, span: Span | None) -> None:
+    """Refuse an expression that has become too large: E0147."""
+    check_parts(expr.size, span)
+
+
+def check_parts(parts: int, span: Span | None) -> None:
+    """Refuse an expression that has, or will at least have, too many parts: E0147.
+
+    What is long is refused by its length: to bind it first takes seconds.
+    """
+    if parts > MAX_EXPRESSION:
+        text = f"the expression grows to {parts:,} parts; {MAX_EXPRESSION:,} are the most"
+        hint = "compute what it repeats in a materialized view, as a column"
+        raise BindError("E0147", text, span=span, hint=hint)
+
+
+def check_columns(count: int, span: Span | None) -> None:
+    """Refuse a select list of too many columns: E0134."""
+    if count > MAX_COLUMNS:
+        text = f"the select list has more than {MAX_COLUMNS:,} columns"
+        raise BindError("E0134", text, span=span, hint="name the columns that are needed")
+
+
+@contextmanager
+def within_stack(span: Span | None) -> Iterator[None]:
+    """Refuse what is nested too deeply to be planned on this call stack: E0136."""
+    try:
+        yield
+    except RecursionError:
+        raise BindError(
+            "E0136",
+            "the statement is nested too deeply to be planned",
+            span=span,
+            hint=_HINT,
+        ) from None

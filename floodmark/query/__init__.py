@@ -1,0 +1,1 @@
+"""A SELECT at one cut."""

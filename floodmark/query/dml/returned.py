@@ -1,0 +1,83 @@
+"""What RETURNING gives back: expressions over the rows that a statement has written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.objects import Kind, Relation
+from floodmark.changelog import OWNERS, WEIGHT, ChangelogMode
+from floodmark.dataflow.operators.materialize import NEW_ROW, differ
+from floodmark.dataflow.operators.merge import DML_ORDINAL
+from floodmark.dataflow.operators.owned import held
+from floodmark.plan.build.row_changes import WRITTEN
+from floodmark.query.dml.overlay import merged
+from floodmark.query.dml.planned import Effect, PlannedDml, replaces
+from floodmark.query.query import Reader
+from floodmark.spark import keyed
+from floodmark.spark.columns import WEIGHT_FIELD
+from floodmark.spark.types import quoted
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+from floodmark.tables.results import Result, table_result
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def returned(
+    plan: PlannedDml, target: AnalysedObject, reader: Reader, paths: Sequence[str]
+) -> Result | None:
+    """Return the columns and rows of RETURNING over written files; None without the clause.
+
+    A DELETE gives the old rows, everything else the new ones, in the order in which the statement
+    has written them. Of several rows of an INSERT with one key one is given, as it stands; where
+    rows meet stored ones, those that were made of both, none where a row was ignored.
+    """
+    asked = plan.returning
+    if asked is None:
+        return None
+    mode = ChangelogMode.APPEND_ONLY
+    relation = Relation(WRITTEN, Kind.VIEW, asked.written, (DML_ORDINAL,), mode)
+    over = reader.with_rows(relation, lambda: _written(plan, target, reader, paths))
+    frame = over.frame(over.ruled(asked.node)).orderBy(DML_ORDINAL)
+    shown = asked.node.schema[:-1]
+    return table_result(shown, frame.select(*(quoted(f.name) for f in shown)).toArrow())
+
+
+def _written(
+    plan: PlannedDml, target: AnalysedObject, reader: Reader, paths: Sequence[str]
+) -> DataFrame:
+    assert plan.returning is not None
+    columns = plan.returning.written
+    if not paths:
+        return reader.empty(columns)
+    frame = reader.tables.read_paths(paths, (*columns, WEIGHT_FIELD))
+    frame = frame.where(f"{WEIGHT} {'<' if plan.effect is Effect.DELETE else '>'} 0")
+    key = target.relation.primary_key
+    if plan.effect is Effect.INSERT and not replaces(target):
+        return _met(target, reader, frame)
+    if plan.effect is Effect.INSERT and key:
+        last = f"max({DML_ORDINAL}) OVER (PARTITION BY {', '.join(map(quoted, key))}) AS __last"
+        frame = frame.selectExpr("*", last).where(f"{DML_ORDINAL} = __last")
+    return frame.selectExpr(*(quoted(f.name) for f in columns))
+
+
+def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
+    """Return the rows that inserted ones have made where they met stored ones of their keys.
+
+    A row that a conflict behaviour ignores makes none.
+    """
+    rows = held(rows, target)
+    names = [quoted(f.name) for f in layout.row_schema(target)]
+    key = target.relation.stream_key
+    stored = reader.frame_of(target.key)().selectExpr(*names)
+    pairs = merged(reader, target, stored, rows, few=False)
+    hidden = OWNERS if target.owned else ""
+    differs = differ(layout.row_schema(target), hidden)
+    changed = pairs.where(f"{NEW_ROW} IS NOT NULL AND {differs}")
+    made = changed.selectExpr(*(f"{NEW_ROW}.{name} AS {name}" for name in names))
+    first = rows.groupBy(*map(quoted, key)).agg({DML_ORDINAL: "min"})
+    return keyed.beside(made, first, key, [f"`min({DML_ORDINAL})` AS {DML_ORDINAL}"]).selectExpr(
+        *names, DML_ORDINAL
+    )

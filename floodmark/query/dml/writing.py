@@ -1,0 +1,137 @@
+"""The rows of one statement, written as files before the epoch that takes them in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from floodmark.catalog.catalog import unknown_object
+from floodmark.catalog.objects import qualified
+from floodmark.epochs.scheduler import Scheduler
+from floodmark.errors import DataError
+from floodmark.query.dml.copying import Copying, copied
+from floodmark.query.dml.planned import Dml, Effect, PlannedDml, plan_dml
+from floodmark.query.dml.returned import returned
+from floodmark.query.dml.rows import check_rows, dml_frame, nested_nulls, new_folder
+from floodmark.query.query import Reader
+from floodmark.sql import statements as s
+from floodmark.storage.statistics import read_footer
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables.results import Result
+from floodmark.warehouse.deployed import Deployed
+
+Writing = Dml | s.CopyFrom
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a statement has written: the entry for the epoch log, None for no rows; its result.
+
+    `reads` are the objects that its rows were computed from.
+    """
+
+    target: AnalysedObject
+    folder: Path
+    entry: Mapping[str, Any] | None
+    result: Result
+    reads: frozenset[str] = frozenset()
+
+    def discard(self) -> None:
+        """Remove the files of rows that no epoch takes in."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def target_of(statement: Writing, deployed: Deployed) -> AnalysedObject:
+    """Return the object that a statement changes; an unknown one is E0201."""
+    key, objects = qualified(statement.table), deployed.pipeline.objects
+    if key not in objects:
+        raise unknown_object(key, objects, statement.table.span)
+    return objects[key]
+
+
+def write_rows(
+    statement: Writing, target: AnalysedObject, scheduler: Scheduler, reader: Reader, start: int
+) -> Written:
+    """Write the rows that a statement results in, numbered from `start` on; nothing is logged.
+
+    Raises what the statement may not say or write; nothing stays behind then.
+    """
+    if isinstance(statement, s.CopyFrom):
+        return _copied(statement, target, scheduler, reader, start)
+    return _written(statement, target, scheduler, reader, start)
+
+
+def _copied(
+    statement: s.CopyFrom, target: AnalysedObject, scheduler: Scheduler, reader: Reader, start: int
+) -> Written:
+    copying = Copying.of(statement, target, reader)
+    folder, lasting = new_folder(scheduler.root, target), copying.lasting()
+    if lasting is None:
+        try:
+            insert, reader = copying.as_insert(reader, folder)
+            written = _written(insert, target, scheduler, reader, start, counted=True)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return replace(written, result=copied(written.result))
+    try:
+        rows = lasting.write(folder, start)
+        check_rows(lasting.nulls, target, statement.span)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
+    entry = {"table": target.key, "paths": paths, "rows": rows, "start": start}
+    return Written(target, folder, entry if rows else None, copied(Result(rowcount=rows)))
+
+
+def _written(
+    statement: Dml,
+    target: AnalysedObject,
+    scheduler: Scheduler,
+    reader: Reader,
+    start: int,
+    *,
+    counted: bool = False,
+) -> Written:
+    """Write the rows of a statement; `counted` ones have their number from 0 on already."""
+    plan = plan_dml(statement, target, reader)
+    folder, beside = (new_folder(scheduler.root, target) for _ in range(2))
+    reader = reader.bringing(beside)
+    try:
+        with scheduler.sessions().guarded():
+            dml_frame(plan, target, reader, start, counted=counted).write.parquet(str(folder))
+            return _checked(statement, plan, target, reader, folder, start)
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, DataError):
+            error.with_span(statement.span)
+        raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _checked(
+    statement: Dml,
+    plan: PlannedDml,
+    target: AnalysedObject,
+    reader: Reader,
+    folder: Path,
+    start: int,
+) -> Written:
+    files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]
+    files = [f for f in files if f.rows]
+    paths = [str(folder / f.path) for f in files]
+    if plan.effect is not Effect.DELETE:
+        nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
+        check_rows(nulls | nested_nulls(paths, target), target, statement.span)
+    written = sum(f.rows for f in files)
+    rows = written // 2 if plan.effect is Effect.MOVE else written
+    entry = {"table": target.key, "paths": paths, "rows": written, "start": start}
+    word = type(statement).__name__.upper()
+    status = f"{word} {'0 ' if word == 'INSERT' else ''}{rows}"
+    shown = returned(plan, target, reader, paths) or Result()
+    result = replace(shown, rowcount=rows, status=status)
+    return Written(target, folder, entry if written else None, result, plan.reads)

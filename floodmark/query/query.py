@@ -1,0 +1,311 @@
+"""A SELECT at one sealed epoch: the plan in batch over the versions that the cut pins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from floodmark.catalog.objects import Kind, Relation
+from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
+from floodmark.connectors.lookup_rows import keys_of, lookup_of
+from floodmark.dataflow.operators import dispatch, lookup_join, values
+from floodmark.dataflow.operators.accumulators import aggregate_of
+from floodmark.dataflow.state.fetched import as_columns
+from floodmark.errors import NotSupported, Span
+from floodmark.plan import nodes as n
+from floodmark.plan.bind.outputs import ColumnTypes
+from floodmark.plan.build.build import Builder
+from floodmark.plan.expr.expressions import ColumnRef
+from floodmark.plan.nodes.size import check_size, within_stack
+from floodmark.plan.rules import RULES
+from floodmark.plan.rules.lift_volatile import lift_volatile
+from floodmark.plan.rules.temporal_filters import plain_filters
+from floodmark.query.dml.staged import staged
+from floodmark.scalar.functions.intervals import micros_of
+from floodmark.scalar.functions.model import RowErrorCode
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.spark import columns
+from floodmark.spark.types import nullable_ddl, quoted
+from floodmark.spark.user_functions import register
+from floodmark.stream.ndu.repair import conditions_lifted
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.pipeline import plain_views
+from floodmark.stream.objects.supported import PAIRED, unlisted, unpaired
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.expressions_of import expressions_of
+from floodmark.tables import layout
+from floodmark.tables.closed import closes_in_time
+from floodmark.tables.current import current_at, unwritten
+from floodmark.tables.cut import Cut
+from floodmark.tables.stored import readable as corrections
+from floodmark.tables.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Frame = Callable[[], "DataFrame"]
+
+
+@dataclass(frozen=True)
+class Readable:
+    """Something a SELECT can name: its columns and how to get its rows."""
+
+    relation: Relation
+    frame: Frame
+
+
+class Reader:
+    """Everything that can be read at one cut, companions and system tables included."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        pipeline: Pipeline,
+        cut: Cut,
+        now: datetime,
+        system: Mapping[str, tuple[Schema, Callable[[], list[tuple[Any, ...]]]]],
+    ) -> None:
+        self.tables = tables
+        self.pipeline = pipeline
+        self.cut = cut
+        self.now = micros_of(now)
+        self._readable: dict[str, Readable] = {}
+        self._beside: Path | None = None
+        self._views = plain_views(pipeline.objects.values())
+        for found in pipeline.objects.values():
+            self._add_object(found)
+        for name, (schema, rows) in system.items():
+            self._add(name, schema, self._local(schema, rows))
+
+    @property
+    def relations(self) -> dict[str, Relation]:
+        """Return what queries can name."""
+        return {name: r.relation for name, r in self._readable.items()}
+
+    def plan(self, query: exp.Expression, source: Span | None) -> n.Node:
+        """Return the logical plan of a query, its hidden columns dropped."""
+        return without_hidden(self.plan_with_hidden(query, source))
+
+    def plan_with_hidden(
+        self, query: exp.Expression, source: Span | None, given: ColumnTypes | None = None
+    ) -> n.Node:
+        """Return the logical plan of a query; hidden columns may follow the visible ones.
+
+        `given` are the types, and the defaults, of the columns that take its rows.
+        """
+        with within_stack(source):
+            return self.ruled(self.builder(source, given).query(query))
+
+    def builder(self, source: Span | None, given: ColumnTypes | None = None) -> Builder:
+        """Return what builds the plan of a statement; `source` is any span of it."""
+        functions = self.pipeline.functions
+        return Builder(self.relations, source, views=self._views, functions=functions, given=given)
+
+    def ruled(self, node: n.Node) -> n.Node:
+        """Return a plan as it runs: rewritten by the rules; E0133 and E0355 where it cannot run."""
+        node = as_run(node)
+        if any(isinstance(part, n.OverWindow) or _is_ordered(part) for part in n.walk(node)):
+            # The stream key says which of two rows comes first that nothing else tells apart.
+            node = keep_keys(node)
+        return node
+
+    def frame_of(self, name: str) -> Frame:
+        """Return how to get the rows of something that a query can name."""
+        return self._readable[name].frame
+
+    def with_rows(self, relation: Relation, frame: Frame) -> Reader:
+        """Return a reader with other rows of a relation, or with one more relation."""
+        other = copy(self)
+        other._readable = {**self._readable, relation.name: Readable(relation, frame)}
+        return other
+
+    def bringing(self, folder: Path) -> Reader:
+        """Return a reader that writes long lists of constants to a folder of an engine's.
+
+        It has to outlive the frames. Without one they go to Spark with the query.
+        """
+        other = copy(self)
+        other._beside = folder
+        return other
+
+    def frame(self, node: n.Node) -> DataFrame:
+        """Return the rows of a plan; an expression that refuses a row ends the query."""
+        return self._frame(lift_volatile(node))
+
+    def _frame(self, node: n.Node) -> DataFrame:
+        register(self.tables.spark, expressions_of(node))
+        if isinstance(node, n.Scan):
+            columns = (quoted(name) for name in node.names)
+            return self._readable[node.object].frame().selectExpr(*columns)
+        if isinstance(node, n.LookupJoin) and node.external is not None:
+            left = self._frame(node.left)
+            right = lookup_join.right_of(
+                node, self._asked(node, node.external, left), self.tables.spark, self.now
+            )
+            return dispatch.batch(node, [left, right], self.tables.spark, self.now, strict=True)
+        if isinstance(node, n.Values) and self._beside is not None and values.are_constants(node):
+            folder = self._beside / f"{id(node)}"
+            return staged(values.constant_pieces(node), node.schema, self.tables.spark, folder)
+        frames = [self._frame(child) for child in node.inputs]
+        return dispatch.batch(node, frames, self.tables.spark, self.now, strict=True)
+
+    def _asked(self, node: n.LookupJoin, scan: n.Scan, left: DataFrame) -> DataFrame:
+        """Return what an object that is kept elsewhere has now for the keys of left rows."""
+        assert node.asked is not None
+        keys = keys_of(left, [a for a, _ in node.equi])
+        found = lookup_of(self.pipeline[scan.object]).fetch(node.asked, keys)
+        rows = [as_columns(row, scan.columns) for row in found]
+        return self._local(scan.columns, lambda: rows)()
+
+    def _add(self, name: str, columns: Schema, frame: Frame) -> None:
+        key = tuple(f.name for f in columns)
+        relation = Relation(name, Kind.VIEW, columns, key, ChangelogMode.RETRACT)
+        self._readable[name] = Readable(relation, frame)
+
+    def _add_object(self, found: AnalysedObject) -> None:
+        if found.outside is not None:
+            name = f"{layout.read_name(found)}__dead_letter"
+            self._add(name, _DEAD_LETTER, self._dead_letters(found))
+        if found.kind is Kind.SINK:
+            return
+        if found.kind is Kind.VIEW:
+            return
+        self._readable[found.key] = Readable(found.relation, self._current(found))
+        shown = found.relation.visible
+        epoch = Field(layout.beside(found, "epoch"), BIGINT)
+        late = (*shown, epoch, Field(layout.beside(found, "watermark"), VARCHAR))
+        self._add(f"{found.key}__late", late, self._late(found))
+        self._add(f"{found.key}__dead_letter", _DEAD_LETTER, self._dead_letters(found))
+        changes = (epoch, Field(layout.beside(found, "kind"), VARCHAR), *shown)
+        self._add(f"{found.key}__changes", changes, self._changes(found))
+        if closes_in_time(found):
+            rows = corrections(self.tables, found, self.cut.epoch, self.empty)
+            self._add(f"{found.key}__corrections", *rows)
+
+    def _current(self, found: AnalysedObject) -> Frame:
+        def frame() -> DataFrame:
+            current = current_at(self.tables.store, found, self.cut)
+            rows = None if current is None else current.read(self.tables)
+            return self.empty(layout.current_schema(found)) if rows is None else rows
+
+        return frame
+
+    def _stored(self, found: AnalysedObject, table: str, schema: Schema) -> Frame:
+        def frame() -> DataFrame:
+            version = self.cut.version(found.key, table)
+            rows = None
+            if version is not None:
+                rows = self.tables.read(self.tables.at(table, version), schema)
+            return self.empty(schema) if rows is None else rows
+
+        return frame
+
+    def empty(self, schema: Schema) -> DataFrame:
+        """Return no rows of some columns."""
+        return self.tables.spark.createDataFrame([], schema=nullable_ddl(schema))
+
+    def _late(self, found: AnalysedObject) -> Frame:
+        rows = self._stored(found, layout.late_table(found), layout.late_schema(found))
+        names = [quoted(f.name) for f in found.relation.visible]
+        epoch, watermark = layout.beside(found, "epoch"), layout.beside(found, "watermark")
+        return lambda: rows().selectExpr(
+            *names, f"{EPOCH} AS {epoch}", f"{columns.WATERMARK} AS {watermark}"
+        )
+
+    def _dead_letters(self, found: AnalysedObject) -> Frame:
+        rows = self._stored(found, layout.dead_letter_table(found), layout.DEAD_LETTER)
+        parts = ("expression", "row", "place")
+        code = f"concat('E', lpad(CAST({ERROR}.code AS STRING), 4, '0')) AS reason"
+        told = " ".join(f"WHEN {c.value} THEN {quote(c.says)}" for c in RowErrorCode)
+        said = f"concat(CASE {ERROR}.code {told} END, ': ', {ERROR}.expression)"
+        message = f"coalesce({ERROR}.message, {said}) AS message"
+        return lambda: (
+            rows()
+            .selectExpr(EPOCH, WEIGHT, code, *(f"{ERROR}.{p} AS {p}" for p in parts), message)
+            .groupBy("reason", *parts)
+            .agg({EPOCH: "min", WEIGHT: "sum", "message": "max"})
+            .where(f"`sum({WEIGHT})` > 0")
+            .selectExpr("reason", *parts, f"`min({EPOCH})` AS epoch", "`max(message)` AS message")
+        )
+
+    def _changes(self, found: AnalysedObject) -> Frame:
+        names = [quoted(f.name) for f in found.relation.visible]
+        epoch, kind = layout.beside(found, "epoch"), layout.beside(found, "kind")
+
+        def refused() -> DataFrame:
+            raise unwritten(found)
+
+        if found.period:
+            return refused
+        if found.append_only:
+            rows = self._current(found)
+            return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"'+I' AS {kind}", *names)
+        rows = self._stored(found, layout.changes_table(found), layout.changes_schema(found))
+        return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"{KIND} AS {kind}", *names)
+
+    def _local(self, schema: Schema, rows: Callable[[], list[tuple[Any, ...]]]) -> Frame:
+        def frame() -> DataFrame:
+            found = rows()
+            if not found:
+                return self.empty(schema)
+            return self.tables.spark.createDataFrame(found, schema=nullable_ddl(schema))
+
+        return frame
+
+
+_DEAD_LETTER: Schema = (
+    Field("reason", VARCHAR), Field("expression", VARCHAR), Field("row", VARCHAR),
+    Field("place", VARCHAR), Field("epoch", BIGINT), Field("message", VARCHAR),
+)  # fmt: skip
+
+
+def as_run(node: n.Node) -> n.Node:
+    """Return a query's plan as it is rewritten to run; E0133 and E0355 where it cannot run."""
+    check_size(node, node.span)
+    node = plain_filters(node)
+    for rule in RULES:
+        node = rule(node)
+    node = conditions_lifted(node)
+    check_batch(node)
+    return node
+
+
+def check_batch(node: n.Node) -> None:
+    """Raise E0355 for the first operator that a SELECT cannot use yet."""
+    for part in n.walk(node):
+        what = None if isinstance(part, dispatch.BATCH) else type(part).__name__
+        if isinstance(part, n.OverWindow):
+            what = unlisted(part)
+        if isinstance(part, n.Pairing):
+            what = unpaired(part)
+        if what is not None:
+            raise NotSupported(
+                "E0355",
+                f"{what} is not available in a query yet",
+                span=part.span,
+                hint=PAIRED if isinstance(part, n.Pairing) else "docs/sql.md lists what runs",
+            )
+
+
+def _is_ordered(node: n.Node) -> bool:
+    """Tell whether what comes out depends on the order of the input."""
+    if isinstance(node, n.TopN):
+        return node.limit is not None or node.offset > 0
+    if not isinstance(node, n.Aggregate):
+        return False
+    return any(aggregate_of(call).order_sensitive for _, call in node.aggregates)
+
+
+def without_hidden(node: n.Node) -> n.Node:
+    """Return the plan with its visible columns only; an order on top stays on top."""
+    if not any(is_hidden(f.name) for f in node.schema):
+        return node
+    shown = [f for f in node.schema if not is_hidden(f.name)]
+    return n.Project(node, tuple((f.name, ColumnRef(f.type, f.name)) for f in shown))

@@ -1,0 +1,81 @@
+"""Tables `WITH (static = 'true')`: their rows change only while nothing has looked them up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from floodmark.errors import BindError, Span
+from floodmark.plan import nodes as n
+from floodmark.query.query import Reader
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables.current import stored_rows
+
+
+def check_static(target: AnalysedObject, reader: Reader, span: Span | None) -> None:
+    """Raise E0237 for a change of a static table in which rows that are there were looked up.
+
+    What was found for them is not stored: they would be taken back as they never were. Who looks
+    them up may be suspended: it will do so in the epochs that it missed, at the table as it was. Of
+    an object that is behind itself nobody knows yet which rows it would have.
+    """
+    if not target.relation.static:
+        return
+    for name, left in _lookups(target.key, reader):
+        read = dict.fromkeys(scan.object for scan in n.scans(left))
+        held = [key for key in read if _holds(key, reader)]
+        late = [key for key in read if _is_behind(key, reader)]
+        if not _gives_rows(left, {*held, *late}):
+            continue
+        if _gives_rows(left, held):
+            of, first = f" of {', '.join(held)}" if held else "", ""
+            why = f"{name} has looked rows{of} up in it"
+        else:
+            why = f"{name} looks rows of {', '.join(late)} up in it, which is behind"
+            first = f"bring {late[0]} up to date first (ALTER … RESUME, or a run); or "
+        raise BindError(
+            "E0237",
+            f"{target.name} promises never to change (static), and {why}",
+            span=span,
+            hint=f"{first}drop {name}, change the table, and create {name} again; or create the "
+            "table without static: what is found is stored then, where that is needed",
+        )
+
+
+def _holds(key: str, reader: Reader) -> bool:
+    found, record = reader.pipeline[key], reader.cut.records.get(key)
+    return bool(stored_rows(reader.tables.store, found, record))
+
+
+def _is_behind(key: str, reader: Reader) -> bool:
+    record = reader.cut.records.get(key)
+    return record is None or record.position < reader.cut.epoch
+
+
+def _lookups(key: str, reader: Reader) -> Iterator[tuple[str, n.Node]]:
+    """Yield who looks rows up in a table, with what gives the rows."""
+    for found in reader.pipeline.objects.values():
+        for node in () if found.plan is None else found.plan.nodes:
+            if isinstance(node, n.LookupJoin) and key in {s.object for s in n.scans(node.right)}:
+                yield found.name, node.left
+
+
+def _gives_rows(node: n.Node, holding: Collection[str]) -> bool:
+    """Tell whether there can be rows when these objects hold some."""
+    below = [_gives_rows(child, holding) for child in node.inputs]
+    match node:
+        case n.Scan():
+            return node.object in holding
+        case n.Values():
+            return bool(node.rows)
+        case n.Aggregate() if not node.group:
+            return True
+        case n.Join():
+            left, right = below
+            alone = (left and node.keeps_unmatched) or (right and node.kind.pads_left)
+            return alone or (left and right and node.kind is not n.JoinKind.ANTI)
+        case n.LookupJoin() | n.SetOperation(kind=n.SetKind.EXCEPT):
+            return below[0]
+        case n.SetOperation():
+            return all(below)
+        case _:
+            return any(below)

@@ -1,9 +1,0 @@
-"""Statements that change rows: planned as queries, their rows written before the epoch."""
-
-from __future__ import annotations
-
-from floodmark.runtime.dml.planned import Dml
-from floodmark.runtime.dml.rows import check_rows, nested_nulls
-from floodmark.runtime.row_ids import PARTITION
-
-__all__ = ["PARTITION", "Dml", "check_rows", "nested_nulls"]

@@ -1,0 +1,73 @@
+"""Sums and averages of intervals, part by part, kept by addition alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from floodmark.scalar.functions.added import print_added
+from floodmark.scalar.functions.datetime import fit_interval, print_interval
+from floodmark.scalar.functions.interval_scaling import divided_interval, print_scaled
+from floodmark.scalar.functions.intervals import Interval, combine
+from floodmark.scalar.functions.model import (
+    Accumulator,
+    Aggregate,
+    Decomposition,
+    RowError,
+    RowErrorCode,
+    Rows,
+    Types,
+)
+from floodmark.scalar.functions.spread import present
+from floodmark.scalar.functions.sums import NONNULL, times
+from floodmark.scalar.types import BIGINT, INTERVAL, Kind, SqlType, numeric
+
+_WHOLE = numeric(38, 0)
+_PARTS = (
+    Accumulator("months", BIGINT, "coalesce(CAST({0}.months AS BIGINT) * {w}, 0L)"),
+    Accumulator("days", BIGINT, "coalesce(CAST({0}.days AS BIGINT) * {w}, 0L)"),
+    Accumulator("micros", _WHOLE, times("CAST({0}.micros AS DECIMAL(19,0))", _WHOLE)),
+    NONNULL,
+)
+_TOTAL = print_interval("{nonnull} > 0", "{months}", "{days}", "{micros}")
+
+
+def interval_sums() -> list[Aggregate]:
+    """Return sum and avg of intervals; a part that is out of range refuses the group's row."""
+    mean = print_scaled(f"({_TOTAL})", "{nonnull}", "/")
+    return [_added("sum", _TOTAL, _python_sum), _added("avg", mean, _python_avg)]
+
+
+def _added(
+    name: str, value: str, python: Callable[[Rows, Types, SqlType], Interval | None]
+) -> Aggregate:
+    kept = Decomposition(
+        _PARTS, "{value}", overflow="{nonnull} > 0 AND {value} IS NULL", bound=(("value", value),)
+    )
+    return Aggregate(
+        name,
+        (Kind.INTERVAL,),
+        INTERVAL,
+        print_added(kept),
+        python,
+        decompose=lambda types, result: kept,
+        overflows=lambda types: True,
+    )
+
+
+def _python_sum(rows: Rows, types: Types, result: SqlType) -> Interval | None:
+    values = present(rows)
+    return _in_range(lambda: fit_interval(reduce(combine, values))) if values else None
+
+
+def _python_avg(rows: Rows, types: Types, result: SqlType) -> Interval | None:
+    total, count = _python_sum(rows, types, result), len(present(rows))
+    return None if total is None else _in_range(lambda: divided_interval(total, count))
+
+
+def _in_range(compute: Callable[[], Interval]) -> Interval:
+    """Return a group's value; what refuses its row is the same for all aggregates."""
+    try:
+        return compute()
+    except RowError:
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE) from None

@@ -1,0 +1,195 @@
+"""Whether the counts of all epochs add up (P5): every row that came is somewhere, once.
+
+From the epoch log, file lists and the columns of files that tell epochs and kinds; Spark is not
+needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import EPOCH, KIND, WEIGHT
+from floodmark.epochs.scheduler import Scheduler
+from floodmark.session.ddl.renaming import renames_of
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.plain_files import plain
+from floodmark.storage.table import Handle, Store
+from floodmark.storage.verification import RESTORE, Finding
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+
+_APPLIED = ("+I", "-D", "+U")
+"""The kinds of a changelog, one for each key that an epoch changes."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the epochs from `since` on counted of one object, and what its tables have of them.
+
+    Rows, over all those epochs; `since` is 0 where they are all the epochs of the object. `changed`
+    is None where no count says how many rows an object has to store: of views and outward sinks.
+    In a table a row can be exchanged for one with another hidden key: that is up to `twice`.
+    """
+
+    object: str
+    since: int
+    rows_in: int = 0
+    applied: int = 0
+    ignored: int = 0
+    expired: int = 0
+    dropped: int = 0
+    late: int = 0
+    dead: int = 0
+    changed: int | None = None
+    stored_late: int = 0
+    stored_dead: int = 0
+    twice: bool = False
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Return, a line each, what does not add up."""
+        found = []
+        counts = {name: value for name, value in asdict(self).items() if isinstance(value, int)}
+        negative = [name for name, value in counts.items() if value < 0]
+        if negative:
+            found.append(f"less than no rows: {', '.join(negative)}")
+        most = 2 * self.applied if self.twice else self.applied
+        if self.changed is not None and not self.applied <= self.changed <= most:
+            found.append(
+                f"{self.rows_in:,} rows came in, and {self.applied:,} of them are neither ignored, "
+                f"expired, dropped, late nor dead; but {self.changed:,} are stored"
+            )
+        for what, counted, stored in (
+            ("late rows", self.late, self.stored_late),
+            ("dead letters", self.dead, self.stored_dead),
+        ):
+            if counted != stored:
+                found.append(f"{counted:,} {what} were counted; but {stored:,} are stored")
+        return tuple(found)
+
+
+def accounts(scheduler: Scheduler, but: Collection[str | None] = ()) -> Iterator[Account]:
+    """Yield the account of every stored object, but for some, over the sealed epochs that are kept.
+
+    An object that began anew is looked at from then on. One that has had no epoch in which it had
+    taken in all before it has no account yet.
+    """
+    # One cut throughout: epochs may go on meanwhile.
+    cut = scheduler.cut()
+    counted, records = _counted(scheduler, cut.epoch), cut.records
+    for found in scheduler.deployed().pipeline.stored:
+        if found.key in counted and found.key in records and found.key not in but:
+            since, total = counted[found.key]
+            yield _account(scheduler.store, found, since, total, records[found.key].versions)
+
+
+def verify_accounts(
+    scheduler: Scheduler, keys: Collection[str] | None, but: Collection[str | None]
+) -> Iterator[Finding]:
+    """Yield, as E0463, what does not add up of all objects or of `keys`, but for those left out."""
+    stored = {o.key for o in scheduler.deployed().pipeline.stored}
+    for account in accounts(scheduler, {*but, *(() if keys is None else stored - {*keys})}):
+        for fault in account.faults:
+            yield Finding(f"{account.object}: {fault}", RESTORE, account.object, code="E0463")
+
+
+def _counted(scheduler: Scheduler, head: int) -> dict[str, tuple[int, ObjectRecord]]:
+    """Return, by key of today, from which epoch on an object's counts are whole, and their sum.
+
+    The last epoch of the sum is `head`. Rows of an epoch that an object had missed are in that of
+    its return: a sum begins after it.
+    """
+    out: dict[str, tuple[int, ObjectRecord]] = {}
+    before: Mapping[str, ObjectRecord] = {}
+    oldest = scheduler.kept.read().oldest
+    names = renames_of(scheduler)
+    for epoch in scheduler.log.epochs(after=oldest - 1):
+        if epoch > head:
+            break
+        opened, sealed = scheduler.log.opened(epoch), scheduler.log.sealed(epoch).objects
+        former = scheduler.change_at(epoch, opened.catalog_version).former
+        known = {opened.renamed.get(key, key): record for key, record in before.items()}
+        for key, record in sealed.items():
+            today = names.now(key, epoch)
+            if epoch == 1 or _begins(key, opened.restarted, known, former):
+                if epoch > oldest or epoch == 1:
+                    out[today] = (0, record)
+            elif today in out:
+                since, total = out[today]
+                out[today] = (since, record.after(total))
+            elif key in known and known[key].position == epoch - 1:
+                out[today] = (epoch, record)
+        before = sealed
+    return out
+
+
+def _begins(
+    key: str,
+    restarted: Collection[str],
+    before: Mapping[str, ObjectRecord],
+    former: Collection[str],
+) -> bool:
+    """Tell whether an object has nothing of what an object of its name had before the epoch."""
+    return key not in before or (key in restarted and key not in former)
+
+
+def _account(
+    store: Store,
+    found: AnalysedObject,
+    since: int,
+    total: ObjectRecord,
+    versions: Mapping[str, int],
+) -> Account:
+    def stored(table: str, column: str | None = None, kept: Collection[object] = ()) -> int:
+        version = versions.get(table)
+        handle = None if version is None else store.open(table, store.settled(table, version))
+        return 0 if handle is None else _rows(store, handle, since, column, kept)
+
+    takes_in = found.kind in (Kind.SOURCE, Kind.TABLE)
+    changed: int | None = None
+    if takes_in and found.append_only:
+        changed = total.stored_rows
+    elif takes_in:
+        # What time alone ends is among the changes, but for what is seen during a period.
+        ended = 0 if found.period else total.timed_rows
+        changed = stored(layout.changes_table(found), KIND, _APPLIED) - ended
+    aside = total.ignored_rows + total.expired_rows + total.dropped_rows
+    return Account(
+        found.key,
+        since,
+        rows_in=total.rows_in,
+        applied=total.rows_in - aside - total.late_rows - total.dead_rows if takes_in else 0,
+        ignored=total.ignored_rows,
+        expired=total.expired_rows,
+        dropped=total.dropped_rows,
+        late=total.late_rows,
+        dead=total.dead_rows,
+        changed=changed,
+        stored_late=stored(layout.late_table(found)),
+        stored_dead=stored(layout.dead_letter_table(found), WEIGHT, range(1, 2**31)),
+        twice=found.kind is Kind.TABLE and not found.append_only,
+    )
+
+
+def _rows(
+    store: Store, handle: Handle, since: int, column: str | None, kept: Collection[object]
+) -> int:
+    """Return how many rows of the epochs from `since` on have one of some values in a column."""
+    import pyarrow.parquet as pq
+
+    counted = 0
+    for file, path in zip(handle.files, store.paths(handle), strict=True):
+        if file.high.get(EPOCH, since) < since:
+            continue
+        whole = file.low.get(EPOCH, -1) >= since or not since
+        if whole and (column is None or file.low.get(WEIGHT) == file.high.get(WEIGHT) == 1):
+            counted += file.rows
+            continue
+        columns = [EPOCH, *([] if column is None else [column])]
+        rows = pq.read_table(plain(path), columns=columns, partitioning=None).to_pydict()
+        values = rows[column] if column is not None else rows[EPOCH]
+        for epoch, value in zip(rows[EPOCH], values, strict=True):
+            counted += epoch >= since and (column is None or value in kept)
+    return counted

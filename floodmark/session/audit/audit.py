@@ -1,0 +1,313 @@
+"""Replaying sealed epochs: each object's work once more, from what the log pins.
+
+The work is that of an epoch (`runtime.epoch.advance`) over a store whose commits go nowhere. Each
+object reads what its inputs published, not what their replay gives: a difference names its place.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from floodmark.connectors.base import Connector
+from floodmark.epochs.carried import carried
+from floodmark.epochs.new_version import reshaped
+from floodmark.epochs.objects.epoch import Work, advance
+from floodmark.epochs.run import Run
+from floodmark.epochs.scheduler import Scheduler
+from floodmark.errors import DataError, FloodmarkError, TransientError
+from floodmark.scalar.types import Schema
+from floodmark.session.audit.causes import likely_cause
+from floodmark.session.audit.digests import Part, RowDifference, differences, digests
+from floodmark.session.ddl.renaming import Renames, renames_of
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.overlay import Overlay
+from floodmark.storage.table import Handle
+from floodmark.storage.warehouse import REPLAYS, engine_folder
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.dependencies import needs_of
+from floodmark.tables import layout
+from floodmark.tables.cut import Cut, Progress
+from floodmark.tables.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NONE = Renames()
+_LOOKS = 50
+"""Epochs that are looked at for each one of a sample, while they do not touch what is asked for."""
+
+
+class ReplayOutcome(StrEnum):
+    """What came of one object's replay."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    IMPOSSIBLE = "cannot be replayed"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One object of one epoch, replayed.
+
+    `rows` counts what the epoch published: changes, late rows and dead letters; `digest` is theirs,
+    in whatever order, and `replayed` the digest of the replay. `cause` says why it differs, most
+    likely, or why it cannot be replayed.
+    """
+
+    epoch: int
+    object: str
+    outcome: ReplayOutcome
+    rows: int = 0
+    digest: str = ""
+    replayed: str = ""
+    differences: tuple[RowDifference, ...] = ()
+    cause: str = ""
+
+
+def replay(
+    scheduler: Scheduler,
+    epoch: int | None = None,
+    sample: int | None = None,
+    keys: Collection[str] | None = None,
+) -> Iterator[Replayed]:
+    """Replay an epoch (the newest by default), or a sample of those that are kept.
+
+    Yields each object that the epoch touched, or those of `keys`. E0414 for an epoch whose inputs
+    are not kept any more, E0410 for one that is not sealed.
+    """
+    names = renames_of(scheduler)
+    for chosen in _epochs(scheduler, epoch, sample, keys, names):
+        again, asked = _Again(scheduler, chosen, names), names.all_then(keys, chosen)
+        for found in again.touched:
+            if asked is None or found.key in asked:
+                yield again.replayed(found)
+
+
+def replay_newest(scheduler: Scheduler, key: str, most_rows: int) -> Replayed | None:
+    """Replay the newest epoch that touched an object, did not create it, and had few rows in.
+
+    None where there is none among the epochs that are looked at.
+    """
+    last, names = scheduler.log.head().sealed, renames_of(scheduler)
+    for epoch in range(last, max(first_epoch(scheduler), last - _LOOKS + 1) - 1, -1):
+        then = names.then(key, epoch)
+        record = scheduler.log.sealed(epoch).objects.get(then)
+        if record is None or not _touched(record, epoch) or record.rows_in > most_rows:
+            continue
+        again = _Again(scheduler, epoch, names)
+        if then not in again.created:
+            return again.replayed(again.pipeline[then])
+    return None
+
+
+def first_epoch(scheduler: Scheduler) -> int:
+    """Return the oldest epoch that can be replayed: the one before it is kept, too."""
+    oldest = scheduler.kept.read().oldest
+    return oldest if oldest == 1 else oldest + 1
+
+
+def _epochs(
+    scheduler: Scheduler,
+    epoch: int | None,
+    sample: int | None,
+    keys: Collection[str] | None,
+    names: Renames = _NONE,
+) -> list[int]:
+    """Return the epochs to replay, oldest first; a sample is another one after each seal.
+
+    It is one of epochs in which rows came, changed or went aside: there is nothing else to compare.
+    """
+    first, last = first_epoch(scheduler), scheduler.log.head().sealed
+    if sample is not None:
+        kept = range(first, last + 1)
+        looked = Random(last).sample(kept, min(len(kept), sample * _LOOKS))
+        found = (e for e in looked if _touches(scheduler, e, names.all_then(keys, e)))
+        return sorted(islice(found, sample))
+    chosen = last if epoch is None else epoch
+    scheduler.log.sealed(max(chosen, 1))
+    if chosen < first:
+        raise DataError(
+            "E0414",
+            f"epoch {chosen} cannot be replayed: what it read is not kept any more",
+            hint=f"the oldest epoch that can be is {first}; "
+            "SET retention in the pipeline files keeps later ones longer",
+        )
+    return [chosen]
+
+
+def _touches(scheduler: Scheduler, epoch: int, keys: Collection[str] | None) -> bool:
+    records = scheduler.log.sealed(epoch).objects
+    chosen = [r for k, r in records.items() if keys is None or k in keys]
+    return any(_touched(r, epoch) and _has_rows(r) for r in chosen)
+
+
+def _has_rows(record: ObjectRecord) -> bool:
+    return any((record.rows_in, record.rows_out, record.late_rows, record.dead_rows))
+
+
+def _touched(record: ObjectRecord, epoch: int) -> bool:
+    """Tell whether an epoch did something to an object; what it missed it has caught up since."""
+    return record.touched and record.position == epoch
+
+
+class _Again:
+    """One sealed epoch, as it was opened."""
+
+    def __init__(self, scheduler: Scheduler, epoch: int, names: Renames) -> None:
+        self.scheduler = scheduler
+        self.names = names
+        self.epoch = epoch
+        self.opened = scheduler.log.opened(epoch)
+        self.records = scheduler.log.sealed(epoch).objects
+        self.deployed = scheduler.at_version(self.opened.catalog_version)
+        self.pipeline = self.deployed.pipeline
+        change = scheduler.change_at(epoch, self.opened.catalog_version)
+        self.created = change.created
+        before = scheduler.cut(epoch - 1).renamed(self.opened.renamed)
+        kept = carried(before, self.pipeline, self.created, change.former)
+        self.before = reshaped(scheduler, kept, self.opened)
+
+    @property
+    def touched(self) -> list[AnalysedObject]:
+        """Return the objects that the epoch advanced, in its order."""
+        found = ((o, self.records.get(o.key)) for o in self.pipeline.stored)
+        return [o for o, r in found if r is not None and _touched(r, self.epoch)]
+
+    @cached_property
+    def _begun(self) -> dict[str, int]:
+        """By object of today, the last epoch after this one in which it began anew."""
+        out: dict[str, int] = {}
+        for version in reversed(self.scheduler.catalogs.versions()):
+            if version.epoch <= self.epoch:
+                break
+            for key in self.scheduler.change_at(version.epoch, version.version).created:
+                out.setdefault(self.names.now(key, version.epoch), version.epoch)
+        return out
+
+    def replayed(self, found: AnalysedObject) -> Replayed:
+        """Do an object's work once more and compare."""
+        work = self._work(found)
+        reason = self._hindrance(found, work)
+        if reason is not None:
+            return Replayed(self.epoch, found.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
+        scratch = engine_folder(self.scheduler.root) / REPLAYS / secrets.token_hex(8)
+        try:
+            with self.scheduler.sessions().guarded():
+                return self._compared(found, work, scratch)
+        except TransientError:
+            raise
+        except DataError as error:
+            return Replayed(self.epoch, found.key, ReplayOutcome.IMPOSSIBLE, cause=error.message)
+        except FloodmarkError as error:
+            cause = f"the replay fails: [{error.code}] {error.message}"
+            return Replayed(self.epoch, found.key, ReplayOutcome.DIFFERS, cause=cause)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _work(self, found: AnalysedObject) -> Work:
+        """Return the work of the epoch, its inputs as they were published."""
+        progress = Progress(Cut(self.epoch - 1, self.before), self.epoch)
+        for key in needs_of(found, self.pipeline):
+            record = self.records.get(key)
+            if record is not None and record != self.before.get(key):
+                progress.add(record)
+        work = Run(self.scheduler, self.opened, self.pipeline, progress, self.created).work()
+        asked = self.records[found.key].asked
+        return replace(work, pin=lambda table, version: asked.get(table, version), outside=False)
+
+    def _hindrance(self, found: AnalysedObject, work: Work) -> str | None:
+        """Return why the object cannot be replayed, as far as the logs and the source say."""
+        needs = [found.key, *self._keeping(found), *sorted(needs_of(found, self.pipeline))]
+        present = self.scheduler.deployed().pipeline.objects
+        for key in needs:
+            today = self.names.now(key, self.epoch)
+            if today not in present:
+                return f"{key} has been dropped since"
+            if today in self._begun:
+                return f"{key} began anew in epoch {self._begun[today]}"
+            before = self.before.get(key)
+            if before is not None and before.backfilling:
+                return f"{key} came from its backfill in it"
+            if before is not None and before.position < self.epoch - 1:
+                return f"{key} caught up on epochs {before.position + 1} to {self.epoch - 1} in it"
+        if changed := self.deployed.changed_functions(found.key):
+            return f"{', '.join(changed)} means something else since"
+        gone = [p for i in work.dml if i["table"] == found.key for p in i["paths"]]
+        if any(not Path(path).exists() for path in gone):
+            return "the rows of a statement are not kept any more"
+        connector = self._connector(found)
+        return None if connector is None else connector.changed(work.splits.get(found.key, ()))
+
+    def _keeping(self, found: AnalysedObject) -> list[str]:
+        """Return the sinks into a table that keep state: it goes when they begin anew, or go."""
+        return [key for key in found.feeders if layout.state_tables(self.pipeline[key])]
+
+    def _connector(self, found: AnalysedObject) -> Connector | None:
+        reads = found.declared is not None and found.declared.connector is not None
+        return self.scheduler.offers.connector(found) if reads else None
+
+    def _compared(self, found: AnalysedObject, work: Work, scratch: Path) -> Replayed:
+        sessions = self.scheduler.sessions()
+        before = self.before.get(found.key)
+        pinned = {} if before is None else dict(before.versions)
+        # What came from elsewhere is part of the epoch's input: it is not asked for again.
+        versions = self.records[found.key].versions
+        owners = (found, *(self.pipeline[key] for key in found.feeders))
+        fetched = (t for owner in owners for t in layout.fetched_tables(owner))
+        pinned |= {t: versions[t] for t in fetched if t in versions}
+        corrected = layout.corrections_table(found)
+        if found.key in work.corrected:
+            pinned[corrected] = self.scheduler.store.open(corrected).version
+        overlay = Overlay(self.scheduler.store, scratch, pinned)
+        again = Tables(overlay, sessions.main)
+        record = advance(found, work, again, sessions, self._connector(found))
+        parts = [
+            Part(
+                label,
+                columns,
+                self._rows(self.scheduler.tables, self.records[found.key], table, columns),
+                self._rows(again, record, table, columns),
+            )
+            for label, table, columns in published(found)
+        ]
+        stored, replayed = digests(parts)
+        same = Replayed(
+            self.epoch, found.key, ReplayOutcome.SAME, stored.rows, stored.text, replayed.text
+        )
+        if stored == replayed:
+            return same
+        cause = likely_cause(found, self.pipeline)
+        differing = differences(parts)
+        return replace(same, outcome=ReplayOutcome.DIFFERS, differences=differing, cause=cause)
+
+    def _rows(
+        self, tables: Tables, record: ObjectRecord, table: str, columns: Schema
+    ) -> DataFrame | None:
+        version = record.versions.get(table)
+        if version is None:
+            return None
+        handle: Handle = tables.at(table, version)
+        return tables.of_epoch(handle, columns, self.epoch)
+
+
+def published(found: AnalysedObject) -> list[tuple[str, str, Schema]]:
+    """Return the tables in which an epoch publishes an object: what a row is, table, columns."""
+    if found.outside is not None:
+        dead = ("dead letter", layout.dead_letter_table(found), layout.DEAD_LETTER)
+        return [("change", layout.changes_table(found), layout.changes_schema(found)), dead]
+    late = ("late row", layout.late_table(found), layout.late_schema(found))
+    dead = ("dead letter", layout.dead_letter_table(found), layout.DEAD_LETTER)
+    if found.append_only:
+        rows = ("row", layout.current_table(found), layout.current_schema(found))
+    else:
+        rows = ("change", layout.changes_table(found), layout.changes_schema(found))
+    return [rows, late, dead]

@@ -1,0 +1,335 @@
+"""Invariants of an object over the epochs that touched it, from the log, file lists and one query.
+
+What statistics answer costs nothing: NULLs, bounds, row counts. The rest of all objects is one
+Spark query over the changes of those epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import EPOCH, KIND
+from floodmark.epochs.scheduler import Scheduler
+from floodmark.epochs.summary import fields_said
+from floodmark.errors import DataError
+from floodmark.session.inspect.finality import below_watermark
+from floodmark.session.inspect.reporting import STORED, ObjectReport, files_at
+from floodmark.spark.types import quoted
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import DataFile
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.outside import FILES
+from floodmark.tables import layout
+from floodmark.tables.current import stored_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NOT_SUSPENDED = "not_suspended"
+STREAM_KEY = "stream_key_unique"
+WELL_FORMED = "changelog_well_formed"
+ACCOUNTED = "rows_accounted_for"
+MONOTONIC = "watermark_monotonic"
+FINAL = "closed_windows_final"
+COLUMNS = "columns_hold"
+FIELDS = "fields_match"
+WARNINGS = frozenset({FIELDS})
+"""Checks that stop nobody: what they find may be meant."""
+_KINDS = {"+I": "i", "-D": "d", "-U": "b", "+U": "a"}
+_SOUND = "(i + d = 1 AND b + a = 0 OR i + d = 0 AND b = 1 AND a = 1)"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A condition on one column that every row fulfils, as Spark SQL; NULLs pass.
+
+    `low` and `high` are the bounds that it amounts to: file statistics within them answer it.
+    """
+
+    name: str
+    column: str
+    predicate: str
+    low: Any = None
+    high: Any = None
+    only_bounds: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found: how many of each kind of violation; none means that it passed."""
+
+    check: str
+    violations: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether nothing violates the check."""
+        return not any(self.violations.values())
+
+
+def checks_of(found: AnalysedObject) -> tuple[str, ...]:
+    """Return the names of the checks that an object has."""
+    if found.kind not in STORED:
+        return ()
+    names = [NOT_SUSPENDED, STREAM_KEY, WELL_FORMED, COLUMNS]
+    if found.kind is Kind.SOURCE:
+        names.append(ACCOUNTED)
+    if found.declared is not None and found.declared.connector == FILES:
+        names.append(FIELDS)
+    if found.relation.watermarks:
+        names.append(MONOTONIC)
+    if found.emits_on_close:
+        names.append(FINAL)
+    return tuple(names)
+
+
+def run_checks(
+    scheduler: Scheduler,
+    reports: Sequence[ObjectReport],
+    rules: Mapping[str, Sequence[Rule]],
+) -> dict[str, tuple[Outcome, ...]]:
+    """Return the outcomes of all checks of each reported object, by its key.
+
+    `rules` are further conditions on the columns of an object. Spark is attached only where an
+    object has changes to look at.
+    """
+    stored = [r for r in reports if r.found.kind in STORED]
+    audits = [
+        _Audit(scheduler, r, tuple(rules.get(r.key, ()))) for r in stored if r.suspended is None
+    ]
+    counted = _count([a for a in audits if a.report.steps])
+    out = {a.report.key: a.outcomes(counted.get(a.report.key, {})) for a in audits}
+    for report in stored:
+        if report.suspended is not None:
+            note = f"{report.suspended.code}: {report.suspended.message}"
+            out[report.key] = (Outcome(NOT_SUSPENDED, {"suspended": 1}, note),)
+    return out
+
+
+@dataclass
+class _Audit:
+    """The checks of one object over the epochs of its report."""
+
+    scheduler: Scheduler
+    report: ObjectReport
+    rules: tuple[Rule, ...]
+
+    @property
+    def found(self) -> AnalysedObject:
+        return self.report.found
+
+    def outcomes(self, counted: Mapping[str, int]) -> tuple[Outcome, ...]:
+        """Return every check's outcome; `counted` is what the query found."""
+        made: dict[str, Callable[[], dict[str, int]]] = {
+            NOT_SUSPENDED: dict,
+            STREAM_KEY: lambda: {"duplicates": counted.get("duplicates", 0)},
+            WELL_FORMED: lambda: self._well_formed(counted),
+            ACCOUNTED: lambda: self._unaccounted(counted),
+            MONOTONIC: self._went_back,
+            FINAL: lambda: self._final(counted),
+            COLUMNS: lambda: self._columns(counted),
+        }
+        said = fields_said(self.found, [step.after for step in self.report.steps])
+        return tuple(
+            Outcome(FIELDS, {"unlike": int(said is not None)}, said or "")
+            if name == FIELDS
+            else Outcome(name, made[name]())
+            for name in checks_of(self.found)
+        )
+
+    def _well_formed(self, counted: Mapping[str, int]) -> dict[str, int]:
+        """Every key has one insert, one delete or one update pair; the stored rows follow."""
+        net = counted.get("inserts", 0) - counted.get("deletes", 0)
+        grown = self._grown()
+        unexplained = 0 if grown is None else abs(grown - net)
+        return {"malformed": counted.get("malformed", 0), "unexplained_rows": unexplained}
+
+    def _grown(self) -> int | None:
+        """Return by how many rows the table has grown; None where it cannot be told any more."""
+        steps = self.report.steps
+        if not steps:
+            return 0
+        if self.found.period or self.found.relation.forgets:
+            return None  # rows that are over leave the disk
+        before = steps[0].before
+        if before is not None and (before.backfilling or before.position < steps[0].epoch - 1):
+            return None  # it caught up in between
+        store = self.scheduler.store
+        try:
+            start = stored_rows(store, self.found, before)
+            end = stored_rows(store, self.found, steps[-1].after)
+        except DataError:
+            return None  # the version that it began with is not kept any more
+        return (end or 0) - (start or 0)
+
+    def _files(self) -> tuple[DataFile, ...]:
+        table = layout.current_table(self.found)
+        version = self.report.steps[-1].after.versions.get(table)
+        return () if version is None else files_at(self.scheduler, table, version) or ()
+
+    def _unaccounted(self, counted: Mapping[str, int]) -> dict[str, int]:
+        """Rows that came in and are neither stored, left out or ignored, late nor dead letters."""
+        done = [step.after for step in self.report.steps]
+        if not self.found.append_only:
+            applied = sum(r.rows_in - r.ignored_rows - r.dead_rows for r in done)
+            changed = sum(counted.get(name, 0) for name in ("inserts", "updates", "deletes"))
+            return {"rows": abs(applied - changed)}
+        aside = [r.late_rows + r.dead_rows + r.dropped_rows for r in done]
+        lost = sum(abs(r.rows_in - r.stored_rows - n) for r, n in zip(done, aside, strict=True))
+        kept, grown = sum(r.stored_rows for r in done), self._grown()
+        return {"rows": lost, "not_stored": 0 if grown is None else abs(kept - grown)}
+
+    def _went_back(self) -> dict[str, int]:
+        back = 0
+        for step in self.report.steps:
+            before, after = step.watermarks_before, step.after.watermarks
+            back += sum(1 for c, value in before.items() if c not in after or after[c] < value)
+        return {"epochs": back}
+
+    def _final(self, counted: Mapping[str, int]) -> dict[str, int]:
+        """Rows are only added, each window once, and none that was closed before."""
+        grown = self._grown()
+        net = counted.get("inserts", 0) - counted.get("deletes", 0)
+        return {
+            "rows_below_watermark": counted.get("below", 0),
+            "windows_again": counted.get("duplicates", 0),
+            "rows_taken_back": 0 if grown is None else max(0, net - grown),
+        }
+
+    def _below(self) -> str:
+        """Return the condition on rows that come out for what was closed before."""
+        if not self.found.emits_on_close:
+            return "FALSE"
+        return below_watermark(self.found, self.report.steps, self._files()) or "FALSE"
+
+    def _columns(self, counted: Mapping[str, int]) -> dict[str, int]:
+        files = self._files() if self.report.steps else ()
+        required = [f.name for f in self.found.relation.visible if not f.nullable]
+        nulls = {f"{c}.not_null": sum(f.nulls.get(c, 0) for f in files) for c in required}
+        named = {r.name: counted.get(f"rule_{i}", 0) for i, r in enumerate(self.rules)}
+        return nulls | named
+
+    def open_rules(self) -> dict[int, Rule]:
+        """Return the rules that statistics do not answer, by their place."""
+        files = self._files()
+        return {i: rule for i, rule in enumerate(self.rules) if not answered(rule, files)}
+
+    def frame(self, rules: int) -> DataFrame | None:
+        """Return the object's changes as rows of one shape for all objects.
+
+        `object`, `pairs` (whether the changes of a key in an epoch have to be one insert, one
+        delete or one update pair), what tells keys apart, the four kinds, `below` and `rules`
+        conditions as 0 or 1.
+        """
+        from pyspark.sql import functions as F
+
+        changes = self._changes()
+        if changes is None:
+            return None
+        pairs = not self.found.append_only
+        key = [quoted(c) for c in self.found.relation.stream_key]
+        new = f"{KIND} IN ('+I', '+U')"
+        broken = {i: f"{new} AND NOT ({r.predicate})" for i, r in self.open_rules().items()}
+        # A hash skips NULLs, so the key's NULLs stand beside it; with two seeds it has 128 bits.
+        nulls = ", ".join(["''", *(f"string({c} IS NULL)" for c in key)])
+        return changes.select(
+            F.lit(self.report.key).alias("object"),
+            F.lit(pairs).alias("pairs"),
+            *_expressions(
+                {
+                    "epoch": EPOCH if pairs else "CAST(NULL AS BIGINT)",
+                    "key_nulls": f"concat({nulls})",
+                    "key_1": f"xxhash64({', '.join(['1', *key])})",
+                    "key_2": f"xxhash64({', '.join(['2', *key])})",
+                    **{name: f"CAST({KIND} = '{kind}' AS BIGINT)" for kind, name in _KINDS.items()},
+                    "below": f"CAST(coalesce({self._below()}, false) AS BIGINT)",
+                    **{
+                        f"rule_{i}": f"CAST(coalesce({broken.get(i, 'false')}, false) AS BIGINT)"
+                        for i in range(rules)
+                    },
+                }
+            ),
+        )
+
+    def _changes(self) -> DataFrame | None:
+        """Return the changes of the report's epochs, with `__epoch` and `__kind`."""
+        only_appends = self.found.append_only
+        table = (layout.current_table if only_appends else layout.changes_table)(self.found)
+        version = self.report.steps[-1].after.versions.get(table)
+        if version is None:
+            return None
+        handle = self.scheduler.tables.at(table, version)
+        first, last = self.report.steps[0].epoch, self.report.steps[-1].epoch
+        files = prune(handle, None, {EPOCH: (first, last)})
+        schema = layout.current_schema if only_appends else layout.changes_schema
+        frame = self.scheduler.tables.read(handle, schema(self.found), files)
+        if frame is None:
+            return None
+        frame = frame.where(f"{EPOCH} BETWEEN {first} AND {last}")
+        return frame.selectExpr("*", f"'+I' AS {KIND}") if only_appends else frame
+
+
+def _expressions(named: Mapping[str, str]) -> list[Any]:
+    from pyspark.sql import functions as F
+
+    return [F.expr(text).alias(name) for name, text in named.items()]
+
+
+def answered(rule: Rule, files: Sequence[DataFile]) -> bool:
+    """Tell whether file statistics prove that no row breaks a rule."""
+    if not rule.only_bounds:
+        return False
+    for file in files:
+        if file.nulls.get(rule.column) == file.rows:
+            continue
+        if rule.low is not None and not _at_least(file.low.get(rule.column), rule.low):
+            return False
+        if rule.high is not None and not _at_least(rule.high, file.high.get(rule.column)):
+            return False
+    return True
+
+
+def _at_least(value: Any, bound: Any) -> bool:
+    try:
+        return value is not None and bound is not None and bool(value >= bound)
+    except TypeError:
+        return False
+
+
+def _count(audits: Sequence[_Audit]) -> dict[str, dict[str, int]]:
+    """Return the counts of all objects, in one query."""
+    if not audits:
+        return {}
+    rules = max((i + 1 for audit in audits for i in audit.open_rules()), default=0)
+    sessions = audits[0].scheduler.sessions()
+    with sessions.guarded():
+        frames = [frame for audit in audits if (frame := audit.frame(rules)) is not None]
+        if not frames:
+            return {}
+        rows = _totals(reduce(lambda a, b: a.unionAll(b), frames), rules).toArrow().to_pylist()
+    return {row.pop("object"): row for row in rows}
+
+
+def _totals(changes: DataFrame, rules: int) -> DataFrame:
+    """Return a row per object with its counts, from the changes of all objects."""
+    from pyspark.sql import functions as F
+
+    summed = [*_KINDS.values(), "below", *(f"rule_{i}" for i in range(rules))]
+    per_key = changes.groupBy("object", "pairs", "epoch", "key_nulls", "key_1", "key_2").agg(
+        *(F.sum(name).alias(name) for name in summed)
+    )
+    totals = {
+        "duplicates": "count_if(i > 1 OR a > 1)",
+        "malformed": f"count_if(pairs AND NOT {_SOUND})",
+        "inserts": "sum(i)",
+        "updates": "sum(a)",
+        "deletes": "sum(d)",
+        "below": "sum(below)",
+        **{f"rule_{i}": f"sum(rule_{i})" for i in range(rules)},
+    }
+    return per_key.groupBy("object").agg(*_expressions(totals))

@@ -1,0 +1,149 @@
+"""Digests of rows in whatever order, and the rows in which two sets of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import EPOCH
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import Field, Kind, Schema
+from floodmark.spark.types import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST_DIFFERENCES = 5
+STORED, REPLAYED = "stored", "replayed"
+_NESTED = (Kind.LIST, Kind.MAP, Kind.STRUCT, Kind.INTERVAL)
+_JSON = (
+    "map('ignoreNullFields', 'false', 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX', "
+    "'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one kind that an epoch published (changes, late rows, …), from both sides."""
+
+    label: str
+    columns: Schema
+    stored: DataFrame | None
+    replayed: DataFrame | None
+
+    @property
+    def sides(self) -> tuple[tuple[str, DataFrame], ...]:
+        """Return the sides that have rows."""
+        both = ((STORED, self.stored), (REPLAYED, self.replayed))
+        return tuple((side, frame) for side, frame in both if frame is not None)
+
+    @property
+    def compared(self) -> Schema:
+        """Return the columns without the epoch, which is one and the same."""
+        return tuple(f for f in self.columns if f.name != EPOCH)
+
+
+@dataclass(frozen=True)
+class Digest:
+    """How many rows, and a digest of them as a multiset, 16 hexadecimal digits."""
+
+    rows: int
+    text: str
+
+
+@dataclass(frozen=True)
+class RowDifference:
+    """A row that one side (`stored` or `replayed`) has `count` times more than the other.
+
+    `part` is what the row is: one of the changes, of the rows, late rows or dead letters. Values of
+    nested types are JSON; `types` are the SQL types' texts.
+    """
+
+    part: str
+    side: str
+    count: int
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    values: tuple[Any, ...]
+
+
+def digests(parts: Sequence[Part]) -> tuple[Digest, Digest]:
+    """Return the digests of what is stored and of what is replayed: one Spark job."""
+    frames = [
+        _hashed(part, frame).selectExpr(
+            f"{quote(part.label)} AS part", f"{quote(side)} AS side", "one", "two"
+        )
+        for part in parts
+        for side, frame in part.sides
+    ]
+    if not frames:
+        return (_digest([]), _digest([]))
+    sums = (
+        reduce(lambda a, b: a.unionAll(b), frames)
+        .groupBy("part", "side")
+        .agg({"*": "count", "one": "sum", "two": "sum"})
+        .selectExpr("part", "side", "`count(1)` AS n", "`sum(one)` AS one", "`sum(two)` AS two")
+    )
+    found = sums.toArrow().to_pylist()
+    return (
+        _digest([r for r in found if r["side"] == STORED]),
+        _digest([r for r in found if r["side"] == REPLAYED]),
+    )
+
+
+def _hashed(part: Part, frame: DataFrame) -> DataFrame:
+    """Return two hashes of each row, as numbers whose sum has room."""
+    values = [text for f in part.compared for text in (f"{_plain(f)} IS NULL", _plain(f))]
+    inside = ", ".join(values)
+    hashes = (f"CAST(xxhash64({salt}, {inside}) AS DECIMAL(20,0))" for salt in (1, 2))
+    one, two = hashes
+    return frame.selectExpr(f"{one} AS one", f"{two} AS two")
+
+
+def _plain(field: Field) -> str:
+    """Return a column as a value that can be hashed, grouped and shown."""
+    name = quoted(field.name)
+    if field.type.kind is Kind.MAP:
+        name = f"map_from_entries(array_sort(map_entries({name})))"
+    if field.type.kind not in _NESTED:
+        return name
+    return (
+        f"CASE WHEN {quoted(field.name)} IS NOT NULL THEN to_json(struct({name} AS v), {_JSON}) END"
+    )
+
+
+def _digest(sums: Sequence[dict[str, Any]]) -> Digest:
+    rows = sorted((r["part"], int(r["n"]), int(r["one"]), int(r["two"])) for r in sums)
+    text = blake2b(repr(rows).encode(), digest_size=8).hexdigest()
+    return Digest(sum(n for _, n, _, _ in rows), text)
+
+
+def differences(parts: Sequence[Part]) -> tuple[RowDifference, ...]:
+    """Return the first rows that the sides do not share; at most one Spark job a part."""
+    out: list[RowDifference] = []
+    for part in parts:
+        if len(out) < MOST_DIFFERENCES and part.sides:
+            out += _differing(part, MOST_DIFFERENCES - len(out))
+    return tuple(out)
+
+
+def _differing(part: Part, most: int) -> Iterator[RowDifference]:
+    names = [quoted(f.name) for f in part.compared]
+    shown = [f"{_plain(f)} AS {quoted(f.name)}" for f in part.compared]
+    signed = [
+        frame.selectExpr(*shown, f"{1 if side == STORED else -1} AS __side")
+        for side, frame in part.sides
+    ]
+    both = reduce(lambda a, b: a.unionAll(b), signed)
+    sums = both.groupBy(*names).agg({"__side": "sum"}).where("`sum(__side)` <> 0")
+    found = sums.orderBy(*names, "`sum(__side)`").limit(most).toArrow().to_pylist()
+    columns = tuple(f.name for f in part.compared)
+    types = tuple("json" if f.type.kind in _NESTED else str(f.type) for f in part.compared)
+    for row in found:
+        count = int(row["sum(__side)"])
+        side = STORED if count > 0 else REPLAYED
+        values = tuple(row[name] for name in columns)
+        yield RowDifference(part.label, side, abs(count), columns, types, values)

@@ -1,0 +1,42 @@
+"""Where an error of an ALTER is shown: in the statement, or in what was written before it.
+
+The definition that an ALTER makes is a text that nobody wrote, at a place of some file; so is the
+INSERT that fills a table once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from floodmark.catalog.objects import qualified
+from floodmark.errors import FloodmarkError, Span
+from floodmark.sql import statements as s
+from floodmark.warehouse.deployed import Deployed
+
+
+@contextmanager
+def placed_in(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
+    """Let errors of an ALTER, or CREATE TABLE … AS, have places that somebody has written."""
+    try:
+        yield
+    except FloodmarkError as problem:
+        if isinstance(statement, s.Alter | s.CreateTableAs) and problem.span is not None:
+            # What the altered object said before is not what is wrong with it.
+            own, objects = qualified(statement.name), deployed.catalog.objects.values()
+            filed = (o.span for o in objects if o.span.file is not None and o.name != own)
+            written = {statement.span.source, *(span.source for span in filed)}
+            if problem.span.source not in written - {None}:
+                problem.span = _within(statement.span, problem.span.text)
+        raise
+
+
+def _within(statement: Span, text: str) -> Span:
+    """Return the only place of a text in a statement; the statement where there is none."""
+    source = statement.source or ""
+    whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
+    found = list(whole.finditer(source, statement.start, statement.end)) if text else []
+    if len(found) != 1:
+        return statement
+    return Span.at(source, found[0].start(), found[0].end(), statement.file)

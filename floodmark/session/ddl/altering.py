@@ -1,0 +1,228 @@
+"""What an ALTER changes, and what is refused before anything is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlglot import exp
+
+from floodmark.catalog.alterations import altered, catalog_with, found_by
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import CatalogObject, Kind, Origin, title_of
+from floodmark.errors import BindError, FloodmarkError, NotSupported
+from floodmark.plan.expr.expressions import UserCall, walk
+from floodmark.reference.expressions import evaluate
+from floodmark.scalar.functions.model import RowErrorCode
+from floodmark.sql import statements as s
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.objects.table_of_query import table_of_view
+from floodmark.warehouse.changes import Change
+from floodmark.warehouse.kept_rows import reshaping
+
+
+def catalog_after(statement: s.Alter, pipeline: Pipeline) -> Catalog:
+    """Return the catalog after an ALTER; the same one where there is nothing to do."""
+    catalog = pipeline.catalog
+    if isinstance(statement, s.AlterToTable):
+        return _as_table(statement, pipeline)
+    if isinstance(statement, s.AlterColumns):
+        return _one_by_one(statement, pipeline)
+    after = altered(statement, catalog, pipeline.relations)
+    if isinstance(statement, s.AlterDropColumn) and after is not catalog:
+        found = found_by(statement, catalog)
+        return _without_users(statement, found, after, pipeline)
+    return after
+
+
+def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:
+    """Return the catalog after several changes; E0844 for a column that goes and comes back."""
+    gone = {a.column for a in statement.actions if isinstance(a, s.AlterDropColumn)}
+    for action in statement.actions:
+        if isinstance(action, s.AlterAddColumn) and action.column.name in gone:
+            raise NotSupported(
+                "E0844",
+                f'the column "{action.column.name}" goes and comes in one ALTER',
+                span=action.span,
+                hint="DROP COLUMN first, and ADD COLUMN in a statement of its own",
+            )
+        catalog = catalog_after(action, pipeline)
+        if catalog is not pipeline.catalog:
+            pipeline = analyse_catalog(catalog, pipeline)
+    return pipeline.catalog
+
+
+def _as_table(statement: s.AlterToTable, pipeline: Pipeline) -> Catalog:
+    found = found_by(statement, pipeline.catalog)
+    if found.part is not None:
+        raise NotSupported(
+            "E0849",
+            f"{found.name} is an output of a source",
+            span=statement.span,
+            hint="CREATE TABLE …, and a sink into it FROM the output",
+        )
+    table, sink = table_of_view(pipeline[found.key])
+    catalog = catalog_with(pipeline.catalog, found, table)
+    # The sink knows of the columns that the view knew of.
+    made = catalog.create(sink, Origin.STATEMENT)
+    key = next(key for key in made.objects if key not in catalog.objects)
+    fed = made.replace([replace(made.objects[key], sees=found.sees)])
+    bare = replace(fed.objects[found.key], sees=())
+    return fed.replace([bare])
+
+
+def _without_users(
+    statement: s.AlterDropColumn, found: CatalogObject, catalog: Catalog, pipeline: Pipeline
+) -> Catalog:
+    """Return the catalog if nothing uses a column that goes, without what does under CASCADE."""
+    users = _users(found.key, statement.column, catalog, pipeline)
+    if not users:
+        return catalog
+    if not statement.cascade:
+        names = ", ".join(catalog.objects[key].name for key in users)
+        raise BindError(
+            "E0837",
+            f'the column "{statement.column}" of "{found.name}" is used by {names}',
+            span=statement.span,
+            hint="change or drop those first, or add CASCADE",
+        )
+    gone = {*users, *catalog.dependents(*users)}
+    return Catalog({k: o for k, o in catalog.objects.items() if k not in gone})
+
+
+def _users(key: str, column: str, catalog: Catalog, pipeline: Pipeline) -> list[str]:
+    """Return what reads or writes a relation and does not hold, or shows less, without a column."""
+    near = (o for o in catalog.objects.values() if key in o.reads or o.target == key)
+    return [
+        o.key
+        for o in near
+        if o.kind is not Kind.INDEX
+        and ((o.target == key and column in pipeline[o.key].writes) or _uses(o, catalog, pipeline))
+    ]
+
+
+def _uses(found: CatalogObject, catalog: Catalog, pipeline: Pipeline) -> bool:
+    needed = {found.key, *_upstream(found, catalog)}
+    alone = Catalog({k: o for k, o in catalog.objects.items() if k in needed})
+    try:
+        after = analyse_catalog(alone, pipeline)[found.key]
+    except FloodmarkError:
+        return True
+    before = pipeline[found.key]
+    return found.kind is not Kind.SINK and before.relation.visible != after.relation.visible
+
+
+def _upstream(found: CatalogObject, catalog: Catalog) -> set[str]:
+    seen: set[str] = set()
+    left = [*found.reads, *([found.target] if found.target else [])]
+    while left:
+        key = left.pop()
+        if key in catalog.objects and key not in seen:
+            seen.add(key)
+            left += catalog.objects[key].reads
+    return seen
+
+
+def refuse_loss(statement: s.Alter, changes: Iterable[Change], pipeline: Pipeline) -> None:
+    """Raise E0842 where an ALTER of a source or table would begin it anew."""
+    for change in changes:
+        found = pipeline.objects.get(change.key)
+        lasting = found is not None and found.declared is not None
+        if lasting and change.action == "rebuild":
+            raise NotSupported(
+                "E0842",
+                f"{statement.words} would begin {change.key} anew: its rows do not follow from it",
+                span=statement.span,
+                hint="create another table, and a sink into it; or change its file, and "
+                "`floodmark plan --apply --discard-rows`",
+            )
+
+
+def check_filled(before: AnalysedObject | None, after: AnalysedObject, *, calling: bool) -> None:
+    """Raise E0839 where the DEFAULT of a new column has no value that stored rows could take.
+
+    Looks at those that call a user's Python function, or at the others: a plan runs no such code.
+    """
+    how = None if before is None else reshaping(before, after)
+    if how is None or after.declared is None:
+        return
+    needed = {c.name for c in after.declared.columns if c.not_null}
+    for name, expr in how.filled.items():
+        if calling is not any(isinstance(part, UserCall) for part in walk(expr)):
+            continue
+        value, error = evaluate(expr, {}, datetime(2000, 1, 1, tzinfo=UTC))
+        if error is None and (value is not None or name not in needed):
+            continue
+        said = "" if error is None else RowErrorCode(error).name.lower().replace("_", " ")
+        why = f"fails: {said}" if said else "is NULL"
+        raise BindError(
+            "E0839",
+            f'the DEFAULT of the new column "{name}" {why}',
+            span=after.object.statement.name.span,
+            hint="stored rows take it: give it a value",
+        )
+
+
+def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline: Pipeline) -> None:
+    """Raise E0838 where what goes on with its rows, or reads such rows, is not up to date.
+
+    `behind` says why, by key.
+    """
+    for change in changes:
+        if change.action not in ("alter", "replace"):
+            continue
+        found = pipeline[change.key]
+        home = found.object.target or found.key
+        readers = [o.key for o in pipeline.stored if {home, change.key} & _reads(o.key, pipeline)]
+        late = [key for key in (home, *found.reads, *readers) if key in behind]
+        if late:
+            place = found.object.statement.name.span
+            first = pipeline[late[0]]
+            resume = f"ALTER {first.kind.value.upper()} {first.name} RESUME"
+            raise NotSupported(
+                "E0838",
+                f"{title_of(first.key)} {behind[first.key]}: what {title_of(change.key)} has "
+                "written so far would be read under another definition",
+                span=None if place is None or place.file is None else place,
+                hint=f"{resume}, or DROP it; then once more",
+            )
+
+
+def _reads(key: str, pipeline: Pipeline) -> set[str]:
+    found = pipeline[key]
+    return {*found.reads, *(r for sink in found.feeders for r in pipeline[sink].reads)}
+
+
+def keeping_columns(
+    catalog: Catalog, deployed: Catalog, visible: Mapping[str, Collection[str]]
+) -> Catalog:
+    """Return the catalog of files in which unchanged definitions know the columns that they knew.
+
+    One that asks for all columns, by `*` or NATURAL, asks for those that are new, too. `visible`
+    are the deployed columns, by relation.
+    """
+    changed = {
+        key
+        for key, found in catalog.objects.items()
+        if key in visible and found is not deployed.objects.get(key)
+    }
+    out = []
+    for found in catalog.objects.values():
+        if found is not deployed.objects.get(found.key) or _asks_for_all(found):
+            continue
+        known = dict(found.sees)
+        fresh = [(k, tuple(visible[k])) for k in found.reads if k in changed and k not in known]
+        if fresh:
+            out.append(replace(found, sees=(*found.sees, *fresh)))
+    return catalog.replace(out) if out else catalog
+
+
+def _asks_for_all(found: CatalogObject) -> bool:
+    query = getattr(found.statement, "query", None)
+    if query is None:
+        return False
+    stars = (star for star in query.find_all(exp.Star) if not isinstance(star.parent, exp.Count))
+    natural = (j for j in query.find_all(exp.Join) if j.args.get("method") == "NATURAL")
+    return any(True for _ in stars) or any(True for _ in natural)

@@ -1,0 +1,215 @@
+"""What an apply or a statement would change of what is deployed, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from floodmark.catalog.alterations import is_nothing
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.dropping import without
+from floodmark.catalog.indexes import with_indexes
+from floodmark.catalog.objects import Origin
+from floodmark.catalog.places import located
+from floodmark.catalog.renames import free_names, renamed
+from floodmark.connectors.registry import check_connector, spec_of
+from floodmark.errors import UserError
+from floodmark.plan.declare.table_options import check_values
+from floodmark.session.ddl.altering import catalog_after, check_filled, refuse_loss
+from floodmark.session.ddl.desired import Desired, catalog_of_files, checked, definitions_of
+from floodmark.sql import statements as s
+from floodmark.storage.delta_types import delta_schema
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.owners import keeping_holds
+from floodmark.stream.objects.pinned import pins_of
+from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.objects.replacement import check_difference
+from floodmark.tables import layout
+from floodmark.warehouse.changes import Change, begun_anew, changes_between, former_definitions
+from floodmark.warehouse.deployed import Deployed, Pins
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an apply does, as data: the new catalog and the list of changes, in order.
+
+    With `corrected`, views take in their corrections up to a number. One with `renamed` objects,
+    new keys by the former ones, changes nothing else.
+    """
+
+    catalog: Catalog
+    pipeline: Pipeline
+    changes: tuple[Change, ...]
+    corrected: Mapping[str, int] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def created(self) -> frozenset[str]:
+        """Return the keys of the objects that are filled anew."""
+        return begun_anew(self.changes)
+
+    def corrections(self, deployed: Deployed) -> dict[str, int]:
+        """Return which corrections are in the rows of views once the plan is applied."""
+        objects, created = self.pipeline.objects, self.created
+        before = [(self.renamed.get(k, k), done) for k, done in deployed.corrected.items()]
+        kept = {key: done for key, done in before if key in objects and key not in created}
+        return {**kept, **self.corrected}
+
+    def pinned(self, deployed: Deployed) -> dict[str, Pins]:
+        """Return what is pinned once the plan is applied: the present meaning for what is new."""
+        before = {self.renamed.get(k, k): pins for k, pins in deployed.pinned.items()}
+        suspended = [c.key for c in self.changes if c.action == "suspend"]
+        former = {k: pins_of(deployed.pipeline[k], deployed.pipeline) for k in suspended}
+        present = {k: pins_of(self.pipeline[k], self.pipeline) for k in self.created}
+        pins = {
+            **former,
+            **{k: p for k, p in before.items() if k in self.pipeline.objects},
+            **present,
+        }
+        return {key: found for key, found in pins.items() if found is not None}
+
+
+def defines_else(plan: Plan, deployed: Deployed) -> bool:
+    """Tell whether a plan's definitions are not the deployed ones, functions and indexes too."""
+    now, then = (c.objects for c in (plan.catalog, deployed.catalog))
+    said, before = (
+        {k: (o.sql, o.filed, o.filed_as, o.resolved) for k, o in c.items()} for c in (now, then)
+    )
+    return said != before
+
+
+def plan_files(desired: Desired, deployed: Deployed) -> Plan:
+    """Compare the pipeline files with what is deployed.
+
+    Objects that a statement created are kept; a file object that the files no longer have goes.
+    """
+    catalog = Catalog(
+        {k: o for k, o in deployed.catalog.objects.items() if o.origin is Origin.STATEMENT}
+    )
+    catalog = catalog_of_files(desired.definitions, deployed, catalog)
+    return _planned(catalog, deployed, filed=True, project=desired.project)
+
+
+def _planned(
+    catalog: Catalog, deployed: Deployed, *, filed: bool = False, project: Path | None = None
+) -> Plan:
+    """Return what a catalog changes; what cannot be stored or read is refused here."""
+    if project is not None:
+        catalog = located(catalog, deployed.catalog, project, filed=filed)
+    catalog = free_names(catalog, deployed.catalog)
+    owned = (o.key for o in deployed.pipeline.objects.values() if o.owners)
+    catalog = keeping_holds(catalog, owned)
+    pipeline = analyse_catalog(catalog, deployed.pipeline)
+    catalog = with_indexes(catalog, deployed.catalog, pipeline.relations, filed=filed)
+    pipeline = replace(pipeline, catalog=catalog)
+    plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
+    for key, former in former_definitions(deployed.pipeline, pipeline, plan.changes).items():
+        found = pipeline.objects.get(key, former)
+        if found is not former and found.object.target is not None:
+            check_difference(found, former, pipeline[found.object.target])
+    changed = {c.key for c in plan.changes if c.action != "suspend"}
+    for found in pipeline.stored:
+        if found.key in changed:
+            check_outside(found)
+            check_filled(deployed.pipeline.objects.get(found.key), found, calling=False)
+    check_folders(pipeline, changed)
+    return plan
+
+
+def check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
+    """Refuse new objects whose rows would lie where those of others do (E0461)."""
+    folders: dict[str, str] = {}
+    for found in sorted(pipeline.stored, key=lambda found: found.key in changed):
+        for table in layout.names_of(found):
+            other = folders.setdefault(table, found.name)
+            if other != found.name:
+                raise UserError(
+                    "E0461",
+                    f"the rows of {found.name} would lie in the folder of {other}: {table}",
+                    span=found.object.statement.name.span,
+                    hint="choose another name, one without dots",
+                )
+
+
+def check_outside(found: AnalysedObject) -> None:
+    """Refuse what cannot be stored, and options with which no connector can be made.
+
+    What cannot be stored is columns that Delta cannot hold.
+    """
+    try:
+        delta_schema(found.relation.columns)
+        if found.declared is not None:
+            check_values(found.object.statement)
+        if found.declared is not None and found.declared.connector is not None:
+            check_connector(spec_of(found))
+    except UserError as problem:
+        raise problem.with_span(found.object.statement.name.span) from None
+
+
+def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
+    """Return what taking the corrections of a view into its rows changes: what reads them, too."""
+    pipeline = deployed.pipeline
+    changes = changes_between(pipeline, pipeline, {key})
+    return Plan(deployed.catalog, pipeline, tuple(changes), {key: number})
+
+
+def plan_statement(
+    statement: s.Statement, deployed: Deployed, *, project: Path | None = None
+) -> Plan | None:
+    """Return what a CREATE or DROP changes; None for IF [NOT] EXISTS that has nothing to do.
+
+    Relative paths start at the `project`; without one, where the command runs.
+    """
+    if isinstance(statement, s.Alter) and is_nothing(statement, deployed.catalog):
+        return None
+    match statement:
+        case s.Drop():
+            catalog, gone = without(deployed.catalog, statement)
+            if not gone:
+                return None
+        case s.Definition():
+            catalog = _created(statement, deployed)
+            if catalog is deployed.catalog:
+                return None
+        case s.AlterRename():
+            return _renaming(statement, deployed)
+        case s.Alter():
+            return _altering(statement, deployed, project)
+        case _:
+            raise AssertionError(statement)
+    return _planned(catalog, deployed, project=project)
+
+
+def _altering(statement: s.Alter, deployed: Deployed, project: Path | None) -> Plan | None:
+    """Return what an ALTER changes; None where there is nothing to do."""
+    catalog = catalog_after(statement, deployed.pipeline)
+    if catalog is deployed.catalog:
+        return None
+    plan = _planned(catalog, deployed, project=project)
+    if not isinstance(statement, s.AlterToTable):
+        refuse_loss(statement, plan.changes, plan.pipeline)
+    return plan
+
+
+def _renaming(statement: s.AlterRename, deployed: Deployed) -> Plan | None:
+    """Return what a RENAME changes: names, nowhere a row; None for the name that it has."""
+    catalog, keys = renamed(statement, deployed.catalog)
+    if not keys:
+        return None
+    pipeline = analyse_catalog(catalog, deployed.pipeline)
+    before, after = deployed.catalog.objects, catalog.objects
+    changes = [
+        Change(new, "rename", f"was {before[old].name}", before[old].text, after[new].text)
+        for old, new in keys.items()
+    ]
+    return Plan(catalog, pipeline, tuple(changes), renamed=keys)
+
+
+def _created(statement: s.Definition, deployed: Deployed) -> Catalog:
+    catalog = deployed.catalog
+    if statement.if_not_exists and catalog.has(statement):
+        return catalog
+    for made in definitions_of(statement, catalog, deployed.pipeline):
+        catalog = checked(catalog.create(made, Origin.STATEMENT), made)
+    return catalog

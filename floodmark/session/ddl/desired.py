@@ -1,0 +1,144 @@
+"""What the pipeline files define, as a catalog beside the deployed one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from floodmark.catalog.catalog import Catalog, taken
+from floodmark.catalog.definition_order import in_order
+from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
+from floodmark.catalog.places import project_of
+from floodmark.catalog.renames import called, filed_names, rewritten
+from floodmark.errors import NotSupported, UserError
+from floodmark.plan.bind.user_functions import check, functions_of
+from floodmark.session.ddl.altering import keeping_columns
+from floodmark.session.ddl.filed import deployed_as
+from floodmark.sql import statements as s
+from floodmark.sql.files import read_sql, sql_files
+from floodmark.sql.parse import parse_script
+from floodmark.stream.ndu import DeterminismMode, with_default
+from floodmark.stream.ndu.mode import OPTION
+from floodmark.stream.objects.analysed import Pipeline
+from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.objects.table_of_query import is_continuous, sink_as, table_as
+from floodmark.warehouse.deployed import Deployed
+from floodmark.warehouse.settings import mode_named, value_of
+
+
+@dataclass(frozen=True)
+class Desired:
+    """What the pipeline files define, the SET statements among them, and where paths start."""
+
+    definitions: tuple[s.Definition, ...]
+    settings: tuple[s.SetOption, ...] = ()
+    project: Path | None = None
+
+
+def read_files(folder: Path) -> Desired:
+    """Parse the files of a folder, by name; they may hold CREATE and SET only (E0360).
+
+    Definitions may stand in any order. `SET determinism` holds for those after it. E0365 where
+    there is no such folder.
+    """
+    if not folder.is_dir():
+        raise no_pipelines(folder)
+    definitions: list[s.Definition] = []
+    settings: list[s.SetOption] = []
+    mode = DeterminismMode.STRICT
+    for path in sql_files(folder):
+        for statement in parse_script(read_sql(path), str(path)):
+            if isinstance(statement, s.Definition):
+                definitions.append(with_default(statement, mode))
+            elif isinstance(statement, s.SetOption):
+                settings.append(statement)
+                value = value_of(statement)
+                if statement.name.lower() == OPTION and value is not None:
+                    mode = mode_named(value, statement.span)
+            else:
+                raise out_of_place(statement)
+    return Desired(tuple(definitions), tuple(settings), project_of(folder))
+
+
+def no_pipelines(path: Path) -> UserError:
+    """Return the error for pipeline files that are not there."""
+    return UserError(
+        "E0365",
+        f"the pipeline folder {path} does not exist"
+        if path.suffix != ".sql"
+        else f"the pipeline file {path} does not exist",
+        hint="go to the folder of the project, or name the pipelines with "
+        "--pipelines or $FLOODMARK_PIPELINES",
+    )
+
+
+def out_of_place(statement: s.Statement) -> NotSupported:
+    """Return the error for a statement that is neither CREATE nor SET in a pipeline file."""
+    return NotSupported(
+        "E0360",
+        "pipeline files hold CREATE and SET only",
+        span=statement.span,
+        hint="run this statement with `floodmark sql`",
+    )
+
+
+def catalog_of_files(
+    definitions: Iterable[s.Definition], deployed: Deployed, statements: Catalog
+) -> Catalog:
+    """Return the file objects, each after what it names, then those that statements added.
+
+    Objects that have been renamed may still have their former names in the files.
+    """
+    definitions, catalog = in_order(tuple(definitions)), Catalog()
+    names = filed_names(definitions, deployed.catalog)
+    for written in definitions:
+        check_filed(written)
+        named = (rewritten(written, names) if names.keys else None) or written
+        said = None if named is written else written
+        for part in definitions_of(named, catalog, deployed.pipeline):
+            statement = part if said is None else called(part, written, names)
+            created = catalog.create(statement, Origin.FILE)
+            fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
+            same = [deployed_as(made, said, names, deployed.catalog) for made in fresh]
+            catalog = checked(created.replace(same), statement)
+    for key, found in statements.objects.items():
+        if key not in catalog.objects:
+            catalog = Catalog({**catalog.objects, key: found})
+    relations = deployed.pipeline.relations
+    visible = {key: [f.name for f in r.visible] for key, r in relations.items()}
+    return keeping_columns(catalog, deployed.catalog, visible)
+
+
+def check_filed(written: s.Definition) -> None:
+    """Refuse what no file may define: E0848."""
+    if isinstance(written, s.CreateTableAs) and not is_continuous(written):
+        raise NotSupported(
+            "E0848",
+            "files say what is there: a table that is filled once is a statement's",
+            span=written.name.span,
+            hint="run it with `floodmark sql`, or leave continuous = false out",
+        )
+
+
+def definitions_of(
+    statement: s.Definition, catalog: Catalog, known: Pipeline
+) -> Sequence[s.Definition]:
+    """Return what a definition stands for: CREATE TABLE … AS is a table, and a sink into it."""
+    if not isinstance(statement, s.CreateTableAs):
+        return (statement,)
+    there = catalog.objects.get(qualified(statement.name))
+    if there is not None:
+        # Said of what is written, not of the table that it stands for.
+        raise taken(statement, there.name, there.kind.value)
+    table = table_as(statement, analyse_catalog(catalog, known))
+    return (table, sink_as(statement)) if is_continuous(statement) else (table,)
+
+
+def checked(catalog: Catalog, statement: s.Definition) -> Catalog:
+    """Return the catalog if a new object holds; a function must be there to be called."""
+    if kind_of(statement) is Kind.FUNCTION:
+        functions = functions_of(catalog.objects.values())
+        name = qualified(statement.name)
+        check(functions[name], {n: f for n, f in functions.items() if n != name})
+    return catalog

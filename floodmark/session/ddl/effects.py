@@ -1,0 +1,171 @@
+"""What a plan does to each object, for people who are to agree to it: rows kept, moved or lost.
+
+One list for the page and for JSON; apply goes by the changes that it is made of.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.objects import Kind
+from floodmark.errors import DataError
+from floodmark.session.ddl.deployment import Plan
+from floodmark.storage.epoch_log import dml_of
+from floodmark.storage.table import Store
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.tables.current import stored_rows
+from floodmark.tables.cut import Cut
+from floodmark.warehouse.changes import Change
+
+if TYPE_CHECKING:
+    from floodmark.epochs.scheduler import Scheduler
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What becomes of one object.
+
+    `action` is that of its change; `reset` is a rebuild that loses what cannot be had again:
+    `loses` so many changes of statements. `rows` are at rest now, None where it stores none.
+    `source` is what it is filled from, `downstream` what follows by action.
+    """
+
+    key: str
+    kind: str
+    action: str
+    reason: str
+    does: str
+    rows: int | None = None
+    loses: int = 0
+    source: tuple[str, ...] = ()
+    downstream: tuple[tuple[str, str], ...] = ()
+    change: Change | None = None
+
+
+def sql_diff(effect: Effect) -> list[str]:
+    """Return the lines in which an object's SQL differs, with three lines around them."""
+    change = effect.change
+    if change is None or None in (change.before, change.after) or change.before == change.after:
+        return []
+    old, new = (change.before or "").splitlines(), (change.after or "").splitlines()
+    return [line for line in difflib.unified_diff(old, new, lineterm="") if line[:3] not in _HEADS]
+
+
+_HEADS = ("---", "+++")
+
+
+def effects(plan: Plan, scheduler: Scheduler) -> list[Effect]:
+    """Return what a plan does, in the order of its changes, then what it keeps."""
+    before, after = scheduler.deployed().pipeline, plan.pipeline
+    actions = {c.key: c.action for c in plan.changes}
+    log = _Counts(scheduler.store, scheduler.cut(), scheduler.log.positions())
+    out = []
+    for change in plan.changes:
+        found = (before if change.action == "drop" else after)[change.key]
+        old = before.objects.get(change.key)
+        rows = None if old is None else log.rows(old)
+        loses = log.written(change.key) if change.action in ("rebuild", "drop") else 0
+        source = _filled_from(found, change)
+        reached = downstream(before if change.action == "drop" else after, change.key)
+        told = tuple((key, actions.get(key, "keep")) for key in reached)
+        action = "reset" if change.action == "rebuild" and loses else change.action
+        does = _does(action, found, source, rows, loses)
+        out.append(
+            Effect(
+                change.key, found.kind.value, action, change.reason, does, rows, loses, source,
+                told, change,
+            )
+        )  # fmt: skip
+    for key, found in after.objects.items():
+        if key not in actions:
+            out.append(Effect(key, found.kind.value, "keep", "", "as it is"))
+    return out
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """How many rows there are, from file lists and the log."""
+
+    store: Store
+    cut: Cut
+    positions: Mapping[str, Mapping[int, int]]
+
+    def rows(self, found: AnalysedObject) -> int | None:
+        with suppress(DataError):  # an epoch that is open may have emptied it
+            return stored_rows(self.store, found, self.cut.records.get(found.key))
+        return None
+
+    def written(self, key: str) -> int:
+        return self.positions.get(dml_of(key), {}).get(0, 0)
+
+
+def downstream(pipeline: Pipeline, key: str) -> list[str]:
+    """Return the keys of all objects that what flows out of an object reaches, in order."""
+    reached = {key}
+    for found in pipeline.objects.values():
+        if reached.intersection((*found.reads, *found.feeders)):
+            reached.add(found.key)
+    return [k for k in pipeline.objects if k in reached and k != key]
+
+
+def _filled_from(found: AnalysedObject, change: Change) -> tuple[str, ...]:
+    """Return what an object that begins, or begins anew, takes its rows from."""
+    if change.action not in ("create", "rebuild") or found.kind is Kind.VIEW:
+        return ()
+    declared = found.declared
+    connector = () if declared is None or declared.connector is None else (declared.connector,)
+    return (*connector, *found.reads, *found.feeders)
+
+
+def _does(
+    action: str, found: AnalysedObject, source: tuple[str, ...], rows: int | None, loses: int
+) -> str:
+    """Say in words what becomes of an object's rows."""
+    names, now = ", ".join(source), "" if not rows else f" ({_rows(rows)} now)"
+    kept = "stores nothing" if rows is None else f"keeps {_rows(rows)}"
+    match action:
+        case "create":
+            return f"filled from {names}" if names else _empty(found)
+        case "alter":
+            return kept if rows is not None else "goes on with the new definition"
+        case "replace":
+            return f"what differs changes in one epoch{now}"
+        case "rebuild" if names:
+            return f"filled anew from {names}{now}"
+        case "rebuild":
+            return "begins empty" if rows is not None else "has the new definition"
+        case "reset":
+            filled = f", filled anew from {names}" if names else ""
+            lost = f"loses {_rows(rows)}, {loses} written by statements{filled}"
+            return f"{lost}: with --discard-rows only"
+        case "suspend":
+            return f"{kept}, waits for REBASE"
+        case "drop" if found.kind is Kind.SINK:
+            return "goes; the rows that it has written stay"
+        case "drop":
+            written = f", {loses} written by statements: with --discard-rows only" if loses else ""
+            return "goes" if rows is None else f"goes with {_rows(rows)}{written}"
+        case _:
+            return ""
+
+
+def _empty(found: AnalysedObject) -> str:
+    return "empty" if found.kind is Kind.TABLE else "stores nothing"
+
+
+def _rows(count: int | None) -> str:
+    return "1 row" if count == 1 else f"{count or 0:,} rows"
+
+
+def totals(found: Iterable[Effect]) -> Mapping[str, int]:
+    """Return how many objects have each effect, in the order of `ACTIONS`."""
+    actions = [effect.action for effect in found]
+    return {action: actions.count(action) for action in ACTIONS if action in actions}
+
+
+ACTIONS = ("create", "alter", "replace", "rebuild", "reset", "suspend", "drop", "keep")
+"""What may become of an object."""

@@ -1,0 +1,24 @@
+"""Runs what users wrote in Python for the first time: when it is created, not while planning."""
+
+from __future__ import annotations
+
+from floodmark.plan.bind.python_functions import check_loaded
+from floodmark.plan.bind.user_functions import functions_of
+from floodmark.session.ddl.altering import check_filled
+from floodmark.session.ddl.deployment import Plan
+from floodmark.warehouse.deployed import Deployed
+
+
+def check_code(plan: Plan, deployed: Deployed) -> None:
+    """Load the Python functions that a plan creates, and compute the new DEFAULTs that call one.
+
+    For before the plan is logged. Raises E0280, E0281, E0290, E0297 and E0839.
+    """
+    known = {f.definition for f in functions_of(deployed.catalog.objects.values()).values()}
+    for function in functions_of(plan.catalog.objects.values()).values():
+        if function.language == "python" and function.definition not in known:
+            check_loaded(function)
+    changed = {c.key for c in plan.changes if c.action != "suspend"}
+    for found in plan.pipeline.stored:
+        if found.key in changed:
+            check_filled(deployed.pipeline.objects.get(found.key), found, calling=True)

@@ -1,0 +1,82 @@
+"""Names of objects through time: when one may have another, and which it had in an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from floodmark.epochs.backfill.progress import under_way, words
+from floodmark.errors import NotSupported
+from floodmark.session.ddl.deployment import Plan
+from floodmark.sql import statements as s
+from floodmark.stream.objects.dependencies import upstream_of
+from floodmark.warehouse.suspensions import remedy
+
+if TYPE_CHECKING:
+    from floodmark.epochs.scheduler import Scheduler
+
+
+@dataclass(frozen=True)
+class Renames:
+    """Which keys changed in which epochs, oldest first: new ones by the former ones."""
+
+    steps: tuple[tuple[int, Mapping[str, str]], ...] = ()
+
+    def then(self, key: str, epoch: int) -> str:
+        """Return the key that an object of today had in an epoch."""
+        for changed, renamed in reversed(self.steps):
+            if changed > epoch:
+                key = next((old for old, new in renamed.items() if new == key), key)
+        return key
+
+    def now(self, key: str, epoch: int) -> str:
+        """Return the key that an object of an epoch has today."""
+        for changed, renamed in self.steps:
+            if changed > epoch:
+                key = renamed.get(key, key)
+        return key
+
+    def all_then(self, keys: Collection[str] | None, epoch: int) -> set[str] | None:
+        """Return the keys that some objects of today had in an epoch; None stands for all."""
+        return None if keys is None else {self.then(key, epoch) for key in keys}
+
+
+def renames_of(scheduler: Scheduler) -> Renames:
+    """Return the renames of a warehouse; reads every version of its definitions."""
+    versions = scheduler.catalogs.versions()
+    return Renames(tuple((v.epoch, v.renamed) for v in versions if v.renamed))
+
+
+def check_at_rest(plan: Plan, scheduler: Scheduler, statement: s.Statement) -> None:
+    """Refuse a RENAME of what has epochs to catch up, or is read by such (E0792, E0793).
+
+    Those epochs know the former name.
+    """
+    if not plan.renamed:
+        return
+    for filling in under_way(scheduler).values():
+        raise NotSupported(
+            "E0793",
+            f"{filling.object} is {words(scheduler, filling)}: names stay as they are until then",
+            span=statement.span,
+            hint="`floodmark run` goes on with it; then RENAME",
+        )
+    pipeline, cut = scheduler.deployed().pipeline, scheduler.cut()
+    suspended, objects = scheduler.log.suspended(), pipeline.catalog.objects
+    for old in plan.renamed:
+        homes = (objects[k].target or k for k in (old, *pipeline.catalog.dependents(old)))
+        for home in dict.fromkeys(homes):
+            record = cut.records.get(home)
+            if home not in suspended and (record is None or record.position == cut.epoch):
+                continue
+            causes = [k for k in pipeline.objects if k in upstream_of([home], pipeline)]
+            cause = next((k for k in causes if k in suspended), home)
+            what = "is suspended" if cause == home else f"waits for {cause}, which is suspended"
+            event = suspended.get(cause)
+            raise NotSupported(
+                "E0792",
+                f"{home} {what}: the epochs that it missed know {objects[old].name} by this name",
+                span=statement.span,
+                hint="" if event is None else f"{remedy(pipeline[cause], event)}; or DROP it",
+            )

@@ -1,0 +1,78 @@
+"""What is left of an object's dead letters: a row that came right has taken its letter back."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from floodmark.changelog import ERROR, WEIGHT
+from floodmark.storage.plain_files import plain
+from floodmark.storage.table import Handle, Store
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables.layout import dead_letter_table
+
+_LOOKED_AT = 100_000
+"""Letters, the newest files first, that are looked at for the most frequent reasons."""
+_AT_ONCE = 10_000
+_VALUE = re.compile(r"(?s): '.*' is (?=not |outside )")
+_LATEST = re.compile("(?<= is not up to ).*")
+"""The last time that is not too far ahead: each epoch has another one."""
+
+
+def left(store: Store, handle: Handle) -> int:
+    """Return how many letters of a table are not taken back, from its files, without Spark."""
+    counted = 0
+    for file, path in zip(handle.files, store.paths(handle), strict=True):
+        if file.low.get(WEIGHT) == file.high.get(WEIGHT) == 1:
+            counted += file.rows
+            continue
+        from pyarrow import parquet as pq
+
+        weights = pq.read_table(plain(path), columns=[WEIGHT], partitioning=None).column(WEIGHT)
+        counted += sum(weights.to_pylist())
+    return counted
+
+
+def told(store: Store, found: AnalysedObject) -> str | None:
+    """Say how many letters of an object are left, and why the most are; None without any."""
+    name = dead_letter_table(found)
+    if not store.exists(name):
+        return None
+    handle = store.open(name)
+    rows = left(store, handle)
+    most = "; ".join(f"{n:,} × {why}" for why, n in frequent(store, handle))
+    return f"{rows:,}: {most}" if rows else None
+
+
+def frequent(store: Store, handle: Handle, most: int = 3) -> list[tuple[str, int]]:
+    """Return the most frequent reasons of the newest letters of a table, with their rows.
+
+    Letters that differ in nothing but the value count as one reason. Without Spark.
+    """
+    counted: Counter[str] = Counter()
+    for weight, error in islice(_newest(store, handle), _LOOKED_AT):
+        counted[_reason(error)] += weight
+    return [(reason, rows) for reason, rows in counted.most_common(most) if rows > 0]
+
+
+def _newest(store: Store, handle: Handle) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the weight and the error of each letter, those of the newest file first."""
+    from pyarrow import parquet as pq
+
+    for path in reversed(store.paths(handle)):
+        with pq.ParquetFile(plain(path)) as file:
+            for batch in file.iter_batches(_AT_ONCE, columns=[WEIGHT, ERROR]):
+                columns = (batch.column(name).to_pylist() for name in (WEIGHT, ERROR))
+                yield from zip(*columns, strict=True)
+
+
+def _reason(error: dict[str, Any]) -> str:
+    """Return what letters of one kind have in common."""
+    code, expression, message = error["code"], error["expression"], error["message"]
+    said = expression
+    if message is not None:
+        said = _LATEST.sub("…", _VALUE.sub(": '…' is ", message))
+    return f"E{code:04d} {said}" if code is not None else said or "?"

@@ -1,0 +1,330 @@
+"""What happened to each object since it was last reported: one report over all epochs between.
+
+Everything comes from the epoch log and file lists; Spark is not needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from floodmark.catalog.objects import Kind
+from floodmark.epochs.backfill.progress import under_way
+from floodmark.epochs.scheduler import Scheduler
+from floodmark.errors import DataError
+from floodmark.session.ddl.renaming import Renames, renames_of
+from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord
+from floodmark.storage.report_book import Reported
+from floodmark.storage.table import DataFile, Scalar
+from floodmark.storage.warehouse import STATE
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.tables.current import stored_rows
+
+RECENT = 100
+"""Epochs that a check on demand looks at."""
+STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One epoch of one object: its time, and the records before and after.
+
+    Where another query `takes_over`, it goes on from the rows before; what it closes is its own.
+    """
+
+    epoch: int
+    now: datetime
+    before: ObjectRecord | None
+    after: ObjectRecord
+    takes_over: bool = False
+
+    @property
+    def watermarks_before(self) -> Mapping[str, Scalar]:
+        """Return the watermarks that the object's query had reached before the epoch."""
+        return {} if self.before is None or self.takes_over else self.before.watermarks
+
+
+@dataclass(frozen=True)
+class ObjectReport:
+    """What is to say about an object; `steps` are the epochs that touched it, oldest first.
+
+    `suspended` is set where it is suspended now. Sinks into tables and plain views have no steps of
+    their own.
+    """
+
+    found: AnalysedObject
+    epoch: int
+    changed: int
+    steps: tuple[Step, ...] = ()
+    suspended: Event | None = None
+
+    @property
+    def key(self) -> str:
+        """Return the object's key."""
+        return self.found.key
+
+    @property
+    def data_version(self) -> str:
+        """Return a digest that changes when the object's rows or its definition have changed."""
+        text = f"{self.found.fingerprint}\n{self.changed}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def reported(self) -> Reported:
+        """Return what the book has to hold once this is reported."""
+        return Reported(
+            self.epoch, self.changed, self.found.fingerprint, self.suspended is not None
+        )
+
+
+def reports(scheduler: Scheduler, book: Mapping[str, Reported]) -> list[ObjectReport]:
+    """Return a report for every object with something new to say, upstream first.
+
+    An object has when rows of it, its definition or its state changed since the last report; a view
+    that is backfilling, when it has joined the cut. What a selection has advanced in an epoch that
+    is still open counts.
+    """
+    pipeline = scheduler.deployed().pipeline
+    head = scheduler.log.head().sealed
+    suspended = _suspended(scheduler, pipeline)
+    names = Renames()
+    if not pipeline.objects.keys() <= book.keys():
+        names = renames_of(scheduler)
+        book = {names.now(key, last.epoch): last for key, last in book.items()} | dict(book)
+    filling = {key for key in under_way(scheduler) if key not in suspended}
+    seen = {key: book.get(key, Reported()) for key in pipeline.objects if key not in filling}
+    steps = _steps(scheduler, seen, head, names)
+    out: dict[str, ObjectReport] = {}
+    for key, found in pipeline.objects.items():
+        if key in filling:
+            continue
+        last = book.get(key, Reported())
+        mine = tuple(steps.get(key, ()))
+        changed = max(
+            (s.epoch for s in mine if s.after.rows_out or _joins(s)), default=last.changed
+        )
+        if last.suspended and key not in suspended:
+            changed = head  # what it caught up belongs to epochs that are past
+        if not _has_steps(found):
+            changed = max(_changed(k, out, book) for k in (key, *found.reads))
+        epoch = max((s.epoch for s in mine), default=head)
+        report = ObjectReport(found, max(epoch, head), changed, mine, suspended.get(key))
+        if _is_news(report, last):
+            out[key] = report
+    return list(out.values())
+
+
+def _has_steps(found: AnalysedObject) -> bool:
+    """Tell whether epochs do something to an object of its own: store rows, or write outside."""
+    return found.kind in STORED or found.outside is not None
+
+
+def _joins(step: Step) -> bool:
+    return step.before is not None and step.before.backfilling
+
+
+def recent(scheduler: Scheduler, keys: Collection[str]) -> list[ObjectReport]:
+    """Return reports of some objects over the last epochs, whatever has been reported before."""
+    first = max(scheduler.kept.read().oldest, scheduler.log.head().sealed - RECENT)
+    if first == 1:
+        first = 0  # the first epoch has nothing before it
+    book = dict.fromkeys(keys, Reported(first))
+    pipeline = scheduler.deployed().pipeline
+    suspended = _suspended(scheduler, pipeline)
+    steps = _steps(scheduler, book, scheduler.log.head().sealed, renames_of(scheduler))
+    return [
+        ObjectReport(
+            found,
+            scheduler.log.head().sealed,
+            first,
+            tuple(steps.get(key, ())),
+            suspended.get(key),
+        )
+        for key, found in pipeline.objects.items()
+        if key in keys
+    ]
+
+
+def looked_through(
+    book: Mapping[str, Reported], keys: Collection[str], epoch: int
+) -> dict[str, Reported]:
+    """Return a book in which objects without news are at an epoch: the next look begins there."""
+    return {
+        key: replace(last, epoch=max(last.epoch, epoch)) if key in keys else last
+        for key, last in book.items()
+    }
+
+
+def after_told(book: Mapping[str, Reported], epoch: int) -> dict[str, Reported]:
+    """Return a book in which what is told up to an epoch, with checks or without, is past."""
+    return {key: replace(x, epoch=max(x.epoch, x.told, epoch)) for key, x in book.items()}
+
+
+def _is_news(report: ObjectReport, last: Reported) -> bool:
+    now = report.reported
+    if report.suspended is not None or not report.epoch:
+        return now.suspended != last.suspended
+    changed = (now.changed, now.fingerprint, now.suspended)
+    return bool(report.steps) or changed != (last.changed, last.fingerprint, last.suspended)
+
+
+def _changed(key: str, done: Mapping[str, ObjectReport], book: Mapping[str, Reported]) -> int:
+    """Return the last epoch that changed an object's rows, reported now or before."""
+    return done[key].changed if key in done else book.get(key, Reported()).changed
+
+
+def _suspended(scheduler: Scheduler, pipeline: Pipeline) -> dict[str, Event]:
+    """Return the suspended objects and what depends on them, with the reason of the first."""
+    out = dict(scheduler.log.suspended())
+    for key, found in pipeline.objects.items():
+        cause = next((out[k] for k in (*found.reads, *found.feeders) if k in out), None)
+        if cause is not None:
+            out.setdefault(key, cause)
+    for table in [o for o in pipeline.objects.values() if o.key in out]:
+        out.update(dict.fromkeys(table.feeders, out[table.key]))
+    return out
+
+
+def _steps(
+    scheduler: Scheduler, book: Mapping[str, Reported], head: int, names: Renames
+) -> dict[str, list[Step]]:
+    """Return the epochs that touched the objects of a book after those that it has."""
+    last = {key: entry.epoch for key, entry in book.items()}
+    first = min(last.values(), default=head)
+    out: dict[str, list[Step]] = {}
+    before: Mapping[str, ObjectRecord] = {}
+    for opened, records in _sealed(scheduler, first, head):
+        # What begins anew has nothing before it, and none of what it closed was closed before;
+        # another query may go on from the rows that are there.
+        new, former = opened.renamed, _former(scheduler, opened)
+        anew = {*opened.restarted} - former
+        known = {new.get(k, k): r for k, r in before.items() if k not in anew}
+        for key, after in records.items() if opened.epoch > first else ():
+            mine = names.now(key, opened.epoch)
+            if after.touched and opened.epoch > last.get(mine, head):
+                step = Step(opened.epoch, opened.now, known.get(key), after, key in former)
+                out.setdefault(mine, []).append(step)
+        before = records
+    if (open_ := scheduler.log.head().open) is not None:
+        for key, after in scheduler.log.advanced(open_.epoch).items():
+            if open_.epoch > last.get(key, open_.epoch):
+                then = next((old for old, new in open_.renamed.items() if new == key), key)
+                former = _former(scheduler, open_)
+                last_one = None if key in {*open_.restarted} - former else before.get(then)
+                step = Step(open_.epoch, open_.now, last_one, after, key in former)
+                out.setdefault(key, []).append(step)
+    return out
+
+
+def _former(scheduler: Scheduler, opened: OpenRecord) -> set[str]:
+    """Return the objects of which another query goes on from the rows in an epoch."""
+    if not opened.restarted:
+        return set()
+    return {*scheduler.change_at(opened.epoch, opened.catalog_version).former}
+
+
+def _sealed(
+    scheduler: Scheduler, first: int, head: int
+) -> Iterator[tuple[OpenRecord, Mapping[str, ObjectRecord]]]:
+    """Yield the retained epochs from `first` to `head`."""
+    for epoch in scheduler.log.epochs(after=first - 1):
+        if epoch > head:
+            return
+        yield scheduler.log.opened(epoch), scheduler.log.sealed(epoch).objects
+
+
+def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float]:
+    """Return a report's numbers, under the names that every orchestrator shows.
+
+    Rows are summed over the epochs, seconds too; the epoch and the lag are the last's.
+    """
+    out: dict[str, int | float] = {"epoch": report.epoch}
+    if not _has_steps(report.found):
+        return out
+    done = [step.after for step in report.steps]
+    by_key = report.found.kind is Kind.SOURCE and not report.found.append_only
+    ignored: tuple[str, ...] = ("ignored_rows",) if by_key else ()
+    declared = report.found.declared
+    if declared is not None and (declared.ttl is not None or declared.fading is not None):
+        ignored = ("ignored_rows", "expired_rows", "timed_rows")
+    for name in ("rows_in", "rows_out", "late_rows", "dead_rows", *ignored):
+        out[name] = sum(getattr(record, name) for record in done)
+    if report.found.transforms:
+        out["rows_stored"] = sum(record.stored_rows for record in done)
+        out["rows_dropped"] = sum(record.dropped_rows for record in done)
+        out["rows_timed"] = sum(record.timed_rows for record in done)
+        out["share_stored"] = share(out["rows_stored"], out["rows_in"])
+    lag = None if not report.steps else watermark_lag(report.steps[-1])
+    if lag is not None:
+        out["watermark_lag_s"] = lag
+    out["duration_s"] = round(sum(record.duration_s for record in done), 3)
+    return out | sizes(report, scheduler)
+
+
+def share(part: float, whole: float) -> float:
+    """Return a part of a whole, of nothing all."""
+    return round(part / whole, 4) if whole else 1.0
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How many rows a source was given and stored over some epochs."""
+
+    received: int
+    stored: int
+
+    def __str__(self) -> str:
+        part = round(100 * share(self.stored, self.received))
+        return f"{self.stored:,} of {self.received:,} ({part} %)"
+
+
+def intakes(scheduler: Scheduler, newest: int = RECENT) -> dict[str, Intake]:
+    """Return what sources that transform their rows have made of them in the last epochs."""
+    keys = [o.key for o in scheduler.deployed().pipeline.stored if o.transforms]
+    if not keys:
+        return {}
+    head = scheduler.log.head().sealed
+    first = max(head - newest + 1, scheduler.kept.read().oldest)
+    found = [records for _, records in _sealed(scheduler, first, head)]
+    return {
+        key: Intake(sum(r.rows_in for r in mine), sum(r.stored_rows for r in mine))
+        for key in keys
+        if (mine := [records[key] for records in found if key in records])
+    }
+
+
+def watermark_lag(step: Step) -> float | None:
+    """Return how far an object's first watermark is behind the epoch's now, in seconds."""
+    lag = step.after.lag(step.now)
+    return None if lag is None else round(lag.total_seconds(), 3)
+
+
+def sizes(report: ObjectReport, scheduler: Scheduler) -> dict[str, int]:
+    """Return the rows of an object and the rows and bytes of its operators' state, from file lists.
+
+    A state table belongs to the object; that of a sink to the table that it feeds.
+    """
+    steps = report.steps
+    record = steps[-1].after if steps else scheduler.cut().records.get(report.key)
+    versions: Mapping[str, int] = {} if record is None else record.versions
+    state = [f for table in versions if table.startswith(f"{STATE}/")
+             for f in files_at(scheduler, table, versions[table]) or ()]  # fmt: skip
+    row_count = None
+    with suppress(DataError):  # a version that is not kept any more
+        row_count = stored_rows(scheduler.store, report.found, record)
+    return {
+        "state_rows": sum(f.rows for f in state),
+        "state_bytes": sum(f.size for f in state),
+        "row_count": row_count or 0,
+    }
+
+
+def files_at(scheduler: Scheduler, table: str, version: int) -> tuple[DataFile, ...] | None:
+    """Return the files of a table at a version; None where it is not kept any more."""
+    try:
+        return scheduler.store.open(table, version).files
+    except DataError:
+        return None

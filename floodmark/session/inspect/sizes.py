@@ -1,0 +1,145 @@
+"""How large an object's tables are, what each is for and what cleans it: from file lists alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from floodmark.catalog.objects import Kind
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.printing import shown
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.table import Store
+from floodmark.storage.warehouse import STATE
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+
+STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
+_RETENTION = "retention"
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """One table of an object: its role, its key, what cleans it, its rows and bytes.
+
+    `node` is the operator whose state it is. Rows and bytes are None where nothing is at rest yet.
+    """
+
+    table: str
+    role: str
+    key: tuple[str, ...]
+    cleaned_by: str
+    node: str | None = None
+    rows: int | None = None
+    bytes: int | None = None
+
+    @property
+    def is_state(self) -> bool:
+        """Tell whether it is an operator's state."""
+        return self.table.startswith(f"{STATE}/")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "table": self.table,
+            "role": self.role,
+            "node": self.node,
+            "key": [shown(c) for c in self.key],
+            "cleaned_by": self.cleaned_by,
+            "rows": self.rows,
+            "bytes": self.bytes,
+        }
+
+
+def sizes_of(
+    found: AnalysedObject, store: Store, record: ObjectRecord | None
+) -> tuple[TableSize, ...]:
+    """Return the tables of an object as of `record`, its rows first; a sink has states only.
+
+    The record is the object's, of a sink that of the table that it feeds.
+    """
+    versions = {} if record is None else record.versions
+    tables = (*_tables_of(found), *_layers(found, versions))
+    return tuple(_measured(t, store, versions.get(t.table)) for t in tables)
+
+
+def total(sizes: Sequence[TableSize], *, state: bool) -> tuple[int | None, int | None]:
+    """Return rows and bytes of the states, or of the object's own rows; None where it has none."""
+    own = [t for t in sizes[:1] if not t.is_state]
+    chosen = [t for t in sizes if t.is_state] if state else own
+    if not chosen:
+        return None, None
+    return sum(t.rows or 0 for t in chosen), sum(t.bytes or 0 for t in chosen)
+
+
+def as_text(sizes: Sequence[TableSize]) -> str:
+    """Return the tables as lines of columns; nothing at rest is a dash."""
+    head = ("table", "holds", "key", "cleaned by", "rows", "bytes")
+    rows = [head, *(_cells(t) for t in sizes)]
+    widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
+    lines = []
+    for row in rows:
+        left = [cell.ljust(w) for cell, w in zip(row[:4], widths, strict=False)]
+        right = [cell.rjust(w) for cell, w in zip(row[4:], widths[4:], strict=True)]
+        lines.append("   ".join([*left, *right]))
+    return "\n".join(lines)
+
+
+def _cells(size: TableSize) -> tuple[str, ...]:
+    counts = ("-" if n is None else f"{n:,}" for n in (size.rows, size.bytes))
+    role = size.role if size.node is None else f"{size.role} of {size.node}"
+    return size.table, role, ", ".join(map(shown, size.key)), size.cleaned_by, *counts
+
+
+def _measured(size: TableSize, store: Store, version: int | None) -> TableSize:
+    if version is None or not store.exists(size.table):
+        return size
+    files = store.open(size.table, version).files
+    return replace(size, rows=sum(f.rows for f in files), bytes=sum(f.size for f in files))
+
+
+def _tables_of(found: AnalysedObject) -> Iterator[TableSize]:
+    if found.kind in STORED:
+        yield from _published(found)
+    plan = found.plan
+    for node in () if plan is None else plan.nodes:
+        assert plan is not None
+        for state in plan[node].state:
+            if _in_own_table(found, node, state.role):
+                continue
+            yield TableSize(
+                layout.state_table(found, state.name),
+                state.role,
+                state.key,
+                state.cleaning,
+                plan[node].identifier,
+            )
+
+
+def _in_own_table(found: AnalysedObject, node: n.Node, role: str) -> bool:
+    """Tell whether an operator's state is the object's own rows, or hidden columns of them."""
+    if role == "accumulators":
+        return layout.own_aggregate(found) == node
+    return role == "first rows" and layout.own_node(found) == node
+
+
+def _layers(found: AnalysedObject, versions: Mapping[str, int]) -> Iterator[TableSize]:
+    table = layout.layer_table(found)
+    if table in versions:
+        key = ("__epoch", *found.relation.stream_key)
+        yield TableSize(table, "changes over the rows", key, "the next fold")
+
+
+def _published(found: AnalysedObject) -> Iterator[TableSize]:
+    """Yield the tables that readers name: rows, changes, late rows, dead letters."""
+    key = found.relation.stream_key
+    held = "rows, accumulators" if layout.own_state(found) else "rows"
+    ends = "nothing" if found.append_only else "its changes"
+    yield TableSize(layout.current_table(found), held, key, ends)
+    if not found.append_only:
+        yield TableSize(layout.changes_table(found), "changes", ("__epoch", *key), _RETENTION)
+    if found.declared is not None and found.declared.watermarks:
+        yield TableSize(layout.late_table(found), "late rows", (), _RETENTION)
+    ends = _RETENTION if layout.expires_dead_letters(found) else "the row's return"
+    yield TableSize(layout.dead_letter_table(found), "dead letters", (), ends)

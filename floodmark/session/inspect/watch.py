@@ -1,0 +1,111 @@
+"""What sealed epochs changed in an object, as rows of Python values, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import EPOCH, KIND, RowKind
+from floodmark.errors import DataError
+from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.session.inspect.sizes import STORED
+from floodmark.storage.delivered import with_epoch
+from floodmark.storage.plain_files import plain
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import Handle
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+from floodmark.tables.current import unstored, unwritten
+from floodmark.tables.results import python_rows
+
+if TYPE_CHECKING:
+    from floodmark.epochs.scheduler import Scheduler
+
+AT_ONCE = 10_000
+"""So many rows of an epoch are in memory."""
+_HEAD: Schema = (Field(EPOCH, BIGINT), Field(KIND, VARCHAR))
+
+Change = tuple[str, tuple[Any, ...]]
+"""A row kind (`+I`, `-U`, `+U`, `-D`) and the visible values of a row."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Some changes of an object in one epoch, in the columns that the object has now."""
+
+    epoch: int
+    now: datetime
+    columns: Schema
+    changes: tuple[Change, ...]
+
+
+def check_kept(found: AnalysedObject, after: int, scheduler: Scheduler) -> None:
+    """Raise E0413 where the changes after an epoch are not all kept any more."""
+    oldest = scheduler.kept.read().oldest
+    if after + 1 < oldest and not found.append_only:
+        raise DataError(
+            "E0413",
+            f"the changes of {found.name} after epoch {after} are not kept any more",
+            hint=f"the oldest epoch that is kept is {oldest}: read {found.name} at epoch "
+            f"{oldest} and its changes after that",
+        )
+
+
+def watched(name: str, scheduler: Scheduler) -> AnalysedObject:
+    """Return an object that has changes of its own; E0376 for a sink or a plain view."""
+    found = scheduler.deployed().find(name)
+    if found.kind not in STORED:
+        raise unstored(found)
+    if found.period:
+        raise unwritten(found)
+    return found
+
+
+def position(found: AnalysedObject, scheduler: Scheduler) -> int:
+    """Return the last sealed epoch that the object has taken part in; 0 for none."""
+    record = scheduler.cut().records.get(found.key)
+    return 0 if record is None else record.position
+
+
+def changes_after(
+    found: AnalysedObject, after: int, until: int, scheduler: Scheduler
+) -> Iterator[Changed]:
+    """Yield what the sealed epochs after one up to another changed, at most `AT_ONCE` rows each."""
+    record = scheduler.cut().records.get(found.key)
+    table = layout.current_table(found) if found.append_only else layout.changes_table(found)
+    version = None if record is None else record.versions.get(table)
+    if version is None:
+        return
+    handle = scheduler.store.open(table, version)
+    for epoch in range(after + 1, until + 1):
+        for rows in _of_epoch(found, handle, epoch, scheduler):
+            now = scheduler.log.opened(epoch).now
+            yield Changed(epoch, now, found.relation.visible, rows)
+
+
+def _of_epoch(
+    found: AnalysedObject, handle: Handle, epoch: int, scheduler: Scheduler
+) -> Iterator[tuple[Change, ...]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    shown = found.relation.visible
+    columns = (*(_HEAD[:1] if found.append_only else _HEAD), *shown)
+    names = [f.name for f in columns]
+    files = prune(handle, None, {EPOCH: (epoch, epoch)})
+    for file, path in zip(files, scheduler.store.paths(handle, files), strict=True):
+        for batch in pq.ParquetFile(plain(path)).iter_batches(AT_ONCE, columns=names):
+            rows = with_epoch(pa.Table.from_batches([batch]), file).select(names)
+            changes = tuple(_changes(found, epoch, python_rows(rows, columns)))
+            if changes:
+                yield changes
+
+
+def _changes(
+    found: AnalysedObject, epoch: int, rows: tuple[tuple[Any, ...], ...]
+) -> Iterator[Change]:
+    for row in rows:
+        if row[0] == epoch:
+            yield (RowKind.INSERT.value, row[1:]) if found.append_only else (row[1], row[2:])

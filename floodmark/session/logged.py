@@ -1,0 +1,58 @@
+"""What an error that passes says of the statement that it cut short: whether the log has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from floodmark.epochs.scheduler import Scheduler
+from floodmark.errors import TransientError
+
+
+@dataclass
+class Begun:
+    """What a statement has begun: the files of its rows, or a version of the catalog."""
+
+    paths: Sequence[str] = ()
+    version: int | None = None
+
+
+@contextmanager
+def telling(what: str, scheduler: Scheduler, begun: Begun | None = None) -> Iterator[Begun]:
+    """Let a TransientError of the block say whether `what` is logged, and so done by the next run.
+
+    Done again by hand, what is logged would be done twice.
+    """
+    begun = begun or Begun()
+    try:
+        yield begun
+    except TransientError as error:
+        epoch = logged_in(begun, scheduler)
+        if epoch is None:
+            error.message += f"; nothing of the {what} is logged"
+        else:
+            error.message += f"; the {what} is logged, as epoch {epoch}"
+            error.hint = (
+                f"do not execute the {what} again: `floodmark run`, advance() and any statement "
+                f"go on with epoch {epoch}, once nothing is in its way"
+            )
+        raise
+
+
+def logged_in(begun: Begun, scheduler: Scheduler) -> int | None:
+    """Return the epoch that has what was begun, open or sealed."""
+    head = scheduler.log.head()
+    if begun.version is not None:
+        latest = scheduler.catalogs.latest()
+        known = latest is not None and latest.version == begun.version
+        return latest.epoch if latest is not None and known else None
+    if not begun.paths:
+        return None
+    last = head.open
+    if last is None and head.sealed:
+        last = scheduler.log.opened(head.sealed)
+    mine = set(begun.paths)
+    if last is not None and any(mine.intersection(item["paths"]) for item in last.dml):
+        return last.epoch
+    return None

@@ -1,0 +1,173 @@
+"""Statements that the catalog answers: SHOW, DESCRIBE and EXPLAIN."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from floodmark.catalog.objects import CatalogObject, Kind, check_kind, key_of, kind_of, qualified
+from floodmark.errors import NotSupported, Span
+from floodmark.plan.build.build import build_query
+from floodmark.query.query import as_run
+from floodmark.scalar.functions.like import check_like, is_like
+from floodmark.session.ddl.deployment import plan_statement
+from floodmark.session.inspect.sizes import TableSize, as_text
+from floodmark.sql import statements as s
+from floodmark.sql.normalise import to_sql
+from floodmark.stream.explain.explain import explain_object, explain_plan
+from floodmark.stream.explain.explained import Explanation, as_html
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.pipeline import plain_views
+from floodmark.stream.passes.planning import plan_of
+from floodmark.tables.results import Result, text_result
+from floodmark.warehouse.deployed import Deployed
+from floodmark.warehouse.settings import check_setting
+
+Sizes = Callable[[str], Sequence[TableSize]]
+Explain = Callable[[s.Statement, Deployed], Explanation]
+
+
+def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[str, str]) -> Result:
+    """Return what SHOW or DESCRIBE asks for."""
+    if isinstance(statement, s.Describe):
+        columns = named(statement.name, statement.kind, deployed).relation.visible
+        rows = ((c.name, str(c.type), c.nullable) for c in columns)
+        return text_result("DESCRIBE", ("Name", "Type", "Nullable"), rows)
+    if statement.what == "CREATE":
+        assert statement.name is not None
+        declared = _declared(statement.name, statement.kind, deployed)
+        row = (declared.name, to_sql(declared.shown))
+        return text_result("SHOW", ("Name", "Create Sql"), (row,))
+    if statement.is_setting:
+        check_setting(statement.what, statement.span)
+        return text_result("SHOW", (statement.what,), ((settings[statement.what],),))
+    if statement.what in ("PARAMETERS", "ALL"):
+        return text_result("SHOW", ("Name", "Setting"), settings.items())
+    return text_result("SHOW", ("Name",), ((name,) for name in _names(statement, deployed)))
+
+
+_UNREAD = (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE, s.ObjectKind.INDEX)
+
+
+def named(name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed) -> AnalysedObject:
+    """Return a relation or sink by name; E0201 for none, E0203 for one of another kind."""
+    text = qualified(name)
+    if kind is s.ObjectKind.SINK and key_of(text, Kind.SINK) in deployed.pipeline.objects:
+        return deployed.pipeline[key_of(text, Kind.SINK)]
+    found = deployed.find(text, name.span)
+    check_kind(found.object, kind, name)
+    return found
+
+
+def _declared(name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed) -> CatalogObject:
+    """Return the object that SHOW CREATE names."""
+    if kind not in _UNREAD:
+        return named(name, kind, deployed).object
+    of = Kind.INDEX if kind is s.ObjectKind.INDEX else Kind.FUNCTION
+    found = deployed.catalog.get(key_of(qualified(name), of), name.span)
+    check_kind(found, kind, name)
+    return found
+
+
+_KINDS = {
+    "TABLES": (Kind.TABLE,), "SOURCES": (Kind.SOURCE,), "SINKS": (Kind.SINK,),
+    "VIEWS": (Kind.VIEW,), "MATERIALIZED VIEWS": (Kind.MATERIALIZED_VIEW,),
+    "INDEXES": (Kind.INDEX,), "FUNCTIONS": (Kind.FUNCTION,), "OBJECTS": tuple(Kind),
+}  # fmt: skip
+
+
+def _names(statement: s.Show, deployed: Deployed) -> list[str]:
+    kinds = _KINDS.get(statement.what)
+    if kinds is None:
+        raise NotSupported(
+            "E0382",
+            f"SHOW {statement.what} is not available yet",
+            span=statement.span,
+            hint=f"there is SHOW {', '.join(_KINDS)}; floodmark.epochs and floodmark.watermarks "
+            "are tables",
+        )
+    found = [o for o in deployed.catalog.objects.values() if o.kind in kinds]
+    if statement.name is not None:
+        found = [o for o in found if o.schema == str(statement.name)]
+    check_like(statement.like or "", span=statement.span)
+    return [o.name for o in found if statement.like is None or is_like(o.base_name, statement.like)]
+
+
+def explain_result(
+    statement: s.Explain, deployed: Deployed, sizes: Sizes, explain: Explain
+) -> Result:
+    """Return the lines of an EXPLAIN statement.
+
+    `sizes` measures the tables of an object, `explain` looks at a statement as if it were executed.
+    """
+    if statement.name is not None:
+        name = named(statement.name, statement.kind, deployed).key
+        found = explain_name(name, deployed, statement.name.span)
+    else:
+        assert statement.statement is not None
+        name = ""
+        if statement.state:
+            raise NotSupported(
+                "E0368",
+                "EXPLAIN (STATE) takes the name of an object: a statement has no tables yet",
+                span=statement.span,
+                hint="EXPLAIN (STATE) v; EXPLAIN without STATE shows what would be kept",
+            )
+        found = explain(statement.statement, deployed)
+    measured = sizes(name) if statement.state and name else ()
+    as_json = statement.format is s.ExplainFormat.JSON
+    text = explained(found, measured, as_json=as_json)
+    if statement.format is s.ExplainFormat.HTML:
+        text = as_html(text)
+    return text_result("EXPLAIN", ("QUERY PLAN",), ((line,) for line in text.split("\n")))
+
+
+def explained(found: Explanation, sizes: Sequence[TableSize], *, as_json: bool) -> str:
+    """Return the text of an explanation, and of the tables that are at rest for it."""
+    if as_json:
+        tables = {"tables": [t.as_dict() for t in sizes]} if sizes else {}
+        return json.dumps(found.as_dict() | tables, indent=2)
+    return f"{found}\n\n{as_text(sizes)}" if sizes else str(found)
+
+
+def explain_name(name: str, deployed: Deployed, span: Span | None = None) -> Explanation:
+    """Return the analysed plan of a deployed object."""
+    found = deployed.find(name, span).object
+    return explain_together(deployed.catalog.output_of(found), deployed.pipeline)
+
+
+def explain_together(objects: Sequence[CatalogObject], pipeline: Pipeline) -> Explanation:
+    """Return the plan of the last of some objects, with those of the others before it."""
+    *others, last = (explain_object(pipeline[found.key], pipeline) for found in objects)
+    return replace(last, before=tuple(others))
+
+
+def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation:
+    """Return the analysed plan of a query, or of the object that a CREATE statement defines."""
+    pipeline = deployed.pipeline
+    if isinstance(statement, s.Select):
+        views = plain_views(pipeline.objects.values())
+        node = build_query(
+            statement.query,
+            pipeline.relations,
+            statement.span,
+            views=views,
+            functions=pipeline.functions,
+        )
+        as_run(node)
+        once = plan_of(node, on_close=False, statement=statement, kept=False)
+        return explain_plan(once, pipeline)
+    if isinstance(statement, s.Definition) and kind_of(statement) not in (
+        Kind.INDEX,
+        Kind.FUNCTION,
+    ):
+        plan = plan_statement(statement, deployed)
+        after = pipeline if plan is None else plan.pipeline
+        return explain_together(after.catalog.made_by(statement), after)
+    raise NotSupported(
+        "E0368",
+        "EXPLAIN takes a query, the CREATE statement of a relation or sink, or a name",
+        span=statement.span,
+        hint="EXPLAIN SELECT …",
+    )

@@ -1,0 +1,288 @@
+"""Statements that are an epoch of their own: CREATE and DROP, INSERT, UPDATE and DELETE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+
+from floodmark.catalog.objects import kind_of
+from floodmark.connectors.registry import connector_of
+from floodmark.epochs import removal
+from floodmark.epochs.places import check_places, probe_places
+from floodmark.epochs.scheduler import Scheduler
+from floodmark.epochs.summary import EpochSummary, assumed_formats
+from floodmark.errors import NotSupported, UserError
+from floodmark.query.dml.planned import plan_dml
+from floodmark.query.dml.writing import Writing, Written, target_of, write_rows
+from floodmark.query.query import Reader
+from floodmark.session.ddl import deployment
+from floodmark.session.ddl.alter_places import placed_in
+from floodmark.session.ddl.altering import refuse_behind
+from floodmark.session.ddl.deployment import Plan
+from floodmark.session.ddl.loading import check_code
+from floodmark.session.ddl.rehearsal import rehearse
+from floodmark.session.ddl.renaming import check_at_rest
+from floodmark.session.ddl.rereading import refuse_rereading
+from floodmark.session.logged import Begun, telling
+from floodmark.session.show import explain_statement
+from floodmark.session.suspension import notices
+from floodmark.sql import statements as s
+from floodmark.sql.dialect import print_expression
+from floodmark.sql.normalise_parts import object_sql
+from floodmark.sql.parse import parse_statement
+from floodmark.storage.epoch_log import dml_of
+from floodmark.stream.explain.explained import Explanation
+from floodmark.stream.objects.table_of_query import is_continuous
+from floodmark.tables import failpoints
+from floodmark.tables.results import Result
+from floodmark.warehouse.changes import Change
+from floodmark.warehouse.deployed import Deployed, statements_of
+
+
+def run_definition(
+    statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler, reader: Callable[[], Reader]
+) -> Result:
+    """Create, alter or drop an object in one epoch; what fails at once is a notice.
+
+    `reader` is asked for where a table begins with rows; it is called when the lease is held.
+    """
+    word = statement.sql.split()[0].upper()
+    kind = _kind(statement)
+    status = f"{word}_{kind}".replace(" ", "_")
+    with telling(f"{word} {kind}", scheduler) as begun, scheduler.held(f"{word} {kind}"):
+        deployed = scheduler.deployed()
+        with placed_in(statement, deployed):
+            plan = deployment.plan_statement(statement, deployed, project=scheduler.project)
+            if plan is None:
+                return Result(status=status, notices=("nothing to do",))
+            check_at_rest(plan, scheduler, statement)
+            first = _first_rows(statement, plan, scheduler, reader)
+            try:
+                apply_plan(plan, scheduler, begun, first=first)
+            finally:
+                if first is not None and (first.entry is None or begun.version is None):
+                    first.discard()
+    touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
+    touched &= plan.pipeline.objects.keys()
+    targets = {plan.pipeline[key].object.target for key in touched}
+    told = notices({*touched, *filter(None, targets)}, scheduler)
+    told = (*told, *assumed_formats(plan.created, plan.pipeline))
+    return replace(Result() if first is None else first.result, status=status, notices=told)
+
+
+def _first_rows(
+    statement: s.Definition | s.Drop | s.Alter,
+    plan: Plan,
+    scheduler: Scheduler,
+    reader: Callable[[], Reader],
+) -> Written | None:
+    """Write the rows of a table that its CREATE fills once; None for anything else."""
+    insert = _first_insert(statement)
+    if insert is None:
+        return None
+    target = target_of(insert, replace(scheduler.deployed(), pipeline=plan.pipeline))
+    start = scheduler.log.positions().get(dml_of(target.key), {}).get(0, 0)
+    return write_rows(insert, target, scheduler, reader(), start)
+
+
+def _first_insert(statement: s.Statement) -> s.Insert | None:
+    """Return the INSERT of a table that its CREATE fills once; None for anything else."""
+    if not isinstance(statement, s.CreateTableAs) or is_continuous(statement):
+        return None
+    name = object_sql(statement.name)
+    insert = parse_statement(f"INSERT INTO {name} {print_expression(statement.query)}")
+    assert isinstance(insert, s.Insert)
+    return insert
+
+
+def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
+    if isinstance(statement, s.Drop | s.Alter):
+        return statement.kind.value if statement.kind is not None else "OBJECT"
+    return kind_of(statement).value.upper()
+
+
+def apply_plan(
+    plan: Plan,
+    scheduler: Scheduler,
+    begun: Begun,
+    *,
+    discards: Collection[str] = ("drop",),
+    first: Written | None = None,
+) -> EpochSummary:
+    """Log a catalog version and run the epoch from which it is in force; the lease is held.
+
+    A table that the plan creates begins with the `first` rows. `begun` is told the version. E0379
+    where a table would go, or begin anew, with rows that statements wrote into it, unless that
+    action is one that `discards`; a source that begins anew has to be readable. E0854 where rows
+    that are gone would be read again.
+    """
+    deployed = scheduler.deployed()
+    check_code(plan, deployed)
+    check_plan(plan, scheduler, discards)
+    probe_places(plan, scheduler)
+    epoch = scheduler.log.head().sealed + 1
+    defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
+    now = scheduler.believed()
+    rehearsed = rehearse(scheduler, defined, now, plan.renamed)
+    removal.leave(
+        scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
+    )
+    failpoints.reach("change_planned")
+    dml = [first.entry] if first is not None and first.entry is not None else []
+    version = scheduler.catalogs.append(epoch, defined, now, plan.renamed, dml)
+    begun.version = version.version
+    scheduler.remember(rehearsed)
+    failpoints.reach("change_logged")
+    return scheduler.run_once(version.version)
+
+
+def check_plan(plan: Plan, scheduler: Scheduler, discards: Collection[str] = ("drop",)) -> None:
+    """Refuse before anything is logged what could not be applied."""
+    _ask_again(plan)
+    refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
+    check_places(plan, scheduler)
+    _refuse_loss(plan, scheduler, discards)
+    if "rebuild" not in discards:
+        refuse_rereading(plan.changes, scheduler.deployed().pipeline, plan.pipeline)
+
+
+def refuse_plan(plan: Plan, deployed: Deployed, scheduler: Scheduler) -> None:
+    """Raise what applying a plan would before it is logged, and write nothing, run no Python."""
+    check_plan(plan, scheduler)
+    defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
+    rehearse(scheduler, defined, scheduler.believed(), plan.renamed)
+
+
+def explain(
+    statement: s.Statement,
+    deployed: Deployed,
+    scheduler: Scheduler,
+    reader: Callable[[], Reader] | None = None,
+) -> Explanation:
+    """Return the plan of a query, or of what a CREATE would make beside what is `deployed`.
+
+    Raises what the CREATE would, before anything is logged. A `reader` plans the first rows of a
+    table that begins with some.
+    """
+    if isinstance(statement, s.Definition):
+        plan = deployment.plan_statement(statement, deployed, project=scheduler.project)
+        if plan is not None:
+            _check_first_rows(statement, plan, deployed, reader)
+            refuse_plan(plan, deployed, scheduler)
+    return explain_statement(statement, deployed)
+
+
+def _check_first_rows(
+    statement: s.Definition, plan: Plan, deployed: Deployed, reader: Callable[[], Reader] | None
+) -> None:
+    insert = _first_insert(statement)
+    if insert is not None and reader is not None:
+        target = target_of(insert, replace(deployed, pipeline=plan.pipeline))
+        plan_dml(insert, target, reader())
+
+
+def _behind(scheduler: Scheduler) -> dict[str, str]:
+    """Say of objects that they do not have all epochs, and why."""
+    filling = [k for k, r in scheduler.cut().records.items() if r.backfilling]
+    suspended = scheduler.log.suspended()
+    return dict.fromkeys(filling, "is being filled") | dict.fromkeys(suspended, "is suspended")
+
+
+def _ask_again(plan: Plan) -> None:
+    """Let a source that begins anew say what it has before its stored rows go."""
+    for change in plan.changes:
+        found = plan.pipeline.objects.get(change.key)
+        if change.action != "rebuild" or found is None or found.declared is None:
+            continue
+        if found.declared.connector is not None:
+            try:
+                connector_of(found).offer({}, 1)
+            except UserError as problem:
+                raise problem.with_span(found.object.statement.name.span) from None
+
+
+def _refuse_loss(plan: Plan, scheduler: Scheduler, discards: Collection[str]) -> None:
+    positions, words = scheduler.log.positions(), {"rebuild": "begins anew", "drop": "goes"}
+    for change in plan.changes:
+        if change.action in discards or change.action not in words:
+            continue
+        rows = positions.get(dml_of(change.key), {}).get(0, 0)
+        if rows:
+            defined = (plan if change.action == "rebuild" else scheduler.deployed()).pipeline
+            raise NotSupported(
+                "E0379",
+                f"{change.key} {words[change.action]}, because {change.reason}, and with it what "
+                f"statements have written: {rows} {'row' if rows == 1 else 'rows'}",
+                span=defined[change.key].object.statement.span,
+                hint="keep the definition; or copy the rows (SELECT), apply with --discard-rows, "
+                "and INSERT them again",
+            )
+        if change.action == "rebuild" and (gone := _lost(change, plan, scheduler)):
+            raise NotSupported(
+                "E0379",
+                f"{change.key} begins anew, because {change.reason}, and cannot take in again all "
+                f"that it has: {gone}",
+                span=plan.pipeline[change.key].object.statement.span,
+                hint="put the files back; or apply with --discard-rows",
+            )
+
+
+def _lost(change: Change, plan: Plan, scheduler: Scheduler) -> str | None:
+    """Say what a source has taken in and would not find again; None where that is nothing."""
+    found = plan.pipeline[change.key]
+    if found.declared is None or found.declared.connector is None:
+        return None
+    taken = scheduler.offers.logged().get(change.key, ())
+    before = scheduler.deployed().pipeline[change.key].declared
+    if taken and before is not None and before.connector != found.declared.connector:
+        return f"its rows came from {before.connector}"
+    return connector_of(found).changed(taken)
+
+
+def run_dml(statement: Writing, scheduler: Scheduler, reader: Callable[[], Reader]) -> Result:
+    """Change rows of a table in one epoch; `reader` is called when the lease is held."""
+    word = "COPY" if isinstance(statement, s.CopyFrom) else type(statement).__name__.upper()
+    with telling(word, scheduler) as begun, scheduler.held(word):
+        target = target_of(statement, scheduler.deployed())
+        start = scheduler.log.positions().get(dml_of(target.key), {}).get(0, 0)
+        written = write_rows(statement, target, scheduler, reader(), start)
+        epoch = take_in([written], scheduler, begun)
+    return replace(written.result, notices=notices_after([target.key], epoch, scheduler))
+
+
+def take_in(written: Sequence[Written], scheduler: Scheduler, begun: Begun) -> int | None:
+    """Run the epoch that takes written rows in, and return it; None where there are no rows.
+
+    `begun` is told the rows' files; the lease is held.
+    """
+    entries = [w.entry for w in written if w.entry is not None]
+    for each in written:
+        if each.entry is None:
+            each.discard()
+    if not entries:
+        return None
+    begun.paths = [path for entry in entries for path in entry["paths"]]
+    return scheduler.run_once(dml=entries).epoch
+
+
+def notices_after(
+    written: Collection[str], epoch: int | None, scheduler: Scheduler
+) -> tuple[str, ...]:
+    """Return what is to be said of the tables that were written, and of what failed with them."""
+    events = scheduler.log.suspended().items()
+    failed = [key for key, event in events if event.epoch == epoch and key not in written]
+    taken = set(written) - {key for key, _ in events}
+    aside = () if epoch is None else _put_aside(taken, scheduler)
+    waiting = () if epoch is None else sorted(set(written) - taken)
+    later = (f"what was written into {key} is kept, and seen once it is resumed" for key in waiting)
+    return (*notices([*written, *failed], scheduler), *later, *aside)
+
+
+def _put_aside(keys: Collection[str], scheduler: Scheduler) -> Iterator[str]:
+    """Say which tables have put rows of the last epoch to their dead letters."""
+    records = scheduler.cut().records
+    for key in sorted(keys):
+        count = records[key].dead_rows if key in records else 0
+        if count:
+            rows = "1 row" if count == 1 else f"{count:,} rows"
+            yield f"{key} has not taken {rows}: see {key}__dead_letter"

@@ -1,0 +1,217 @@
+"""BEGIN … COMMIT: the statements of a transaction see its own writes and become one epoch.
+
+The lease is not held between the statements. They are evaluated against the last epoch that was
+sealed when the first of them ran; COMMIT is refused where what they were computed from has changed
+since, as under PostgreSQL's REPEATABLE READ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from floodmark.epochs.scheduler import Scheduler
+from floodmark.errors import DataError, Span, TransientError
+from floodmark.query.dml.overlay import overlaid
+from floodmark.query.dml.writing import Writing, Written, target_of, write_rows
+from floodmark.query.query import Reader
+from floodmark.query.static_rows import check_static
+from floodmark.session.logged import Begun, logged_in, telling
+from floodmark.session.statements import notices_after, take_in
+from floodmark.sql import statements as s
+from floodmark.storage.epoch_log import dml_of
+from floodmark.tables.results import Result
+from floodmark.warehouse.deployed import Deployed
+
+_HARMLESS = s.Select | s.Show | s.Describe | s.Explain | s.SetOption | s.CopyTo
+Control = s.Begin | s.Commit | s.Rollback
+
+
+@dataclass
+class _Begun:
+    """What a transaction stands on, and what it has written so far."""
+
+    base: Reader
+    deployed: Deployed
+    positions: Mapping[str, Mapping[int, int]]
+    written: list[Written] = field(default_factory=list)
+
+    def start(self, key: str) -> int:
+        """Return the number of the next row that a statement writes into a table."""
+        logged = self.positions.get(dml_of(key), {}).get(0, 0)
+        entries = (w.entry for w in self.written if w.entry is not None)
+        return logged + sum(int(e["rows"]) for e in entries if e["table"] == key)
+
+    def reader(self) -> Reader:
+        """Return what a statement sees now."""
+        reader = self.base
+        mine = sorted((w for w in self.written if w.entry), key=lambda w: w.target.key)
+        for _, group in groupby(mine, key=lambda w: w.target.key):
+            each = list(group)
+            entries = [w.entry for w in each if w.entry is not None]
+            reader = overlaid(reader, each[0].target, entries)
+        return reader
+
+
+class Transaction:
+    """The transaction of one connection: none, an open one, or one that has failed."""
+
+    def __init__(self, scheduler: Scheduler, read: Callable[[], Reader]) -> None:
+        self._scheduler = scheduler
+        self._read = read
+        self._begun: _Begun | None = None
+        self.is_open = False
+        self.has_failed = False
+
+    def run(self, statement: s.Statement, alone: Callable[[s.Statement], Result]) -> Result:
+        """Execute a statement in the transaction, `alone` where none is open or it reads only.
+
+        E0421 after an error, up to ROLLBACK; E0422 for what cannot be part of a transaction.
+        """
+        if isinstance(statement, Control):
+            return self._control(statement)
+        if not self.is_open:
+            return alone(statement)
+        with self.failing():
+            self._refuse(statement)
+            if isinstance(statement, Writing):
+                return self._write(statement)
+            return alone(statement)
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Let an error of the block fail an open transaction: nothing but ROLLBACK runs then."""
+        try:
+            yield
+        except BaseException:
+            self.has_failed = self.is_open
+            raise
+
+    def reader(self) -> Reader:
+        """Return what a query sees: the transaction's rows, or the last sealed epoch."""
+        if self.has_failed:
+            raise _aborted(None)
+        return self._ground().reader() if self.is_open else self._read()
+
+    def close(self) -> None:
+        """Give up what is open: nothing of it is written; only ROLLBACK is left."""
+        self.has_failed = self.is_open
+        self._discard()
+
+    def _refuse(self, statement: s.Statement) -> None:
+        if self.has_failed:
+            raise _aborted(statement.span)
+        if not isinstance(statement, _HARMLESS | Writing):
+            raise DataError(
+                "E0422",
+                f"{statement.words} cannot run inside a transaction block",
+                span=statement.span,
+                hint="a transaction holds INSERT, UPDATE, DELETE, COPY and queries; COMMIT first",
+            )
+
+    def _control(self, statement: Control) -> Result:
+        match statement:
+            case s.Begin() if self.is_open:
+                return Result(
+                    status="BEGIN", notices=("there is already a transaction in progress",)
+                )
+            case s.Begin():
+                self.is_open, self.has_failed = True, False
+                return Result(status="BEGIN")
+            case _ if not self.is_open:
+                word = "COMMIT" if isinstance(statement, s.Commit) else "ROLLBACK"
+                return Result(status=word, notices=("there is no transaction in progress",))
+            case s.Commit() if not self.has_failed:
+                return self._commit()
+            case _:
+                self._end()
+                return Result(status="ROLLBACK")
+
+    def _ground(self) -> _Begun:
+        """Return what the transaction stands on, fixed by its first statement."""
+        if self._begun is None:
+            scheduler = self._scheduler
+            with scheduler.held("BEGIN"):
+                positions = scheduler.log.positions()
+                self._begun = _Begun(self._read(), scheduler.deployed(), positions)
+        return self._begun
+
+    def _write(self, statement: Writing) -> Result:
+        begun = self._ground()
+        target = target_of(statement, begun.deployed)
+        start = begun.start(target.key)
+        written = write_rows(statement, target, self._scheduler, begun.reader(), start)
+        begun.written.append(written)
+        return written.result
+
+    def _commit(self) -> Result:
+        """Log what was written as one epoch; nothing is one of no rows."""
+        begun = self._begun
+        if begun is None or not any(w.entry for w in begun.written):
+            self._end()
+            return Result(status="COMMIT")
+        logged = Begun()
+        try:
+            with telling("COMMIT", self._scheduler, logged), self._scheduler.held("COMMIT"):
+                self._check(begun)
+                epoch = take_in(begun.written, self._scheduler, logged)
+        except BaseException as error:
+            if logged_in(logged, self._scheduler) is not None:
+                begun.written.clear()
+                self._end()
+            elif not isinstance(error, TransientError):
+                self._end()
+            raise
+        keys = dict.fromkeys(w.target.key for w in begun.written if w.entry)
+        begun.written.clear()
+        self._end()
+        notices = notices_after(list(keys), epoch, self._scheduler)
+        return Result(status="COMMIT", notices=notices)
+
+    def _check(self, begun: _Begun) -> None:
+        """Raise E0423 where what was written rests on what has changed since; E0237."""
+        now = self._read()
+        if self._scheduler.deployed().version != begun.deployed.version:
+            raise _conflict("the definitions have")
+        positions = self._scheduler.log.positions()
+        for written in begun.written:
+            name = dml_of(written.target.key)
+            if positions.get(name) != begun.positions.get(name):
+                raise _conflict(f"{written.target.name} has")
+            check_static(written.target, now, None)
+        read = {key for written in begun.written for key in written.reads}
+        for epoch in range(begun.base.cut.epoch + 1, now.cut.epoch + 1):
+            records = self._scheduler.log.sealed(epoch).objects
+            for key in sorted(read):
+                found = records.get(key) or records.get(key.rpartition("__")[0])
+                if found is not None and found.touched and found.rows_out:
+                    raise _conflict(f"{found.object} has")
+
+    def _end(self) -> None:
+        self._discard()
+        self.is_open = self.has_failed = False
+
+    def _discard(self) -> None:
+        for written in () if self._begun is None else self._begun.written:
+            written.discard()
+        self._begun = None
+
+
+def _aborted(span: Span | None) -> DataError:
+    return DataError(
+        "E0421",
+        "current transaction is aborted, commands ignored until end of transaction block",
+        span=span,
+        hint="ROLLBACK ends it; nothing of it is written",
+    )
+
+
+def _conflict(what: str) -> DataError:
+    return DataError(
+        "E0423",
+        f"could not serialize access due to concurrent update: {what} changed since the "
+        "transaction began",
+        hint="nothing of it is written; run the transaction again",
+    )

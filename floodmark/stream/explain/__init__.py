@@ -1,0 +1,1 @@
+"""EXPLAIN: what a plan is and why."""

@@ -1,0 +1,244 @@
+"""EXPLAIN: what is known of an object's plan, as data and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from floodmark.catalog.objects import Kind, Relation
+from floodmark.changelog import ROW_ID, ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.declared import Declared, WatermarkInfo
+from floodmark.plan.expr.expressions import Call, ColumnRef, Literal
+from floodmark.plan.expr.printing import delay_text, shown, to_text, type_text
+from floodmark.scalar.types import Field
+from floodmark.scalar.types import Kind as TypeKind
+from floodmark.stream.explain.explain_transform import parts_of
+from floodmark.stream.explain.explain_ttl import ttl_lines
+from floodmark.stream.explain.explained import ExplainedNode, Explanation
+from floodmark.stream.lint.advice import Note, advise
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.outside import DELTA, Outside, SinkType
+from floodmark.stream.printing.describe import Place, describe, is_plain
+from floodmark.stream.printing.labels import labels_of
+from floodmark.stream.properties import strategy
+from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.properties.state import own_rows, own_table
+
+_WORDS: Mapping[Kind, str] = {
+    Kind.SOURCE: "Source", Kind.TABLE: "Table", Kind.MATERIALIZED_VIEW: "MaterializedView",
+    Kind.VIEW: "View",
+}  # fmt: skip
+
+
+def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
+    """Return the explanation of an object of a pipeline."""
+    notes = advise(found, pipeline)
+    if found.plan is None:
+        return _declaration(found, pipeline, notes)
+    keeps = found.kind is Kind.MATERIALIZED_VIEW and not found.refreshes
+    beside = _beside(found.plan) if keeps else None
+    owner = None if found.refreshes else found.name
+    place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), owner, beside,
+                  stores=found.kind is not Kind.SINK)  # fmt: skip
+    nodes = tuple(_node(node, place, pipeline) for node in found.plan.nodes)
+    top = visible(nodes, nodes[-1].identifier)
+    word, details = _ending(found, pipeline)
+    result = f"{word[0]}[{top}] {word[1]}"
+    return Explanation(found.name, found.kind.value, nodes, result, details, notes)
+
+
+def _beside(plan: AnalysedPlan) -> n.Node | None:
+    """Return the node whose state is in the own table of a view."""
+    return own_rows(plan.root) or own_table(plan.root)
+
+
+def explain_plan(
+    plan: AnalysedPlan, pipeline: Pipeline | None = None, *, owner: str | None = None
+) -> Explanation:
+    """Return the explanation of a query.
+
+    Without an `owner` it runs once, at the last sealed epoch; with one, state and strategies are
+    those of an object of that name that keeps the query's result up to date.
+    """
+    kinds = {} if pipeline is None else _kinds(pipeline)
+    place = Place(plan, labels_of(plan.root), kinds, owner)
+    nodes = tuple(_node(node, place, pipeline) for node in plan.nodes)
+    top = visible(nodes, nodes[-1].identifier)
+    how = "computed once" if owner is None else f"kept by {owner}"
+    return Explanation(None, "query", nodes, f"Result[{top}]", (how,))
+
+
+def visible(nodes: tuple[ExplainedNode, ...], identifier: str) -> str:
+    """Return the identifier that the text form shows for a node: a plain one is its input."""
+    known = {node.identifier: node for node in nodes}
+    while known[identifier].plain:
+        (identifier,) = known[identifier].inputs
+    return identifier
+
+
+def _kinds(pipeline: Pipeline) -> dict[str, str]:
+    return {o.key: _WORDS.get(o.kind, "Scan") for o in pipeline.objects.values()}
+
+
+def _node(node: n.Node, place: Place, pipeline: Pipeline | None) -> ExplainedNode:
+    known = place.plan[node]
+    inputs = tuple(place.plan[child] for child in node.inputs)
+    text = describe(node, place)
+    kept = place.owner is not None
+    return ExplainedNode(
+        identifier=known.identifier,
+        operator=text.operator,
+        arguments=text.arguments,
+        inputs=tuple(i.identifier for i in inputs),
+        columns=node.schema,
+        stream_key=known.stream_key,
+        mode=known.mode,
+        watermarks=_watermarks(node, place, pipeline),
+        state=known.state if kept else (),
+        strategy=strategy.derive(node, tuple(i.mode for i in inputs)) if kept else None,
+        details=text.details,
+        emits_on_close=isinstance(node, n.CloseAggregate | n.CloseSession | n.SortBuffer),
+        plain=is_plain(node, place.labels),
+        span=node.span,
+        unique_keys=known.unique_keys,
+        upsert_keys=known.upsert_keys,
+        dependencies=known.dependencies,
+        monotone=tuple((c, f"{o}.{shown(origin)}") for c, (o, origin) in known.monotone.items()),
+        own_table=known.own_table,
+    )
+
+
+def _watermarks(node: n.Node, place: Place, pipeline: Pipeline | None) -> tuple[str, ...]:
+    columns = [w.column for w in place.plan[node].watermarks]
+    if isinstance(node, n.Scan) and pipeline is not None and node.object in pipeline.objects:
+        declared = pipeline[node.object].declared
+        if declared is not None:
+            return tuple(_delayed(w) for w in declared.watermarks if w.column in columns)
+    if isinstance(node, n.Tumble | n.Hop):
+        # What the operator adds is what the reader looks for.
+        columns.sort(key=lambda c: c not in (node.start, node.end))
+    return tuple(place.labels[node][c] for c in columns)
+
+
+def _delayed(mark: WatermarkInfo) -> str:
+    match mark.expr:
+        case Call(function="-", args=(ColumnRef(), Literal() as delay)) if (
+            delay.type.kind is TypeKind.INTERVAL and delay.value is not None
+        ):
+            return f"{shown(mark.column)} - {delay_text(delay.value)}"
+        case ColumnRef():
+            return shown(mark.column)
+        case _:
+            return f"{shown(mark.column)} as {to_text(mark.expr)}"
+
+
+def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str], tuple[str, ...]]:
+    match found.kind:
+        case Kind.SINK if found.outside is not None:
+            return ("Sink", f"{found.name} to {found.outside.connector}"), _written(found.outside)
+        case Kind.SINK:
+            assert found.object.target is not None
+            target = pipeline[found.object.target]
+            key = ", ".join(shown(c) for c in target.relation.primary_key)
+            how = f"writes by key [{key}]" if key else "appends rows"
+            return ("Sink", f"{found.name} into {target.name}"), (how, *_owned(found, target))
+        case Kind.VIEW:
+            return ("View", found.name), ("not stored",)
+        case _:
+            refreshed = ("refreshed in full",) if found.refreshes else ()
+            return ("Materialize", found.name), ("conflict behaviour: no check", *refreshed)
+
+
+def _owned(sink: AnalysedObject, target: AnalysedObject) -> tuple[str, ...]:
+    """Return which columns a sink owns, if it does."""
+    mine = [owner for owner in target.owners if owner.name == sink.object.stored_key]
+    return tuple(f"owns {', '.join(map(shown, one.columns))}: deletes clear them" for one in mine)
+
+
+def _written(outside: Outside) -> tuple[str, ...]:
+    """Return how a sink writes to the outside; where, is in its statement."""
+    key = ", ".join(shown(c) for c in outside.key)
+    how = {SinkType.UPSERT: f"writes by key [{key}]", SinkType.RETRACT: "writes all changes"}
+    return (how.get(outside.type, "appends rows"), outside.encode)
+
+
+def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...]) -> Explanation:
+    declared = found.declared
+    assert declared is not None
+    inputs = _inputs(found, pipeline)
+    ids = ", ".join(node.identifier for node in inputs)
+    word = "Source" if found.kind is Kind.SOURCE else "Materialize"
+    relation = found.relation
+    details = [str(relation.mode), f"key [{', '.join(shown(c) for c in relation.stream_key)}]"]
+    if declared.transform is not None and relation.watermarks:
+        details.append("watermark " + ", ".join(shown(c) for c, _ in relation.watermarks))
+    elif declared.transform is None and relation.watermarks:
+        details.append("watermark " + ", ".join(_marks(declared)))
+    if found.kind is Kind.TABLE:
+        details.append(f"conflict behaviour: {_conflict(declared)}")
+    return Explanation(
+        found.name,
+        found.kind.value,
+        inputs,
+        f"{word}[{ids}] {found.name}",
+        tuple(details),
+        notes,
+        (*_column_lines(declared), *ttl_lines(declared)),
+        parts_of(declared, relation),
+    )
+
+
+def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, ...]:
+    """Return what a source or table gathers: its connector, DML, the sinks into it."""
+    declared, relation = found.declared, found.relation
+    assert declared is not None
+    words = []
+    if declared.connector is not None:
+        form = f"{declared.connector}, FORMAT {declared.format} ENCODE {declared.encode}"
+        if declared.connector == DELTA:
+            form = f"{DELTA}, {dict(declared.options).get('mode', 'append')}"
+        words.append(("Connector", form, _delivered(relation, declared)))
+    if found.kind is Kind.TABLE:
+        words.append(
+            ("Dml", "INSERT" if declared.append_only else "INSERT, UPDATE, DELETE", relation)
+        )
+    feeders = [pipeline[key] for key in found.feeders if key in pipeline.objects]
+    words += [("Sink", o.name, o.relation) for o in feeders]
+    return tuple(
+        ExplainedNode(f"r{i}", word, text, (), r.columns, r.stream_key, r.mode,
+                      _marks(declared) if declared.transform is not None else ())
+        for i, (word, text, r) in enumerate(words)
+    )  # fmt: skip
+
+
+def _marks(declared: Declared) -> tuple[str, ...]:
+    return tuple(map(_delayed, declared.watermarks))
+
+
+def _delivered(relation: Relation, declared: Declared) -> Relation:
+    """Return the relation of the rows as they come, before a transformation."""
+    if declared.transform is None:
+        return relation
+    columns = tuple(Field(c.name, c.type, not c.not_null) for c in declared.columns)
+    mode = ChangelogMode.APPEND_ONLY if declared.append_only else ChangelogMode.RETRACT
+    key = declared.primary_key or (ROW_ID,)
+    return replace(relation, columns=columns, stream_key=key, mode=mode)
+
+
+def _conflict(declared: Declared) -> str:
+    return declared.conflict.action.value.lower() if declared.primary_key else "no check"
+
+
+def _column_lines(declared: Declared) -> tuple[str, ...]:
+    """Return a line for every column whose value is computed."""
+    lines = []
+    for column in declared.columns:
+        head = f"{shown(column.name)} {type_text(column.type)}"
+        if column.generated is not None:
+            lines.append(f"{head} as {to_text(column.generated)}")
+        elif column.default is not None:
+            lines.append(f"{head} default {to_text(column.default)}")
+        elif column.metadata is not None:
+            lines.append(f"{head} from {column.metadata}")
+    return tuple(lines)

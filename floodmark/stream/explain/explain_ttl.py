@@ -1,0 +1,43 @@
+"""EXPLAIN of a table whose rows end: by what, and what those who follow it hear of that."""
+
+from __future__ import annotations
+
+from floodmark.plan.declared import Declared, Ttl
+from floodmark.plan.expr.printing import delay_text, shown
+
+
+def ttl_lines(declared: Declared) -> tuple[str, ...]:
+    """Return lines that say how rows of a table end; none where they stay."""
+    if declared.fading is not None:
+        column = shown(declared.fading)
+        return (
+            f"ttl: below the watermark of {column} the row of a key counts as absent, unheard",
+            f"     {shown_key(declared)} can have another row then: {column} tells the two apart",
+        )
+    if declared.ttl is None:
+        return ()
+    return (f"ttl: {_length(declared.ttl)}", *(f"     {line}" for line in _effects(declared)))
+
+
+def shown_key(declared: Declared) -> str:
+    """Return the primary key as people read it."""
+    return ", ".join(shown(c) for c in declared.primary_key)
+
+
+def _length(ttl: Ttl) -> str:
+    micros = ttl.length.seconds * 1_000_000 + ttl.length.microseconds
+    since = "the last write of a row" if ttl.column is None else shown(ttl.column)
+    end = "deleted" if ttl.deletes else "discarded, unheard"
+    return f"{delay_text((0, ttl.length.days, micros))} from {since}, then {end}"
+
+
+def _effects(declared: Declared) -> list[str]:
+    """Return what that makes of a table to which rows are only added."""
+    assert declared.ttl is not None
+    if not (declared.append_only and declared.ttl.deletes):
+        return []
+    out = ["APPEND ONLY, and retracting: what is over is taken back"]
+    if declared.watermarks:
+        columns = ", ".join(shown(mark.column) for mark in declared.watermarks)
+        out.append(f"the watermark of {columns} says what is late, and closes nothing")
+    return out

@@ -1,0 +1,58 @@
+"""Column lineage: which columns of which objects a column's values come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from floodmark.changelog import is_hidden
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr, columns_of
+
+Origins = frozenset[tuple[str, str]]
+"""Pairs of an object's key and its column."""
+
+
+def column_lineage(root: n.Node) -> dict[str, Origins]:
+    """Return the origins of each output column; a constant has none.
+
+    Filters, join conditions and groupings decide which rows there are: they are not counted.
+    """
+    below = [column_lineage(child) for child in root.inputs]
+    match root:
+        case n.Scan():
+            return {f.name: frozenset({(root.object, f.name)}) for f in root.schema}
+        case n.Project() | n.MaterializeProject():
+            return {name: _of((expr,), below[0]) for name, expr in root.columns}
+        case n.Aggregate() | n.CloseAggregate():
+            calls = {name: _of(call.children, below[0]) for name, call in root.aggregates}
+            return {name: below[0][name] for name in root.group} | calls
+        case n.UnionAll() | n.SetOperation():
+            return _by_position(root, below)
+        case n.OverWindow():
+            calls = {name: _of(call.args, below[0]) for name, call in root.calls}
+            return below[0] | calls
+        case n.Tumble() | n.Hop() | n.Session():
+            time = below[0][root.time]
+            return below[0] | {root.start: time, root.end: time}
+        case n.ProjectSet():
+            made = dict.fromkeys(root.outputs, _of((root.call,), below[0]))
+            return below[0] | made | {root.ordinal: frozenset()}
+        case _:
+            merged = {name: origins for side in below for name, origins in side.items()}
+            return {f.name: merged.get(f.name, frozenset()) for f in root.schema}
+
+
+def _of(expressions: Iterable[Expr], below: Mapping[str, Origins]) -> Origins:
+    read = (name for expr in expressions for name in columns_of(expr))
+    return frozenset(origin for name in read for origin in below[name])
+
+
+def _by_position(root: n.Node, below: list[dict[str, Origins]]) -> dict[str, Origins]:
+    hides = isinstance(root, n.SetOperation)
+    sides = [
+        [origins for name, origins in side.items() if not (hides and is_hidden(name))]
+        for side in below
+    ]
+    merged = [frozenset().union(*parts) for parts in zip(*sides, strict=True)]
+    names = [f.name for f in root.schema]
+    return dict(zip(names, [*merged, frozenset()], strict=False))

@@ -1,0 +1,291 @@
+"""Notes on an object: what a person may want to know though nothing is wrong.
+
+Codes A101 to A109 are about what is kept and what it costs, A110 to A119 say why an object is not
+cut-free: with other epoch boundaries its content can differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.determinism import class_of
+from floodmark.plan.expr.expressions import Call, Expr, Now, UserCall, Volatile, columns_of, walk
+from floodmark.scalar.functions import Determinism
+from floodmark.scalar.functions.volatile import CLOCK
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.passes.refresh import follows_time
+from floodmark.stream.printing.labels import labels_of
+from floodmark.stream.properties import strategy
+from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.properties.expressions_of import expressions_of
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One note; its code is explained in `docs/errors.md`."""
+
+    code: str
+    text: str
+
+
+Notes = tuple[Note, ...]
+
+
+def advise(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    """Return the notes on an object, in the order of their codes."""
+    notes = [note for rule in _OBJECT_RULES for note in rule(found, pipeline)]
+    if found.plan is not None:
+        notes += [note for rule in _PLAN_RULES for note in rule(found.plan)]
+    notes += [Note("A106", text) for text in found.notes]
+    return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.code))
+
+
+def cut_notes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    """Return the reasons for which an object is not cut-free; none: it is."""
+    return tuple(note for note in advise(found, pipeline) if note.code.startswith("A11"))
+
+
+def merges_epochs(found: AnalysedObject) -> bool:
+    """Tell whether an object may take the changes of several epochs at once.
+
+    Not where its rows depend on the epochs' times, are drawn anew, are looked up at an epoch's cut,
+    or close with one.
+    """
+    if found.plan is None or found.refreshes or found.emits_on_close:
+        return False
+    return not any(rule(found.plan) for rule in (_reads_now, _volatile, _lookups))
+
+
+def _late_rows(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    """Name the tables that take the late rows of what the object reads."""
+    names = found.reads if found.plan is not None else (found.key,)
+    marked = (pipeline[k] for k in names if k in pipeline.objects)
+    return tuple(
+        Note("A101", f"rows older than the watermark go to {o.name}__late, counted per epoch")
+        for o in marked
+        if o.declared is not None and o.declared.watermarks
+    )
+
+
+def _growing_state(plan: AnalysedPlan) -> Notes:
+    labels = labels_of(plan.root)
+    notes = []
+    for node in plan.nodes:
+        if not isinstance(node, n.Aggregate) or not node.group or not plan[node].state:
+            continue
+        below = plan[node.input]
+        carried = {w.column for w in below.watermarks}
+        if below.mode is ChangelogMode.APPEND_ONLY and not carried & set(node.group):
+            by = ", ".join(labels[node.input][c] for c in node.group)
+            text = f"the state of {plan[node].identifier} grows with the groups (by {by}): "
+            notes.append(Note("A102", text + "no watermark column in GROUP BY cleans it"))
+    return tuple(notes)
+
+
+def _arrangements(plan: AnalysedPlan) -> Notes:
+    return tuple(
+        Note(
+            "A103",
+            f"{plan[node].identifier} keeps a copy of its input in {table.name}: "
+            "a materialized view of that input would be re-read in its place",
+        )
+        for node in plan.nodes
+        for table in plan[node].state
+        if table.role == "input arrangement"
+    )
+
+
+def _one_group(plan: AnalysedPlan) -> Notes:
+    return tuple(
+        Note("A104", f"{plan[node].identifier} treats all rows as one group: {what}")
+        for node in plan.nodes
+        if (what := _without_group(node, plan)) is not None
+    )
+
+
+def _without_group(node: n.Node, plan: AnalysedPlan) -> str | None:
+    match node:
+        case n.Aggregate(group=()):
+            how = strategy.derive(node, (plan[node.input].mode,))
+            again = how.computed is strategy.Computed.SCOPE
+            return "an aggregate without GROUP BY that is not added to" if again else None
+        case n.OverWindow(partition=()):
+            return "OVER without PARTITION BY"
+        case n.Session(partition=()):
+            return "SESSION without a key"
+        case n.TopN(group=()):
+            return "ORDER BY … LIMIT over everything"
+        case _:
+            return None
+
+
+def _several_watermarks(plan: AnalysedPlan) -> Notes:
+    """Say by which watermark rows are released where several unrelated ones could."""
+    notes = []
+    for node in plan.nodes:
+        if not isinstance(node, n.SortBuffer):
+            continue
+        groups = {w.column: w.group for w in plan[node.input].watermarks}
+        labels = labels_of(plan.root)[node.input]
+        others = [labels[c] for c, group in groups.items() if group != groups[node.column]]
+        if others:
+            text = f"{plan[node].identifier} releases rows by {labels[node.column]} alone, not by "
+            notes.append(Note("A109", text + ", ".join(others)))
+    return tuple(notes)
+
+
+def _cross_joins(plan: AnalysedPlan) -> Notes:
+    return tuple(
+        Note("A105", f"{plan[node].identifier} pairs every row with every row: it has no equality")
+        for node in plan.nodes
+        if isinstance(node, n.Join) and not node.equi and not _asks_one_row(node, plan)
+    )
+
+
+def _asks_one_row(node: n.Join, plan: AnalysedPlan) -> bool:
+    """Tell whether one row of a side is all that a join without an equality asks for."""
+    one = any(not plan[side].stream_key for side in node.inputs)
+    read = frozenset[str]() if node.residual is None else columns_of(node.residual)
+    reduces = node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI)
+    return one or (reduces and not read & set(node.right.names))
+
+
+def _refreshed(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if not found.refreshes or found.plan is None:
+        return ()
+    when = "every epoch" if follows_time(found.plan) else "an epoch that changes an input"
+    return (Note("A107", f"{when} reads all rows of its inputs again: refresh = 'full'"),)
+
+
+def _refused(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    """Say of what is only explained why it is not created."""
+    refused = [o.refused for o in pipeline.objects.values() if o.refused is not None]
+    return tuple(Note("A108", f"CREATE refuses it ({r.code}): {r.message}") for r in refused[:1])
+
+
+def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    names = (*found.reads, *found.feeders)
+    above = [pipeline[k] for k in names if k in pipeline.objects and k != found.key]
+    text = "depends on where epochs are cut, as what it reads does: "
+    return tuple(Note("A110", text + o.name) for o in above if cut_notes(o, pipeline))
+
+
+def _reads_now(plan: AnalysedPlan) -> Notes:
+    parts = [part for node in plan.nodes for e in expressions_of(node) for part in walk(e)]
+    names = [CLOCK] if any(_is_clock(part) for part in parts) else []
+    now = any(isinstance(e, n.TemporalFilter) for e in plan.nodes)
+    if now or any(isinstance(part, Now) for part in parts):
+        names = ["now", *names]
+    text = "depends on where epochs are cut: {}() is the epoch's time"
+    return tuple(Note("A111", text.format(name)) for name in names)
+
+
+def _is_clock(part: Expr) -> bool:
+    return isinstance(part, Volatile) and part.function == CLOCK
+
+
+def _ingested(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if found.declared is None or not found.declared.ingested:
+        return ()
+    text = "depends on where epochs are cut: INGESTION TIMESTAMP is the epoch's time"
+    return (Note("A111", text),)
+
+
+def _periods(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    text = "depends on where epochs are cut: now() is the epoch's time"
+    return (Note("A111", text),) if found.period else ()
+
+
+def _volatile(plan: AnalysedPlan) -> Notes:
+    retracting = (node for node in plan.nodes if _over_updates(node, plan))
+    exprs = (e for node in retracting for e in expressions_of(node))
+    names = {
+        part.function
+        for e in exprs
+        for part in walk(e)
+        if isinstance(part, Call) and class_of(part) in _evaluated_anew(part)
+    }
+    text = "depends on where epochs are cut: {}() is evaluated anew for every update"
+    return tuple(Note("A112", text.format(name)) for name in sorted(names))
+
+
+def _evaluated_anew(call: Call) -> tuple[Determinism, ...]:
+    """Return the classes that differ between epochs; what a session is, built in, does not."""
+    stable = (Determinism.STABLE,) if isinstance(call, UserCall) else ()
+    return (Determinism.VOLATILE, *stable)
+
+
+def _over_updates(node: n.Node, plan: AnalysedPlan) -> bool:
+    return any(plan[child].mode is not ChangelogMode.APPEND_ONLY for child in node.inputs)
+
+
+def _lookups(plan: AnalysedPlan) -> Notes:
+    text = "depends on where epochs are cut: {} looks its right side up at the epoch's cut"
+    found = (node for node in plan.nodes if isinstance(node, n.LookupJoin) and not node.static)
+    return tuple(Note("A113", text.format(plan[node].identifier)) for node in found)
+
+
+def _several_writers(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    declared = found.declared
+    if declared is None or not declared.primary_key or found.kind is not Kind.TABLE:
+        return ()
+    writers = [pipeline.catalog.objects[k].name for k in found.feeders]
+    writers += [f"connector {declared.connector}"] if declared.connector is not None else []
+    if len(writers) < 2:
+        return ()
+    text = f"depends on where epochs are cut where inputs write the same key: {', '.join(writers)}"
+    return (Note("A114", text),)
+
+
+def _clock_options(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    names = (
+        "watermark.idle_after", "watermark.advance", "watermark.max_ahead",
+        "ttl", "retention_seconds",
+    )  # fmt: skip
+    set_ = [name for name in names if found.object.option(name) is not None]
+    text = "depends on where epochs are cut: {} goes by the clock"
+    return tuple(Note("A115", text.format(name)) for name in set_)
+
+
+def _judged_together(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if found.kind is not Kind.TABLE or found.declared is None or not found.declared.watermarks:
+        return ()
+    text = "depends on where epochs are cut: what {} brings in one is judged by one watermark"
+    return tuple(Note("A118", text.format(pipeline.catalog.objects[k].name)) for k in found.feeders)
+
+
+def _fades(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if found.declared is None or found.declared.fading is None:
+        return ()
+    text = "depends on where epochs are cut: rows end below the watermark of the epoch before"
+    return (Note("A119", text),)
+
+
+def _filtered_changes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if found.kind is not Kind.SINK or found.append_only:
+        return ()
+    set_ = [name for name in ("force_append_only", "ignore_delete") if found.object.is_on(name)]
+    text = "depends on where epochs are cut: {} drops changes that an epoch may merge"
+    return tuple(Note("A116", text.format(name)) for name in set_)
+
+
+def _no_snapshot(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if (found.object.option("snapshot") or "").lower() != "false":
+        return ()
+    return (
+        Note("A117", "depends on where epochs are cut: snapshot = false starts at one of them"),
+    )
+
+
+_OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
+    _late_rows, _refreshed, _refused, _upstream, _ingested, _periods, _several_writers,
+    _clock_options, _judged_together, _fades, _filtered_changes, _no_snapshot,
+)  # fmt: skip
+_PLAN_RULES: tuple[Callable[[AnalysedPlan], Notes], ...] = (
+    _growing_state, _arrangements, _one_group, _cross_joins, _several_watermarks, _reads_now,
+    _volatile, _lookups,
+)  # fmt: skip

@@ -1,0 +1,149 @@
+"""What `floodmark lint` says of an object beside the notes of EXPLAIN: A120 to A125.
+
+These look at how a definition is written and used; nothing here changes what it computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from floodmark.catalog.objects import FUNCTION_PREFIX, Kind
+from floodmark.catalog.references import table_name, tables_of
+from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.errors import Span
+from floodmark.sql.spans import span_of
+from floodmark.stream.lint.advice import advise
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+
+LEFT_TO_EXPLAIN = frozenset({"A101", "A108", "A110"})
+"""Notes that ask for nothing at their place: where late rows go, a refusal, what an input says."""
+
+UNUSED = "A120"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A note on a definition, and where in its text it is about."""
+
+    code: str
+    text: str
+    span: Span | None
+
+
+def lint_object(found: AnalysedObject, pipeline: Pipeline) -> tuple[Advice, ...]:
+    """Return what there is to say of an object, in the order of its text."""
+    name = found.object.statement.name.span
+    notes = [n for n in advise(found, pipeline) if n.code not in LEFT_TO_EXPLAIN]
+    advice = [Advice(note.code, note.text, name) for note in notes]
+    advice += [one for rule in _RULES for one in rule(found, pipeline)]
+    return tuple(sorted(advice, key=lambda a: (a.span.start if a.span else 0, a.code)))
+
+
+def unused_functions(pipeline: Pipeline) -> tuple[Advice, ...]:
+    """Return the functions that nothing calls."""
+    objects = pipeline.catalog.objects
+    called = {key for o in objects.values() for key in o.reads if key.startswith(FUNCTION_PREFIX)}
+    return tuple(
+        Advice(UNUSED, f"nothing calls the function {o.name}", o.statement.name.span)
+        for key, o in objects.items()
+        if o.kind is Kind.FUNCTION and key not in called
+    )
+
+
+def _unused(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+    """Say which sources and plain views lead nowhere; tables and results are read by people."""
+    if found.kind not in (Kind.SOURCE, Kind.VIEW):
+        return
+    catalog = pipeline.catalog
+    if not catalog.dependents(found.key):
+        text = f"nothing reads the {found.kind.value} {found.name}"
+        yield Advice(UNUSED, text, found.object.statement.name.span)
+
+
+def _every_column(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+    """Say where `*` stands for the columns of what rows come from."""
+    for select in _selects(found):
+        stars = [star for e in select.expressions if (star := _star(e)) is not None]
+        if not stars or (taken := _taken_in(select, pipeline)) is None:
+            continue
+        bare = getattr(found.object.statement, "from_relation", None) is not None
+        star = f"FROM {taken}" if bare else "*"
+        text = f"{star} takes over every column that {taken} gets later; name the columns"
+        yield Advice("A121", text, span_of(stars[0], found.object.span) or found.object.span)
+
+
+def _star(expression: exp.Expression) -> exp.Expression | None:
+    column = isinstance(expression, exp.Column) and isinstance(expression.this, exp.Star)
+    return expression if column or isinstance(expression, exp.Star) else None
+
+
+def _taken_in(select: exp.Select, pipeline: Pipeline) -> str | None:
+    """Return the source or table that stands in a SELECT's own FROM, if one does."""
+    for table in tables_of(select):
+        read = pipeline.objects.get(table_name(table))
+        near = table.find_ancestor(exp.Select) is select
+        if near and read is not None and read.kind in (Kind.SOURCE, Kind.TABLE):
+            return read.name
+    return None
+
+
+def _selects(found: AnalysedObject) -> Iterator[exp.Select]:
+    query = getattr(found.object.statement, "query", None)
+    if query is not None:
+        yield from query.find_all(exp.Select)
+
+
+def _no_key(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+    """Say which views that take rows back have no key that a reader could see."""
+    relation = found.relation
+    updates = relation.mode is not ChangelogMode.APPEND_ONLY
+    hidden = [column for column in relation.stream_key if is_hidden(column)]
+    if found.kind is Kind.MATERIALIZED_VIEW and updates and hidden:
+        text = f"no visible columns are a key of {found.name}: readers cannot tell equal rows apart"
+        yield Advice("A122", text, found.object.statement.name.span)
+
+
+def _order_of_nothing(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+    """Say where rows are put in an order that a stored result does not have."""
+    query = getattr(found.object.statement, "query", None)
+    kept = found.kind in (Kind.MATERIALIZED_VIEW, Kind.SINK)
+    order = None if query is None or not kept else query.args.get("order")
+    if (
+        query is not None
+        and order is not None
+        and not (query.args.get("limit") or query.args.get("offset"))
+    ):
+        text = "rows at rest have no order: ORDER BY without LIMIT changes nothing here"
+        yield Advice("A123", text, span_of(order, found.object.span))
+
+
+def _any_rows(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+    """Say where LIMIT takes rows that no ORDER BY chooses."""
+    for select in _selects(found):
+        limit = select.args.get("limit")
+        if limit is not None and select.args.get("order") is None:
+            text = "LIMIT without ORDER BY keeps the rows that are first by all their columns"
+            yield Advice("A124", text, span_of(limit, found.object.span))
+
+
+def _by_position(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+    """Say which sinks write columns by their place."""
+    if found.kind is not Kind.SINK or found.object.target is None:
+        return
+    target = pipeline[found.object.target]
+    if getattr(found.object.statement, "target_columns", ()) or len(target.relation.visible) < 2:
+        return
+    if found.name == target.name:
+        # CREATE TABLE … AS makes both, of one query.
+        return
+    names = ", ".join(c.name for c in found.relation.columns if not is_hidden(c.name))
+    text = f"columns go into {target.name} by position; name them: INTO {target.name} ({names})"
+    yield Advice("A125", text, found.object.statement.name.span)
+
+
+_RULES: tuple[Callable[[AnalysedObject, Pipeline], Iterator[Advice]], ...] = (
+    _unused, _every_column, _no_key, _order_of_nothing, _any_rows, _by_position,
+)  # fmt: skip

@@ -1,0 +1,83 @@
+"""Runs of projections and filters, as one computation over the node below them.
+
+Flink checks such a run as a whole; the check here does the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transform
+from floodmark.plan.nodes.size import check_growth
+from floodmark.stream.properties.ranking import ranking_of
+
+
+@dataclass(frozen=True, slots=True)
+class Calc:
+    """`columns` by output name and `conditions`, all of them over the columns of `below`.
+
+    `last` is the operator of the run that computes something: errors name it.
+    """
+
+    below: n.Node
+    columns: Mapping[str, Expr]
+    conditions: tuple[Expr, ...]
+    nodes: tuple[n.Node, ...]
+
+    def reads(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the columns below that some output columns are computed from."""
+        return frozenset(c for name in names for c in columns_of(self.columns[name]))
+
+    @property
+    def tested(self) -> frozenset[str]:
+        """Return the columns below that conditions read."""
+        return frozenset(c for condition in self.conditions for c in columns_of(condition))
+
+    def made_by(self, name: str) -> n.Node:
+        """Return the operator that computes a column."""
+        for node in self.nodes:
+            if not isinstance(node, n.Project):
+                continue
+            expr = dict(node.columns)[name]
+            if not isinstance(expr, ColumnRef):
+                return node
+            name = expr.name
+        return self.nodes[0]
+
+
+def in_calc(node: n.Node) -> bool:
+    """Tell whether a node is part of such a run."""
+    if isinstance(node, n.Filter):
+        return ranking_of(node) is None
+    return isinstance(node, n.Project | n.TemporalFilter)
+
+
+def calc_of(node: n.Node) -> Calc:
+    """Return the run of projections and filters from a node downwards.
+
+    Raises E0147 where its columns repeat one another until they are too large.
+    """
+    run: list[n.Node] = []
+    below = node
+    while in_calc(below):
+        run.append(below)
+        (below,) = below.inputs
+    columns: dict[str, Expr] = dict(below.identity)
+    conditions: list[Expr] = []
+    for step in reversed(run):
+        match step:
+            case n.Project():
+                columns = {name: _over(expr, columns) for name, expr in step.columns}
+            case n.Filter():
+                conditions.append(_over(step.predicate, columns))
+            case n.TemporalFilter():
+                conditions += [_over(bound, columns) for bound in step.bounds]
+    return Calc(below, columns, tuple(conditions), tuple(run))
+
+
+def _over(expr: Expr, columns: Mapping[str, Expr]) -> Expr:
+    over = transform(expr, lambda e: columns[e.name] if isinstance(e, ColumnRef) else e)
+    check_growth(over, expr.span)
+    return over

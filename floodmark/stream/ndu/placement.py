@@ -1,0 +1,127 @@
+"""Where stored values live: in the object's own table where that has them, else in a state table.
+
+The own table will do where only projections and filters lie above: each of the object's rows is
+then one row of the operator, under the same key, and the root takes a row back as it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.can_fail import can_fail
+from floodmark.plan.expr.expressions import Expr, columns_of
+from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.properties.injective import injective_column
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """What becomes of a plan's rows.
+
+    `key` are the columns by which a row is found again. A view stores its rows; a sink's are in
+    its `target`, which several writers may share; `tells` are the columns of
+    its primary key that the plan gives (a target may generate others).
+    """
+
+    key: tuple[str, ...]
+    stores: bool
+    target: bool = False
+    tells: tuple[str, ...] = ()
+
+
+def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
+    """Return the operators whose stored values the root's table has."""
+    if not (root.stores or root.target) or plan[plan.root].append_only:
+        return frozenset()
+    found: list[n.Node] = []
+    # Columns of the current node that the key, a filter above, or what can fail above depends on.
+    key, tested, tried = frozenset(root.key), _NONE, _NONE
+    # Columns whose values the target's key tells.
+    told = frozenset(root.tells)
+    node = plan.root
+    while True:
+        match node:
+            case n.Project() | n.MaterializeProject():
+                exprs = dict(node.columns)
+                if isinstance(node, n.MaterializeProject):
+                    fails = any(can_fail(exprs[c]) for c in node.stored)
+                    if fails or not _holds(node.stored, key, tested, tried, root):
+                        # What stores by itself needs old rows whole.
+                        return frozenset(found)
+                    found.append(node)
+                tried = _reads(exprs, tried) | _tried(exprs.values())
+                key, tested = _reads(exprs, key), _reads(exprs, tested)
+                told = frozenset(t for c in told if (t := injective_column(exprs[c])) is not None)
+                node = node.input
+            case n.Filter():
+                tested |= columns_of(node.predicate)
+                tried |= _tried((node.predicate,))
+                node = node.input
+            case n.LookupJoin() if not node.stored:
+                rights = tuple(node.right.names)
+                fits = _unique(plan, node) and _holds(rights, key, tested, tried, root)
+                fails = node.residual is not None and can_fail(node.residual)
+                alone = not root.target or _alone(plan, node, told)
+                if not (fits and alone) or fails or node.external is not None:
+                    return frozenset(found)
+                found.append(node)
+                lefts = set(node.left.names)
+                key, tested, tried = key & lefts, tested & lefts, tried & lefts
+                told &= lefts
+                node = node.left
+            case _:
+                return frozenset(found)
+
+
+_NONE = frozenset[str]()
+
+
+def _reads(exprs: Mapping[str, Expr], columns: Iterable[str]) -> frozenset[str]:
+    return frozenset(below for c in columns for below in columns_of(exprs[c]))
+
+
+def _tried(exprs: Iterable[Expr]) -> frozenset[str]:
+    """Return the columns on which it depends whether an expression refuses a row."""
+    return frozenset(c for e in exprs if can_fail(e) for c in columns_of(e))
+
+
+def _holds(
+    stored: Iterable[str],
+    key: frozenset[str],
+    tested: frozenset[str],
+    tried: frozenset[str],
+    root: Root,
+) -> bool:
+    """Tell whether the root finds a row again without its stored columns.
+
+    Whether a row was refused above must be known without them, to take its dead letter back. A
+    sink that takes back a row that it never wrote could meet another writer's: so no filter.
+    """
+    columns = set(stored)
+    return not columns & (key | tried) and not (root.target and columns & tested)
+
+
+def _unique(plan: AnalysedPlan, node: n.LookupJoin) -> bool:
+    keys = {b for _, b in node.equi}
+    return any(key <= keys for key in plan[node.right].unique_keys)
+
+
+def _alone(plan: AnalysedPlan, node: n.LookupJoin, told: frozenset[str]) -> bool:
+    """Tell whether a left row that goes without a match takes no other row's back.
+
+    An inner lookup takes back a key that it may never have written: so none is another row's key.
+    """
+    keys = plan[node.left].unique_keys
+    return node.kind is n.JoinKind.LEFT or any(key <= told for key in keys)
+
+
+def placed(plan: AnalysedPlan, nodes: Iterable[n.Node]) -> AnalysedPlan:
+    """Return the plan with these operators' state in the owner's table."""
+    chosen = set(nodes)
+    properties = {
+        node: replace(known, state=(), own_table=True) if node in chosen else known
+        for node, known in plan.properties.items()
+    }
+    return AnalysedPlan(plan.root, properties)

@@ -1,0 +1,325 @@
+"""The repair: volatile expressions over rows that are updated are evaluated once and stored.
+
+A projection becomes a `MaterializeProject`; conditions, arguments and join conditions become
+columns of one below their operator. What guards them there is not known yet: what can fail is
+stored as an attempt, and fails where it is used. Over rows that are only added an argument becomes
+a column of a plain projection: what reads its input again keeps that input's rows, this column
+among them. What functions of users give is stored over any rows: an epoch that goes on after a
+crash uses what it had evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.can_fail import can_fail
+from floodmark.plan.expr.conjunctions import all_of, conjunction, conjuncts
+from floodmark.plan.expr.determinism import (
+    asks_again,
+    class_of,
+    is_deterministic,
+    is_volatile,
+    reads_now,
+)
+from floodmark.plan.expr.expressions import (
+    AggCall,
+    Call,
+    ColumnRef,
+    Expr,
+    Outcome,
+    attempt,
+    columns_of,
+)
+from floodmark.plan.rules.interval_join import bounds_pairs
+from floodmark.plan.rules.nullability import asked_first
+from floodmark.scalar.functions import Determinism
+from floodmark.stream.ndu.culprits import is_temporal
+from floodmark.stream.passes.keep_keys import hidden_name
+from floodmark.stream.passes.rebuild import with_inputs
+from floodmark.stream.properties import strategy
+from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.properties.expressions_of import expressions_of
+
+Columns = tuple[tuple[str, Expr], ...]
+Wanted = Callable[[Expr], bool]
+"""Tells of which expressions the value must be kept."""
+
+
+def repair(plan: AnalysedPlan, *, everywhere: bool) -> n.Node:
+    """Return the plan with its volatile expressions materialized; itself where there are none.
+
+    With `everywhere` each one over updating input is; otherwise only those below an operator that
+    reads its input again. Calls of users' functions that are not IMMUTABLE always are.
+    """
+    return _Repair(plan, everywhere).node(plan.root, again=False)
+
+
+def repair_top(plan: AnalysedPlan) -> n.Node:
+    """Return the plan with the projections between its root and the first other operator repaired.
+
+    Where the owner's table has their columns, that costs nothing.
+    """
+    return _top(plan, plan.root)
+
+
+def conditions_lifted(node: n.Node) -> n.Node:
+    """Return a query on its own with volatile conditions of joins where a view evaluates them."""
+    node = node.with_inputs([conditions_lifted(child) for child in node.inputs])
+    match node:
+        case n.LookupJoin():
+            return _lookup(node, stored=False)
+        case n.Join(residual=Expr() as residual) if is_volatile(residual):
+            if node.kind is n.JoinKind.INNER:
+                return _above(node, residual)
+            return _outer_join(node, (False, False), is_volatile)
+        case _:
+            return node
+
+
+def _top(plan: AnalysedPlan, node: n.Node) -> n.Node:
+    if not isinstance(node, n.Project | n.Filter) or plan[node.input].append_only:
+        return node
+    rebuilt = with_inputs(node, (_top(plan, node.input),))
+    if not isinstance(rebuilt, n.Project):
+        return rebuilt
+    return _storing(rebuilt, tuple(c for c, e in rebuilt.columns if not is_deterministic(e)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Repair:
+    plan: AnalysedPlan
+    everywhere: bool
+
+    def node(self, node: n.Node, *, again: bool) -> n.Node:
+        """Return a node repaired; `again`: something above reads its rows again."""
+        below = again or self._rereads(node)
+        rebuilt = with_inputs(node, tuple(self.node(c, again=below) for c in node.inputs))
+        asks = any(asks_again(e) for e in expressions_of(rebuilt))
+        if isinstance(rebuilt, n.LookupJoin):
+            return _lookup(rebuilt, stored=asks or not self.plan[node.inputs[0]].append_only)
+        updating = any(not self.plan[child].append_only for child in node.inputs)
+        wanted = is_volatile if self.everywhere or below else asks_again
+        stored = asks or (updating and wanted is is_volatile)
+        if isinstance(rebuilt, n.Aggregate | n.CloseAggregate):
+            return _aggregate(rebuilt, is_volatile if updating else _varies, stored=stored)
+        if not (self.everywhere or below or asks):
+            return rebuilt
+        match rebuilt:
+            case n.Project() if updating or asks:
+                return _project(rebuilt, wanted if updating else asks_again)
+            case n.Filter() if updating or asks:
+                return _filter(rebuilt, wanted if updating else asks_again)
+            case n.Join():
+                return self._join(node, rebuilt, wanted, asks=asks)
+            case n.OverWindow():
+                return _over(rebuilt, wanted if updating else _varies, stored=stored)
+            case n.GrowingSeries():
+                return rebuilt
+            case n.ProjectSet() if updating or asks:
+                return _project_set(rebuilt, wanted if updating else asks_again)
+            case _:
+                return rebuilt
+
+    def _rereads(self, node: n.Node) -> bool:
+        """Tell whether an operator reads rows of its input a second time."""
+        match node:
+            case n.Join() | n.TopN() | n.OverWindow() | n.Session() | n.SetOperation():
+                return True
+            case n.Aggregate() | n.CloseAggregate():
+                modes = tuple(self.plan[child].mode for child in node.inputs)
+                return strategy.derive(node, modes).computed is strategy.Computed.SCOPE
+            case _:
+                return False
+
+    def _join(self, node: n.Node, rebuilt: n.Join, wanted: Wanted, *, asks: bool) -> n.Node:
+        """Pairs of an inner join are stored above it; otherwise each side stores its part."""
+        if rebuilt.residual is None or not wanted(rebuilt.residual):
+            return rebuilt
+        left, right = (asks or not self.plan[child].append_only for child in node.inputs)
+        if rebuilt.kind is n.JoinKind.INNER:
+            above = _above(rebuilt, rebuilt.residual)
+            return _filter(above, wanted) if left or right else above
+        return _outer_join(rebuilt, (left, right), wanted)
+
+
+def _above(node: n.Pairing, residual: Expr) -> n.Filter:
+    """Ask a condition of new pairs above their join, but for what may be asked before it there."""
+    inside, outside = asked_first(conjuncts(residual), bounds_pairs, node)
+    pairs = replace(node, residual=all_of(inside))
+    return n.Filter(pairs, conjunction(outside), span=node.span)
+
+
+def _project(node: n.Project, wanted: Wanted) -> n.Node:
+    return _storing(node, tuple(name for name, expr in node.columns if wanted(expr)))
+
+
+def _storing(node: n.Project, stored: tuple[str, ...]) -> n.Node:
+    if not stored:
+        return node
+    return n.MaterializeProject(node.input, node.columns, stored, span=node.span)
+
+
+def _filter(node: n.Filter, wanted: Wanted) -> n.Node:
+    """Store the outcome of the condition; comparisons with the time stay conditions."""
+    if not wanted(node.predicate):
+        return node
+    parts = conjuncts(node.predicate)
+    timed = tuple(p for p in parts if is_temporal(p))
+    rest = conjunction(tuple(p for p in parts if not is_temporal(p))) if timed else node.predicate
+    below = _Pulled(node.input)
+    outcome = below.column(rest)
+    kept = n.Filter(below.node(stored=True), conjunction((*timed, outcome)), span=node.span)
+    return n.Project(kept, node.input.identity)
+
+
+def _lookup(node: n.LookupJoin, *, stored: bool) -> n.Node:
+    """Evaluate a volatile condition once per left row where it reads that alone.
+
+    One that reads the right side, too, is evaluated once per pair above an inner lookup; in a left
+    one it stays, and is refused: it says which rows are padded.
+    """
+    if node.residual is None or not is_volatile(node.residual):
+        return node
+    names = frozenset(node.left.names)
+    parts = conjuncts(node.residual)
+    if node.kind is n.JoinKind.INNER and not all(_reads_only(names, p) for p in parts):
+        pairs = _above(node, node.residual)
+        return _filter(pairs, is_volatile) if stored else pairs
+    left = _Pulled(node.left, {*node.left.names, *node.right.names})
+    kept = conjunction(tuple(_pull(part, left, names, is_volatile) for part in parts))
+    return replace(node, left=left.node(stored=stored), residual=kept)
+
+
+def _reads_only(names: frozenset[str], part: Expr) -> bool:
+    return not is_volatile(part) or columns_of(part) <= names
+
+
+def _outer_join(node: n.Join, updating: tuple[bool, bool], wanted: Wanted) -> n.Join:
+    """Evaluate each volatile condition once per row of the side whose columns it reads.
+
+    One that reads neither side counts for the left row; one that reads both stays, and is refused.
+    """
+    assert node.residual is not None
+    taken = {*node.left.names, *node.right.names}
+    left, right = _Pulled(node.left, taken), _Pulled(node.right, taken)
+    lefts, rights = frozenset(node.left.names), frozenset(node.right.names)
+    parts: list[Expr] = []
+    for part in conjuncts(node.residual):
+        if wanted(part) and columns_of(part) <= rights and columns_of(part):
+            part = right.column(part)
+        elif wanted(part):
+            part = _pull(part, left, lefts, wanted)
+        parts.append(part)
+    return replace(
+        node,
+        left=left.node(stored=updating[0]),
+        right=right.node(stored=updating[1]),
+        residual=conjunction(tuple(parts)),
+    )
+
+
+def _pull(part: Expr, side: _Pulled, names: frozenset[str], wanted: Wanted) -> Expr:
+    return side.column(part) if wanted(part) and columns_of(part) <= names else part
+
+
+def _aggregate(
+    node: n.Aggregate | n.CloseAggregate, wanted: Wanted, *, stored: bool
+) -> n.Aggregate | n.CloseAggregate:
+    below = _Pulled(node.input, wanted=wanted)
+    calls = tuple((name, _call(call, below)) for name, call in node.aggregates)
+    if not below.columns:
+        return node
+    return replace(node, input=below.node(stored=stored), aggregates=calls)
+
+
+def _varies(expr: Expr) -> bool:
+    """Tell whether the value depends on more than the row."""
+    return not is_deterministic(expr)
+
+
+def _call(call: AggCall, below: _Pulled) -> AggCall:
+    return replace(
+        call,
+        args=tuple(below.volatile(a) for a in call.args),
+        filter=_condition(call.filter, below),
+        order_by=tuple((below.volatile(e), d, f) for e, d, f in call.order_by),
+    )
+
+
+def _condition(filter_: Expr | None, below: _Pulled) -> Expr | None:
+    """Return the condition of FILTER; like that of WHERE, one with the time goes on with it."""
+    if filter_ is None or (reads_now(filter_) and not is_volatile(filter_)):
+        return filter_
+    return below.volatile(filter_)
+
+
+def _over(node: n.OverWindow, wanted: Wanted, *, stored: bool) -> n.Node:
+    below = _Pulled(node.input, wanted=wanted)
+    calls = tuple(
+        (
+            name,
+            replace(
+                call,
+                args=tuple(below.volatile(a) for a in call.args),
+                filter=_condition(call.filter, below),
+            ),
+        )
+        for name, call in node.calls
+    )
+    if not below.columns:
+        return node
+    over = replace(node, input=below.node(stored=stored), calls=calls)
+    return n.Project(over, node.identity)
+
+
+def _project_set(node: n.ProjectSet, wanted: Wanted) -> n.Node:
+    """Store the arguments; of a function that is volatile itself, all the rows that it gives."""
+    below = _Pulled(node.input, wanted=wanted)
+    call = node.call
+    if isinstance(call, Call) and class_of(call) is Determinism.DETERMINISTIC:
+        call = replace(call, args=tuple(below.volatile(a) for a in call.args))
+    else:
+        call = below.volatile(call)
+    if not below.columns:
+        return node
+    repeated = replace(node, input=below.node(stored=True), call=call)
+    return n.Project(repeated, node.identity)
+
+
+class _Pulled:
+    """Expressions that become columns below an operator; `taken` are names that it has already."""
+
+    def __init__(
+        self, input_: n.Node, taken: set[str] | None = None, wanted: Wanted = is_volatile
+    ) -> None:
+        self._input = input_
+        self._wanted = wanted
+        self._taken = set(input_.names) if taken is None else taken
+        self._known: dict[int, str] = {}
+        self.columns: list[tuple[str, Expr]] = []
+
+    def column(self, expr: Expr) -> Expr:
+        """Return the expression's value from a column that holds it, or why there is none."""
+        held = attempt(expr) if can_fail(expr) else expr
+        name = self._known.get(id(expr))
+        if name is None:
+            name = self._known[id(expr)] = hidden_name("__stored", self._taken)
+            self._taken.add(name)
+            self.columns.append((name, held))
+        column = ColumnRef(held.type, name, span=expr.span)
+        return column if held is expr else Outcome(expr.type, column, span=expr.span)
+
+    def volatile(self, expr: Expr) -> Expr:
+        """Return the expression, or the column that holds it where its value must be kept."""
+        return self.column(expr) if self._wanted(expr) else expr
+
+    def node(self, *, stored: bool) -> n.Node:
+        """Return the input with the columns; `stored`: their values are kept by its key."""
+        if not self.columns:
+            return self._input
+        columns = (*self._input.identity, *self.columns)
+        if not stored:
+            return n.Project(self._input, columns)
+        return n.MaterializeProject(self._input, columns, tuple(name for name, _ in self.columns))

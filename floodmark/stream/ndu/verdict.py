@@ -1,0 +1,135 @@
+"""The verdict on a plan, and the plan that may run: checked, repaired, its state placed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from floodmark.changelog import is_hidden
+from floodmark.plan import nodes as n
+from floodmark.sql import statements as s
+from floodmark.stream.ndu.check import Check
+from floodmark.stream.ndu.findings import Finding, refusal
+from floodmark.stream.ndu.flink_plan import without_idle_joins
+from floodmark.stream.ndu.mode import DeterminismMode
+from floodmark.stream.ndu.placement import Root, placed, pulled_up
+from floodmark.stream.ndu.repair import repair, repair_top
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.passes.rebuild import with_inputs
+from floodmark.stream.properties.analyse import AnalysedPlan, analyse
+
+__all__ = ["Resolved", "Root", "resolve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A plan that may run, and what `ignore` let through, in sentences."""
+
+    plan: AnalysedPlan
+    notes: tuple[str, ...] = ()
+
+
+def resolve(
+    plan: AnalysedPlan, root: Root, mode: DeterminismMode, statement: s.Statement
+) -> Resolved:
+    """Return the plan with its non-deterministic updates repaired.
+
+    Raises E0320 (a column of a function), E0321 (a condition) or E0322 (a metadata column) for the
+    first that cannot be, unless they are ignored.
+    """
+    match mode:
+        case DeterminismMode.STRICT:
+            strict, findings = _strict(plan, root)
+            _refuse(findings, strict, mode, statement)
+            return Resolved(strict)
+        case DeterminismMode.FLINK:
+            check = checked(plan, root, strict=False)
+            _refuse(check.findings, check.plan, mode, statement)
+            return Resolved(_again(_storing(plan, check.lookups), root))
+        case DeterminismMode.IGNORE:
+            would, findings = _strict(plan, root)
+            texts = [f.text(would) for f in findings]
+            if not findings:
+                # What strict would store, and nothing here does.
+                check = checked(plan, root, strict=False)
+                texts = [f.text(check.plan) for f in check.findings]
+            notes = tuple(f"determinism is ignored: {text}" for text in texts)
+            return Resolved(_again(plan, root), notes)
+
+
+def checked(
+    plan: AnalysedPlan, root: Root, *, strict: bool, pulled: frozenset[n.Node] = frozenset()
+) -> Check:
+    """Return the check of a plan, done."""
+    shown = frozenset(c for c in plan.root.names if not is_hidden(c)) | set(root.key)
+    shown &= set(plan.root.names)
+    check = Check(plan if strict else without_idle_joins(plan, shown), strict, pulled)
+    top = check.plan.root
+    required = frozenset(root.key) & set(top.names)
+    if not strict and not any(key <= required for key in check.keys(top, shown)):
+        # Flink's sink then keeps whole rows: all columns must be what they were.
+        required = shown
+    check.hand(top, required, shown)
+    return check
+
+
+def _strict(plan: AnalysedPlan, root: Root) -> tuple[AnalysedPlan, list[Finding]]:
+    repaired = _analysed(plan, repair(plan, everywhere=True))
+    pulled = pulled_up(repaired, root)
+    check = checked(repaired, root, strict=True, pulled=pulled)
+    if not check.lookups or check.findings:
+        return placed(repaired, pulled & _updating(repaired)), check.findings
+    stored = _storing(repaired, check.lookups)
+    # What lies below a stored lookup has its state there: the own table has no row for each.
+    return placed(stored, pulled_up(stored, root) & _updating(stored)), check.findings
+
+
+def _again(plan: AnalysedPlan, root: Root) -> AnalysedPlan:
+    """Store what takes nothing or what an operator above reads again, in whatever mode."""
+    repaired = _analysed(plan, repair(plan, everywhere=False))
+    free = _analysed(repaired, repair_top(repaired))
+    stored = {node for node in free.nodes if isinstance(node, n.MaterializeProject)}
+    pulled = pulled_up(free, root)
+    if stored - set(repaired.nodes) <= pulled:
+        repaired = free
+    else:
+        pulled = pulled_up(repaired, root)
+    lookups = [node for node in _lookups(repaired) if node not in pulled]
+    if lookups:
+        repaired = _storing(repaired, lookups)
+        pulled = pulled_up(repaired, root)
+    return placed(repaired, pulled & _updating(repaired))
+
+
+def _lookups(plan: AnalysedPlan) -> list[n.LookupJoin]:
+    """Return the lookups for rows that are updated, which nothing stores."""
+    found = (node for node in plan.nodes if isinstance(node, n.LookupJoin))
+    return [f for f in found if not (f.static or f.stored or plan[f.left].append_only)]
+
+
+def _updating(plan: AnalysedPlan) -> frozenset[n.Node]:
+    return frozenset(
+        node for node in plan.nodes if node.inputs and not plan[node.inputs[0]].append_only
+    )
+
+
+def _storing(plan: AnalysedPlan, lookups: Collection[n.LookupJoin]) -> AnalysedPlan:
+    return _analysed(plan, _stored(plan.root, lookups))
+
+
+def _stored(node: n.Node, lookups: Collection[n.LookupJoin]) -> n.Node:
+    rebuilt = with_inputs(node, tuple(_stored(child, lookups) for child in node.inputs))
+    if isinstance(rebuilt, n.LookupJoin) and node in lookups:
+        return replace(rebuilt, stored=True)
+    return rebuilt
+
+
+def _analysed(plan: AnalysedPlan, root: n.Node) -> AnalysedPlan:
+    return plan if root == plan.root else analyse(keep_keys(root))
+
+
+def _refuse(
+    findings: list[Finding], plan: AnalysedPlan, mode: DeterminismMode, statement: s.Statement
+) -> None:
+    if findings:
+        raise refusal(findings[0], plan, mode, statement)

@@ -1,0 +1,1 @@
+"""The objects of a pipeline, analysed, and how they depend on each other."""

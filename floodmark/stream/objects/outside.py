@@ -1,0 +1,403 @@
+"""Sinks to the outside: what the options say, and whether the query's rows can be written so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from os.path import normpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote, urlparse
+
+from floodmark.catalog.objects import CatalogObject
+from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.scalar.types import VARCHAR, Field, Kind, Schema
+from floodmark.sql import statements as s
+from floodmark.stream.objects.outside_types import check_types
+from floodmark.stream.objects.sinks import FORCED, KEEPING
+
+if TYPE_CHECKING:
+    from floodmark.plan.declared import Declared
+    from floodmark.stream.properties.analyse import AnalysedPlan
+
+FILES, DELTA = "files", "delta"
+OP = "op"
+"""VARCHAR: the column with the row kind; `changelog_op` where the query has a column `op`."""
+ROWS_PER_FILE = 1_000_000
+_MOST = 1_000_000_000
+_NOT_YET = ("kafka", "jdbc", "iceberg", "s3", "elasticsearch", "redis")
+_ENCODES = ("json", "csv", "parquet")
+_COMMON = ("connector", "path", "type", "primary_key", FORCED, KEEPING, "determinism")
+_OF_FILES = ("format", "encode", "rows_per_file")
+_OF_CSV = ("csv.header", "csv.delimiter")
+
+
+class SinkType(StrEnum):
+    """What a sink writes: rows; rows by key and deletes; every change."""
+
+    APPEND_ONLY = "append-only"
+    UPSERT = "upsert"
+    RETRACT = "retract"
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A CREATE SINK to the outside, bound.
+
+    `path` is absolute; `encode` is that of files, "parquet" for Delta. `columns` are those of the
+    query; `key` are the columns by which rows are replaced, of type upsert. With `forced` and
+    `keeping`, deletes are dropped and the new rows of updates are rows.
+    """
+
+    connector: str
+    type: SinkType
+    path: Path
+    encode: str
+    columns: Schema
+    key: tuple[str, ...] = ()
+    forced: bool = False
+    keeping: bool = False
+    rows_per_file: int = ROWS_PER_FILE
+    header: bool = True
+    delimiter: str = ","
+
+    @property
+    def op(self) -> str | None:
+        """Return the name of the column with the row kind, if there is one."""
+        if self.type is SinkType.APPEND_ONLY or (self.connector, self.type) == (DELTA, _UPSERT):
+            return None
+        taken, name = {f.name.lower() for f in self.columns}, OP
+        while name in taken:
+            name = f"changelog_{name}"
+        return name
+
+    @property
+    def written(self) -> Schema:
+        """Return the columns at the outside: the row kind first, where there is one."""
+        head = () if self.op is None else (Field(self.op, VARCHAR),)
+        return (*head, *self.columns)
+
+
+_UPSERT = SinkType.UPSERT
+
+
+class _Placed(Protocol):
+    """An object that may be at a path."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def outside(self) -> Outside | None: ...
+
+
+class _Fed(Protocol):
+    """An object, and what flows into it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def declared(self) -> Declared | None: ...
+
+    @property
+    def reads(self) -> tuple[str, ...]: ...
+
+    @property
+    def feeders(self) -> tuple[str, ...]: ...
+
+
+def bind_outside(declared: CatalogObject, plan: AnalysedPlan) -> Outside:
+    """Return what a sink says, checked against its query.
+
+    Raises E0720 to E0725, and E0706 for updates into a sink that only adds rows.
+    """
+    statement = declared.statement
+    assert isinstance(statement, s.CreateSink)
+    options = _Options(statement)
+    connector = _connector(options)
+    type_ = _type(options, plan)
+    columns = tuple(Field(f.name, f.type) for f in plan.root.schema if not is_hidden(f.name))
+    encode = _encode(options, statement) if connector == FILES else _parquet(statement)
+    known = [*_COMMON, *(_OF_FILES if connector == FILES else ())]
+    options.check_names([*known, *(_OF_CSV if encode == "csv" else ())], connector)
+    forced, keeping = options.flag(FORCED, False), options.flag(KEEPING, False)
+    _check_mode(options, plan, type_, forced=forced or keeping)
+    found = Outside(
+        connector,
+        type_,
+        _path(options, declared.resolved),
+        encode,
+        columns,
+        _key(options, plan, connector) if type_ is _UPSERT else _no_key(options),
+        forced,
+        keeping,
+        options.count("rows_per_file", ROWS_PER_FILE),
+        options.flag("csv.header", True),
+        _delimiter(options),
+    )
+    check_types(found.written, encode, statement.name.span)
+    return found
+
+
+def check_alone(found: Outside, declared: CatalogObject, others: Iterable[_Placed]) -> None:
+    """Raise E0722 where another sink writes to the same path, or below or above it."""
+    for other in others:
+        there = None if other.outside is None else other.outside.path
+        if there is not None and _overlap(there, found.path):
+            raise BindError(
+                "E0722",
+                f"the sink {other.name} writes to {there} already",
+                span=_Options(declared.statement).span("path"),
+                hint="give each sink a folder of its own",
+            )
+
+
+def check_no_circle(found: Outside, declared: CatalogObject, folders: Mapping[str, Path]) -> None:
+    """Raise E0722 where the sink's rows would come back: `folders` are those its query reads."""
+    for source, folder in folders.items():
+        if _overlap(folder, found.path):
+            raise BindError(
+                "E0722",
+                f"the sink would feed {source}, which its query reads: that takes in {folder}",
+                span=_Options(declared.statement).span("path"),
+                hint="write to a folder that nothing upstream reads",
+            )
+
+
+def folders(reads: Iterable[str], done: Mapping[str, _Fed]) -> dict[str, Path]:
+    """Return, by source, the folders that the objects of some keys are fed from."""
+    out: dict[str, Path] = {}
+    left, seen = list(reads), set[str]()
+    while left:
+        found = done.get(key := left.pop())
+        if found is None or key in seen:
+            continue
+        seen.add(key)
+        declared = found.declared
+        text = None if declared is None else declared.connecting.get("path")
+        path = None if text is None else local_path(text)
+        if path is not None:
+            out[found.name] = path
+        left += [*found.reads, *found.feeders]
+    return out
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one == other or one in other.parents or other in one.parents
+
+
+def local_path(text: str) -> Path | None:
+    """Return an absolute local path of a path or file:// URL, None for what is neither.
+
+    >>> local_path("file:///tmp/out").as_posix(), local_path("s3://bucket/out")
+    ('/tmp/out', None)
+    """
+    url = urlparse(text)
+    if url.scheme not in ("", "file"):
+        return None
+    plain = Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
+    return Path(normpath(plain))
+
+
+class _Options:
+    """The WITH options of a sink, and those behind FORMAT … ENCODE."""
+
+    def __init__(self, statement: s.Statement) -> None:
+        assert isinstance(statement, s.CreateSink)
+        behind = () if statement.format is None else statement.format.options
+        self.statement = statement
+        self.found = {o.name.lower(): o for o in (*statement.options, *behind)}
+
+    def text(self, name: str) -> str | None:
+        """Return an option's text."""
+        return self.found[name].value if name in self.found else None
+
+    def span(self, name: str) -> Span | None:
+        """Return where an option stands, else the sink's name."""
+        found = self.found.get(name)
+        return self.statement.name.span if found is None else found.span
+
+    def wrong(self, name: str, what: str, hint: str) -> BindError:
+        """Return E0721 for an option whose value does not do."""
+        value = self.text(name)
+        return BindError("E0721", f"{name} = '{value}': {what}", span=self.span(name), hint=hint)
+
+    def check_names(self, known: Iterable[str], connector: str) -> None:
+        """Raise E0721 for an option that a sink of the connector does not have."""
+        allowed = sorted(known)
+        for name, option in self.found.items():
+            if name not in allowed:
+                near = get_close_matches(name, allowed, n=2, cutoff=0.5)
+                meant = f"did you mean {' or '.join(near)}? " if near else ""
+                raise BindError(
+                    "E0721",
+                    f"a sink to {connector} has no option {name!r}",
+                    span=option.span,
+                    hint=f"{meant}known: {', '.join(allowed)}",
+                )
+
+    def flag(self, name: str, default: bool) -> bool:
+        """Return a yes or no."""
+        text = self.text(name)
+        if text is None:
+            return default
+        if (found := s.truth_of(text)) is None:
+            raise self.wrong(name, "it is no yes or no", "'true' or 'false'")
+        return found
+
+    def count(self, name: str, default: int) -> int:
+        """Return a number from 1 to a billion."""
+        given = self.text(name)
+        text = str(default) if given is None else given.replace("_", "")
+        if not re.fullmatch("[0-9]{1,10}", text) or not 1 <= int(text) <= _MOST:
+            what = f"it is no whole number from 1 to {_MOST:,}"
+            raise self.wrong(name, what, f"{name} = '{default}'")
+        return int(text)
+
+
+def _connector(options: _Options) -> str:
+    name = (options.text("connector") or "").lower()
+    if name in (FILES, DELTA):
+        return name
+    hint = "connector = 'files' or 'delta'; or CREATE SINK … INTO a table"
+    what = "is not available yet" if name in _NOT_YET else "is not known"
+    span = options.span("connector")
+    raise NotSupported("E0720", f"a sink with connector = '{name}' {what}", span=span, hint=hint)
+
+
+def _type(options: _Options, plan: AnalysedPlan) -> SinkType:
+    text = options.text("type")
+    if text is None:
+        forced = options.flag(FORCED, False) or options.flag(KEEPING, False)
+        appends = plan[plan.root].append_only or forced
+        if appends:
+            return SinkType.APPEND_ONLY
+        known = " | ".join(f"'{t}'" for t in SinkType)
+        raise BindError(
+            "E0721",
+            "the query updates its rows, and the sink does not say how to write that",
+            span=options.statement.name.span,
+            hint=f"add type = {known}",
+        )
+    if text.lower() not in list(SinkType):
+        known = ", ".join(SinkType)
+        raise options.wrong("type", "there is no such type", f"one of {known}")
+    return SinkType(text.lower())
+
+
+def _check_mode(options: _Options, plan: AnalysedPlan, type_: SinkType, *, forced: bool) -> None:
+    if type_ is SinkType.APPEND_ONLY:
+        if plan[plan.root].mode is ChangelogMode.APPEND_ONLY or forced:
+            return
+        raise BindError(
+            "E0706",
+            "The sink cannot be append-only: the query updates its rows.",
+            span=options.span("type"),
+            hint=f"type = 'upsert' or 'retract'; {FORCED} = 'true' drops deletes and writes the "
+            "new rows of updates",
+        )
+    if options.flag(FORCED, False):
+        raise options.wrong(FORCED, f"it says nothing of type = '{type_}'", "leave it out")
+
+
+def _path(options: _Options, resolved: str | None) -> Path:
+    text = options.text("path")
+    if not text or not text.strip():
+        raise BindError(
+            "E0721",
+            "a sink to the outside needs a path",
+            span=options.span("path"),
+            hint="add path = '…', a folder of this machine",
+        )
+    found = local_path(resolved or text)
+    if found is None:
+        raise options.wrong("path", "it is not on a local disk", "a folder or a file:// URL")
+    return found
+
+
+def _encode(options: _Options, statement: s.CreateSink) -> str:
+    written = statement.format
+    if written is not None and written.format != "PLAIN":
+        raise NotSupported(
+            "E0723",
+            f"a sink does not write FORMAT {written.format} yet",
+            span=written.span,
+            hint="FORMAT PLAIN with type = 'append-only', 'upsert' or 'retract'",
+        )
+    named = None if written is None else written.encode
+    said = (named, options.text("encode"), options.text("format"))
+    text = next((word for word in said if word is not None), None)
+    if text is None or text.lower() not in _ENCODES:
+        what = "the sink says no format" if text is None else f"a sink writes no {text}"
+        span = options.span("format") if written is None else written.span
+        raise NotSupported(
+            "E0723", what, span=span, hint="FORMAT PLAIN ENCODE {JSON | CSV | PARQUET}"
+        )
+    return text.lower()
+
+
+def _parquet(statement: s.CreateSink) -> str:
+    """Return what the files of a Delta table are, whatever is said: E0723 for anything else."""
+    written = statement.format
+    if written is not None and (written.format, written.encode) != ("PLAIN", "PARQUET"):
+        raise NotSupported(
+            "E0723",
+            "the files of a Delta table are Parquet: the sink takes no other format",
+            span=written.span,
+            hint="leave FORMAT … ENCODE out; connector = 'files' writes JSON and CSV",
+        )
+    return "parquet"
+
+
+def _delimiter(options: _Options) -> str:
+    text = options.text("csv.delimiter")
+    text = "," if text is None else text.replace("\\t", "\t")
+    if len(text) != 1 or text in '"\r\n':
+        raise options.wrong("csv.delimiter", "it is no delimiter", "one character, such as ;")
+    return text
+
+
+def _no_key(options: _Options) -> tuple[str, ...]:
+    if options.text("primary_key") is not None:
+        raise options.wrong("primary_key", "only type = 'upsert' has a key", "leave it out")
+    return ()
+
+
+_INEXACT = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
+
+
+def _key(options: _Options, plan: AnalysedPlan, connector: str) -> tuple[str, ...]:
+    """Return the columns of an upsert key: those that are named, else the stream key."""
+    shown = {f.name: f.type for f in plan.root.schema if not is_hidden(f.name)}
+    text = options.text("primary_key")
+    if text is None:
+        key = plan[plan.root].stream_key
+        if not key or any(c not in shown for c in key):
+            raise BindError(
+                "E0725",
+                "nothing in the sink's columns tells its rows apart",
+                span=options.span("type"),
+                hint="add primary_key = 'column, …' with columns of the query, or select its key",
+            )
+    else:
+        key = tuple(c.strip().strip('"') for c in text.split(","))
+        for column in key:
+            if column not in shown:
+                known = ", ".join(shown)
+                raise options.wrong("primary_key", f'no column "{column}"', f"columns: {known}")
+        if len(set(key)) < len(key):
+            raise options.wrong("primary_key", "a column is named twice", "name it once")
+    for column in key:
+        if connector == DELTA and shown[column].kind in _INEXACT:
+            raise BindError(
+                "E0725",
+                f'the key column "{column}" is {shown[column]}: its values cannot be looked up',
+                span=options.span("primary_key"),
+                hint="take a key of numbers without a fraction, texts or times",
+            )
+    return key

@@ -1,0 +1,75 @@
+"""What becomes of the rows of a view or sink whose query is another one from an epoch on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ChangelogMode
+from floodmark.errors import BindError, NotSupported
+from floodmark.sql import statements as s
+from floodmark.sql.statements import ConflictAction
+from floodmark.stream.objects.analysed import BACKFILL
+from floodmark.stream.objects.sinks import keeps_rows
+from floodmark.stream.objects.snapshot import takes_snapshot
+
+if TYPE_CHECKING:
+    from floodmark.stream.objects.analysed import AnalysedObject
+
+DIFF, NONE = "diff", "none"
+"""What the new query gives less what the former one gave; nothing."""
+
+
+def parse_backfill(option: s.Option) -> str:
+    """Return what an option says; E0840 for anything else."""
+    if option.value.lower() in (DIFF, NONE):
+        return option.value.lower()
+    raise BindError(
+        "E0840",
+        f"backfill = '{option.value}' is not a way to go on with another query",
+        span=option.span,
+        hint=f"'{DIFF}': the rows that change at once; '{NONE}': rows that come from then on",
+    )
+
+
+def goes_on(sink: AnalysedObject, former: AnalysedObject) -> str:
+    """Return how a sink with another query goes on: its option, else by what it writes.
+
+    One that is its own former definition has nothing to make up for. What one has written that
+    began without a snapshot does not follow from its query.
+    """
+    if former.fingerprint == sink.fingerprint:
+        return NONE
+    adds = sink.relation.mode is ChangelogMode.APPEND_ONLY or keeps_rows(sink.object)
+    adds = adds or not _began_whole(sink, former)
+    return (sink.object.option(BACKFILL) or (NONE if adds else DIFF)).lower()
+
+
+def _began_whole(*sinks: AnalysedObject) -> bool:
+    return all(takes_snapshot(sink.object) for sink in sinks)
+
+
+def check_difference(sink: AnalysedObject, former: AnalysedObject, target: AnalysedObject) -> None:
+    """Raise E0843 where what a sink's former query gave cannot be taken out of its target."""
+    declared = target.declared
+    if goes_on(sink, former) == NONE or declared is None:
+        return
+    action = declared.conflict.action
+    reasons = (
+        (
+            not _began_whole(sink, former),
+            "has not got all of it: the sink began without a snapshot",
+        ),
+        (not declared.primary_key, "has no primary key to find them by"),
+        (declared.append_only, "is append-only"),
+        (action is ConflictAction.DO_NOTHING, "keeps the row that was there first"),
+        (action is ConflictAction.UPDATE_SET, "computes with each row that comes"),
+    )
+    why = next((text for holds, text in reasons if holds), None)
+    if why is not None:
+        statement = sink.object.statement
+        raise NotSupported(
+            "E0843",
+            f'"{target.name}" {why}: what the former query of "{sink.name}" gave stays there',
+            span=statement.name.span,
+            hint="WITH (backfill = 'none') goes on with the rows that come; or create another sink",
+        )

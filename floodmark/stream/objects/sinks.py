@@ -1,0 +1,221 @@
+"""Sinks into tables: brings the query's columns to those of the target."""
+
+from __future__ import annotations
+
+from floodmark.catalog.objects import CatalogObject, Relation
+from floodmark.catalog.objects import Kind as ObjectKind
+from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.errors import BindError, NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.bind.assignment import cast_to
+from floodmark.plan.build.lookups import check_written
+from floodmark.plan.build.writable import not_writable
+from floodmark.plan.declared import ColumnInfo, Declared
+from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
+from floodmark.scalar.types import UNKNOWN, Field, Kind
+from floodmark.sql import statements as s
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.analyse import AnalysedPlan, analyse
+
+
+def fit_to_target(
+    source: AnalysedPlan, sink: CatalogObject, target: Relation, declared: Declared | None
+) -> AnalysedPlan:
+    """Return the sink's plan with exactly the target's columns, then hidden keys.
+
+    By name with a column list, by position without; missing columns take their defaults.
+    """
+    statement = sink.statement
+    assert isinstance(statement, s.CreateSink)
+    if declared is None or target.kind is not ObjectKind.TABLE:
+        raise BindError(
+            "E0225",
+            f'"{target.name}" is not a table',
+            span=_into(statement),
+            hint="a sink writes into a table: CREATE TABLE … first",
+        )
+    check_written(target.name, external=target.external, span=_into(statement))
+    _check_modes(source, sink, target, declared)
+    columns = _columns(source, statement, declared)
+    fitted = keep_keys(n.Project(source.root, tuple(columns), span=statement.span))
+    return analyse(_with_generated(fitted, declared, statement))
+
+
+def written_columns(
+    source: AnalysedPlan, sink: CatalogObject, declared: Declared
+) -> tuple[str, ...]:
+    """Return the target's columns that the query fills; the others get their defaults."""
+    assert isinstance(sink.statement, s.CreateSink)
+    shown = [f for f in source.root.schema if not is_hidden(f.name)]
+    return tuple(_target_names(sink.statement, declared, shown)[: len(shown)])
+
+
+def written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
+    """Return the columns that settle the target's key: all of them where some are generated."""
+    names = plan.root.names
+    if all(column in names for column in target.primary_key):
+        return target.primary_key
+    return tuple(name for name in names if not is_hidden(name))
+
+
+def _with_generated(node: n.Node, declared: Declared, statement: s.CreateSink) -> n.Node:
+    """Return the rows with the columns that the table generates of them."""
+    if not any(c.generated is not None for c in declared.columns):
+        return node
+    own = [(c.name, c.generated or ColumnRef(c.type, c.name)) for c in declared.columns]
+    kept = [(f.name, ColumnRef(f.type, f.name)) for f in node.schema if is_hidden(f.name)]
+    return n.Project(node, (*own, *kept), span=statement.span)
+
+
+def check_sole_writer(plan: AnalysedPlan, statement: s.CreateSink, target: str) -> None:
+    """Raise E0358 for a sink that takes rows back by key alone, into a table with other writers.
+
+    An inner lookup that keeps no state does not know whether it has written the row of a key.
+    """
+    for node in plan.nodes:
+        inner = isinstance(node, n.LookupJoin) and node.kind is n.JoinKind.INNER
+        if inner and plan[node].own_table:
+            raise NotSupported(
+                "E0358",
+                f'the sink takes back rows of "{target}" by key, and others write there, too',
+                span=node.span or _into(statement),
+                hint="look it up in a materialized view and write that, or make it a LEFT JOIN",
+            )
+
+
+def _into(statement: s.CreateSink):  # type: ignore[no-untyped-def]
+    return statement.into.span if statement.into is not None else statement.name.span
+
+
+FORCED, KEEPING = "force_append_only", "ignore_delete"
+
+
+def keeps_rows(sink: CatalogObject) -> bool:
+    """Tell whether what the query takes back stays; updates are inserts."""
+    return sink.is_on(FORCED) or sink.is_on(KEEPING)
+
+
+def _check_modes(
+    source: AnalysedPlan, sink: CatalogObject, target: Relation, declared: Declared
+) -> None:
+    """Refuse a query whose updates the target has no use for, or no way to take."""
+    if source[source.root].mode is ChangelogMode.APPEND_ONLY or sink.is_on(FORCED):
+        return
+    forced = f"WITH ({FORCED} = 'true') drops deletes and inserts the new rows of updates"
+    statement = sink.statement
+    assert isinstance(statement, s.CreateSink)
+    if sink.option("type") == "append-only":
+        raise BindError(
+            "E0706",
+            "The sink cannot be append-only: the query updates its rows.",
+            span=_into(statement),
+            hint=forced,
+        )
+    if not declared.primary_key:
+        raise BindError(
+            "E0226",
+            f'the query updates its rows, but "{target.name}" has no primary key to update by',
+            span=_into(statement),
+            hint=f"give the table a PRIMARY KEY, or EMIT ON WINDOW CLOSE in the sink; {forced}",
+        )
+    if declared.append_only:
+        raise BindError(
+            "E0226",
+            f'the query updates its rows, but "{target.name}" is append-only',
+            span=_into(statement),
+            hint=f"leave APPEND ONLY out of the table; {forced}",
+        )
+    if declared.conflict.action is s.ConflictAction.UPDATE_SET:
+        raise BindError(
+            "E0705",
+            f'"{target.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
+            f"the sink {sink.base_name} updates its rows: nothing takes the old ones back",
+            span=_into(statement),
+            hint=f"in the sink {sink.base_name}: {forced}",
+        )
+
+
+def _columns(
+    source: AnalysedPlan, statement: s.CreateSink, declared: Declared
+) -> list[tuple[str, Expr]]:
+    shown = [f for f in source.root.schema if not is_hidden(f.name)]
+    given = dict(zip(_target_names(statement, declared, shown), shown, strict=True))
+    missing_keys = [
+        k for k in declared.primary_key if k not in given and not _computed(declared, k)
+    ]
+    if missing_keys:
+        raise BindError(
+            "E0227",
+            f'the sink does not write the key column "{missing_keys[0]}"',
+            span=_into(statement),
+            hint="every primary key column must come from the query",
+        )
+    untyped = {f.name: _typed_null(source.root, f) for f in shown}
+    fields = {name: untyped[f.name] for name, f in given.items()}
+    plain = (c for c in declared.columns if c.generated is None)
+    return [(c.name, _value(c, fields.get(c.name), statement)) for c in plain]
+
+
+def _typed_null(root: n.Node, field: Field) -> Field:
+    """Return the column, of unknown type where the query gives a bare NULL."""
+    if isinstance(root, n.Project):
+        expr = dict(root.columns)[field.name]
+        if isinstance(expr, Literal) and expr.value is None:
+            return Field(field.name, UNKNOWN)
+    return field
+
+
+def _computed(declared: Declared, name: str) -> bool:
+    return any(c.name == name and c.generated is not None for c in declared.columns)
+
+
+def _target_names(statement: s.CreateSink, declared: Declared, shown: list[Field]) -> list[str]:
+    writable = [c.name for c in declared.columns if c.generated is None]
+    names = list(statement.target_columns) or writable[: len(shown)]
+    if len(shown) > len(names) or (statement.target_columns and len(shown) != len(names)):
+        raise BindError(
+            "E0228",
+            f"the query has {len(shown)} columns, the target takes {len(names)}",
+            span=_into(statement),
+            hint="list the target columns that the query fills",
+        )
+    for name in names:
+        if name not in writable:
+            raise not_writable(name, declared.columns, _into(statement))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BindError(
+            "E0229",
+            f'column "{twice}" is named twice',
+            span=_into(statement),
+            hint="name it once",
+        )
+    return names
+
+
+def _value(column: ColumnInfo, given: Field | None, statement: s.CreateSink) -> Expr:
+    if given is None:
+        return column.default or Literal(column.type, None)
+    ref = ColumnRef(given.type, given.name)
+    if given.type == column.type:
+        return ref
+    if given.type.kind is Kind.UNKNOWN:
+        return Literal(column.type, None)
+    if _widens(given, column):
+        return cast_to(ref, column.type)
+    raise BindError(
+        "E0230",
+        f'column type mismatch: "{column.name}" is {column.type}, the query gives {given.type}',
+        span=_into(statement),
+        hint=f"cast it in the query: CAST(… AS {column.type}) AS {column.name}",
+    )
+
+
+def _widens(given: Field, column: ColumnInfo) -> bool:
+    """Tell whether the conversion loses nothing, so that it needs no cast in the query."""
+    order = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
+    if given.type.kind in order and column.type.kind in order:
+        return order.index(given.type.kind) <= order.index(column.type.kind)
+    if given.type.is_integer and column.type.kind is Kind.NUMERIC:
+        return (column.type.precision or 0) - (column.type.scale or 0) >= 19
+    return given.type.kind is Kind.REAL and column.type.kind is Kind.DOUBLE

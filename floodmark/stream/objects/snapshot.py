@@ -1,0 +1,56 @@
+"""Views and sinks without a snapshot: they begin with what comes, not with what is there."""
+
+from __future__ import annotations
+
+from floodmark.catalog.objects import CatalogObject
+from floodmark.changelog import ChangelogMode
+from floodmark.errors import BindError, NotSupported
+from floodmark.plan import nodes as n
+from floodmark.sql import statements as s
+from floodmark.stream.properties.analyse import AnalysedPlan
+
+SNAPSHOT = "snapshot"
+_ALONE = (n.JoinKind.INNER, n.JoinKind.SEMI)
+
+
+def takes_snapshot(found: CatalogObject) -> bool:
+    """Tell whether an object is filled with what its inputs have when it is created."""
+    return (found.option(SNAPSHOT) or "true").lower() != "false"
+
+
+def parse_snapshot(option: s.Option) -> None:
+    """Raise E0850 for a value that is neither true nor false."""
+    if option.value.lower() not in ("true", "false"):
+        raise BindError(
+            "E0850",
+            f"{SNAPSHOT} = '{option.value}' is neither 'true' nor 'false'",
+            span=option.span,
+            hint="WITH (snapshot = false) begins with the rows that come",
+        )
+
+
+def check_snapshot(plan: AnalysedPlan, found: CatalogObject, *, stores: bool) -> None:
+    """Raise E0851 where rows that go would have to be there; `stores` tells a view from a sink.
+
+    What an operator keeps has not seen the rows of before: nothing can be taken out of it, and
+    nothing can be told to be missing.
+    """
+    if takes_snapshot(found):
+        return
+    keeps = stores or any(plan[node].state for node in plan.nodes)
+    for node in plan.nodes:
+        updated = isinstance(node, n.Scan) and plan[node].mode is not ChangelogMode.APPEND_ONLY
+        padded = isinstance(node, n.Join) and node.kind not in _ALONE
+        if (updated and keeps) or padded:
+            why = (
+                "pads or drops rows without a match, and would not know those"
+                if padded
+                else "reads rows that are updated, and would not know those"
+            )
+            raise NotSupported(
+                "E0851",
+                f"{found.kind.value} {found.name} cannot begin without a snapshot: it {why} of "
+                "before",
+                span=node.span or found.statement.name.span,
+                hint="leave snapshot = false out, or read rows that are only added",
+            )

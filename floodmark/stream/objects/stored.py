@@ -1,0 +1,139 @@
+"""Sources and tables: what they declare, what a TRANSFORM USING makes of it, what others see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from floodmark.catalog.objects import CatalogObject, Kind, Relation
+from floodmark.catalog.splitting import is_split
+from floodmark.changelog import ROW_ID, ChangelogMode
+from floodmark.errors import BindError
+from floodmark.plan.bind.user_functions import Functions
+from floodmark.plan.declare.definitions import declare_columns
+from floodmark.plan.declare.split import Split, split_query
+from floodmark.plan.declare.transform import bind_transform
+from floodmark.plan.declared import LOOKUP, UPPER, Declared, Transform
+from floodmark.plan.nodes import Node
+from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
+from floodmark.sql import statements as s
+from floodmark.stream.properties.watermark import check_declared
+
+ORIGIN = "__origin"
+"""VARCHAR: on a table without a key, the upstream stream key of a row that a sink wrote."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a source or table declares, bound, and the relation that others see of it.
+
+    Of a source that is split, how, for the view over it.
+    """
+
+    declared: Declared
+    relation: Relation
+    split: Split | None = None
+
+
+def declaration(
+    found: CatalogObject,
+    functions: Functions,
+    relations: Mapping[str, Relation],
+    views: Mapping[str, Node],
+) -> Stored:
+    """Return what a source or table declares; a query that is split may read other relations."""
+    columns = declare_columns(found, functions)
+    check_declared(columns)
+    _check_messages(found, columns)
+    raw = raw_relation(found, columns)
+    statement = found.statement
+    if not (isinstance(statement, s.CreateSource) and statement.transforms):
+        return Stored(columns, raw)
+    part, split = statement.transforms[0], None
+    if is_split(part):
+        split = split_query(part, raw, relations, views, functions, statement.span)
+        transform: Transform | None = split.transform
+    else:
+        transform = bind_transform(part, raw, functions, statement.span)
+    if transform is None:
+        return Stored(columns, raw)
+    columns = replace(columns, transform=transform)
+    return Stored(columns, _transformed(raw, columns, transform), split)
+
+
+def _check_messages(found: CatalogObject, declared: Declared) -> None:
+    """Refuse messages of changes where each row that comes is computed with."""
+    if declared.is_messages and declared.conflict.action is s.ConflictAction.UPDATE_SET:
+        clause = getattr(found.statement, "conflict", None)
+        raise BindError(
+            "E0705",
+            f'"{found.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
+            f"messages of FORMAT {declared.format} update rows: nothing takes the old ones back",
+            span=clause.span if clause is not None else found.statement.name.span,
+            hint="FORMAT PLAIN where each message is a row of its own; or DO UPDATE FULL",
+        )
+
+
+def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
+    """Return the relation of the rows as they come."""
+    is_source = declared.kind is Kind.SOURCE
+    append_only = columns.grows
+    key, hidden = columns.primary_key, tuple[Field, ...]()
+    if columns.fading is not None and columns.fading not in key:
+        key = (*key, columns.fading)
+    if not key:
+        hidden = (Field(ROW_ID, BIGINT, nullable=False),)
+        if not is_source:
+            hidden = (*hidden, Field(ORIGIN, VARCHAR))
+        key = tuple(f.name for f in hidden)
+    return Relation(
+        name=declared.key,
+        kind=declared.kind,
+        columns=(*_fields(columns), *hidden),
+        stream_key=key,
+        mode=ChangelogMode.APPEND_ONLY if append_only else ChangelogMode.RETRACT,
+        watermarks=_marked(declared, columns),
+        primary_key=columns.primary_key,
+        metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
+        static=declared.is_on("static"),
+        external=columns.connector == LOOKUP,
+        forgets=columns.forgets,
+    )
+
+
+def _marked(declared: CatalogObject, columns: Declared) -> tuple[tuple[str, str], ...]:
+    """Return the columns with a watermark; what a TTL deletes can be below any."""
+    if columns.ttl is not None and columns.ttl.deletes:
+        return ()
+    return tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks)
+
+
+def _transformed(raw: Relation, columns: Declared, transform: Transform) -> Relation:
+    """Return the relation of what is made of the rows.
+
+    Rows with an end go again. A watermark says nothing of rows that are seen later than they come.
+    """
+    hidden = tuple(f for f in raw.columns if f.name == ROW_ID)
+    ends = any(f.name == UPPER for f in transform.period)
+    passed = transform.passed
+    marked = {} if transform.period else columns.marked
+    visible_key = tuple(passed.get(c, "") for c in raw.primary_key)
+    return replace(
+        raw,
+        columns=(*transform.fields, *hidden),
+        stream_key=transform.key or raw.stream_key,
+        mode=ChangelogMode.RETRACT if ends else raw.mode,
+        watermarks=tuple((marked[c], group) for c, group in raw.watermarks if c in marked),
+        primary_key=visible_key if all(visible_key) else (),
+        metadata=tuple(passed[c] for c in raw.metadata if c in passed),
+        static=raw.static and not transform.period,
+    )
+
+
+def _metadata(columns: Declared) -> tuple[str, ...]:
+    """Return the columns that each message brings about itself, though the row is the same."""
+    return tuple(c.name for c in columns.columns if c.metadata is not None)
+
+
+def _fields(columns: Declared) -> Schema:
+    return tuple(Field(c.name, c.type, not c.not_null) for c in columns.columns)

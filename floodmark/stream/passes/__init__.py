@@ -1,0 +1,1 @@
+"""Passes over a plan, from the query to what runs."""

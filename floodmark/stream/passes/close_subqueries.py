@@ -1,0 +1,66 @@
+"""Subqueries of expressions, in a query that emits on close: those whose answer is never final.
+
+A subquery that gives a value, or says whether there is a row, is an aggregate beside the rows: over
+all of its rows, or by the columns that it is compared by. By a time it closes; else it does not.
+"""
+
+from __future__ import annotations
+
+from floodmark.errors import NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.bind.collectors import SUBQUERY_COLUMN
+from floodmark.stream.passes.close_hints import ELSEWHERE
+from floodmark.stream.passes.close_names import readable
+from floodmark.stream.properties.analyse import AnalysedPlan
+
+_PER_WINDOW = (
+    "or with the value of each window: JOIN (SELECT window_start, … GROUP BY window_start) w ON "
+    "x.window_start = w.window_start"
+)
+
+
+def refuse_endless(node: n.Join, plan: AnalysedPlan) -> None:
+    """Raise E0318 for the join with a subquery whose answer each later row may change."""
+    found = _answer(node.right)
+    if found is None:
+        return
+    carried = {w.column for w in plan[found.input].watermarks}
+    if carried & set(found.group):
+        return
+    if found.group:
+        said = (
+            "a subquery is compared by no column with a watermark, so each later row may change it"
+        )
+        hint = _by_time(node, found, plan)
+    else:
+        said = "what a subquery says over all of its rows may change with each later one"
+        hint = f"{ELSEWHERE}; {_PER_WINDOW}"
+    raise NotSupported(
+        "E0318",
+        f"The query cannot be executed in Emit-On-Window-Close mode: {said}.",
+        span=found.span or node.right.span or node.span,
+        hint=hint,
+    )
+
+
+def _answer(node: n.Node) -> n.Aggregate | None:
+    """Return the aggregate that answers a subquery."""
+    if not any(name.startswith(SUBQUERY_COLUMN) for name in node.names):
+        return None
+    while isinstance(node, n.Project | n.Filter):
+        node = node.input
+    return node if isinstance(node, n.Aggregate) else None
+
+
+def _by_time(node: n.Join, found: n.Aggregate, plan: AnalysedPlan) -> str:
+    """Return the hint to compare times, too, where both sides have some of one type."""
+    inner = found.input
+    while isinstance(inner, n.Project | n.Filter) and not plan[inner].watermarks:
+        inner = inner.input
+    for mine in plan[node.left].watermarks:
+        for theirs in plan[inner].watermarks:
+            names = readable(inner, theirs.column), readable(node.left, mine.column)
+            types = inner.field(theirs.column).type, node.left.field(mine.column).type
+            if None not in names and types[0] == types[1]:
+                return f"compare times in it, too: AND {names[0]} = {names[1]}; or {ELSEWHERE}"
+    return f"{ELSEWHERE}, or look it up: JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON …"

@@ -1,0 +1,131 @@
+"""EMIT ON WINDOW CLOSE: turns aggregates into ones that emit each group once, or says why not.
+
+What is not released on close already is held in a sort buffer on top, by the first column of the
+result that has a watermark.
+"""
+
+from __future__ import annotations
+
+from floodmark.errors import NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.conjunctions import all_of
+from floodmark.sql import statements as s
+from floodmark.stream.passes.close_conditions import lift_ends
+from floodmark.stream.passes.close_hints import group_hint, hint_of
+from floodmark.stream.passes.close_names import written
+from floodmark.stream.passes.close_over import on, released, waits_for_rows, windows
+from floodmark.stream.passes.close_subqueries import refuse_endless
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.analyse import AnalysedPlan, analyse
+
+CANNOT = "The query cannot be executed in Emit-On-Window-Close mode."
+
+
+def emit_on_close(plan: AnalysedPlan, statement: s.Statement) -> n.Node:
+    """Return the plan with its aggregates emitting on close.
+
+    Raises E0310 to E0313 where the query has no column whose watermark could close anything.
+    """
+    span = getattr(statement, "emit_span", None) or statement.span
+    if any(isinstance(node, n.TemporalFilter) and node.uppers for node in plan.nodes):
+        lifted, ends = lift_ends(plan.root, _window_alone)
+        plan = analyse(keep_keys(lifted))
+    else:
+        ends = ()
+    root = _rewrite(plan.root, plan)
+    keyed = keep_keys(root)
+    closing = analyse(keyed)
+    columns = closing[keyed].watermarks
+    if not ends and _emits(root, together=bool(columns)):
+        return root
+    if not columns:
+        raise NotSupported("E0310", CANNOT, span=span, hint=hint_of(closing))
+    return n.SortBuffer(keyed, columns[0].column, all_of(ends), span=span)
+
+
+def _rewrite(node: n.Node, plan: AnalysedPlan) -> n.Node:
+    match node:
+        case n.Aggregate():
+            window = window_of(node, plan)
+            below = _rewrite(node.input, plan)
+            return n.CloseAggregate(below, node.group, node.aggregates, window, span=node.span)
+        case n.SetOperation():
+            return node
+        case n.Join():
+            left = _rewrite(node.left, plan)
+            refuse_endless(node, plan)
+            return node.with_inputs([left, _rewrite(node.right, plan)])
+        case n.Session() if _timed(node, plan):
+            return n.CloseSession(
+                _rewrite(node.input, plan), node.time, node.gap, node.partition, node.keeps_untimed,
+                start=node.start, end=node.end, span=node.span,
+            )  # fmt: skip
+        case n.OverWindow() if any(_waits(window, plan) for window in windows(node)):
+            base = windows(node)[-1].input
+            return released(on(node, _rewrite(base, plan)))
+        case _:
+            return node.with_inputs([_rewrite(child, plan) for child in node.inputs])
+
+
+def _timed(node: n.Session, plan: AnalysedPlan) -> bool:
+    return any(w.column == node.end for w in plan[node].watermarks)
+
+
+def _waits(node: n.OverWindow, plan: AnalysedPlan) -> bool:
+    """Tell whether rows are final one by one: by time, and no partition is closed as a whole."""
+    carried = {w.column for w in plan[node.input].watermarks}
+    timed = bool(node.order) and node.order[0].column in carried
+    return timed and not carried & set(node.partition) and waits_for_rows(node)
+
+
+def _window_alone(node: n.Aggregate) -> str:
+    """Return the column that closes the groups of an aggregate that is not analysed yet."""
+    keyed = keep_keys(node)
+    assert isinstance(keyed, n.Aggregate)
+    return window_of(keyed, analyse(keyed))
+
+
+def window_of(node: n.Aggregate, plan: AnalysedPlan) -> str:
+    """Return the group column whose watermark closes the groups."""
+    if not node.group:
+        raise NotSupported(
+            "E0313",
+            "`EMIT ON WINDOW CLOSE` cannot be used for aggregation without `GROUP BY`",
+            span=node.span,
+            hint="GROUP BY a window or a watermark column",
+        )
+    carried = {w.column: w.group for w in plan[node.input].watermarks}
+    columns = [c for c in node.group if c in carried]
+    if not columns:
+        raise NotSupported(
+            "E0312",
+            "Emit-On-Window-Close mode requires a watermark column in GROUP BY.",
+            span=node.span,
+            hint=group_hint(node, plan),
+        )
+    if len({carried[c] for c in columns}) > 1:
+        raise NotSupported(
+            "E0314",
+            "Emit-On-Window-Close mode requires that watermark columns in GROUP BY are derived "
+            "from the same upstream column.",
+            span=node.span,
+            hint="group by one of " + ", ".join(written(node.input, c) for c in columns),
+        )
+    return columns[0]
+
+
+def _emits(node: n.Node, *, together: bool) -> bool:
+    """Tell whether the result is released on close already.
+
+    Each branch of a union closes by itself; a column that tells when all have closed holds its rows
+    `together` until then.
+    """
+    match node:
+        case n.CloseAggregate() | n.CloseSession() | n.SortBuffer():
+            return True
+        case n.Project() | n.Filter():
+            return _emits(node.input, together=together)
+        case n.UnionAll() if not together:
+            return all(_emits(branch, together=together) for branch in node.branches)
+        case _:
+            return False

@@ -1,0 +1,94 @@
+"""`WITH (refresh = 'full')`: a view that is recomputed instead of kept incremental.
+
+Its rows are the query's over all rows of its inputs, at the epoch's time; what differs from its
+stored rows is its changelog. So nothing has to be taken back as it was given out, and an expression
+may be stable within an epoch only. What is to be evaluated once cannot be recomputed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from floodmark.catalog.objects import CatalogObject, Kind
+from floodmark.changelog import ChangelogMode
+from floodmark.errors import BindError, NotSupported, Span
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.determinism import is_volatile, reads_now
+from floodmark.plan.expr.printing import to_text
+from floodmark.sql import statements as s
+from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.properties.expressions_of import expressions_of
+
+OPTION = "refresh"
+FULL = "full"
+
+
+def refreshes(found: CatalogObject) -> bool:
+    """Tell whether an object is a view that is recomputed."""
+    return found.kind is Kind.MATERIALIZED_VIEW and found.option(OPTION) is not None
+
+
+def parse_refresh(option: s.Option) -> None:
+    """Raise E0328 for a value of the option that is none."""
+    if option.value.lower() != FULL:
+        raise BindError(
+            "E0328",
+            f"refresh = '{option.value}' is not available: there is 'full'",
+            span=option.span,
+            hint="leave it out: the view is then kept incremental",
+        )
+
+
+def refuse_on_close(statement: s.Definition) -> None:
+    """Raise E0315 for a view that emits on window close and asks to be recomputed."""
+    raise NotSupported(
+        "E0315",
+        "EMIT ON WINDOW CLOSE gives each row once, and refresh = 'full' recomputes all rows",
+        span=statement.span,
+        hint="leave one of them out",
+    )
+
+
+def recomputed(plan: AnalysedPlan) -> AnalysedPlan:
+    """Return the plan of a view that is recomputed: no state, any row may go, no watermark."""
+    properties = {node: replace(known, state=()) for node, known in plan.properties.items()}
+    top = properties[plan.root]
+    properties[plan.root] = replace(top, mode=ChangelogMode.RETRACT, watermarks=())
+    return AnalysedPlan(plan.root, properties)
+
+
+def follows_time(plan: AnalysedPlan) -> bool:
+    """Tell whether the rows change with the epoch's time, whatever the inputs do."""
+    return any(reads_now(e) for node in plan.nodes for e in expressions_of(node))
+
+
+def could_refresh(plan: AnalysedPlan, statement: s.Statement) -> bool:
+    """Tell whether a plan that cannot be kept incremental is a view's that could be recomputed."""
+    if not isinstance(statement, s.CreateMaterializedView) or statement.emit_on_window_close:
+        return False
+    return _done_once(plan) is None
+
+
+def check_repeatable(plan: AnalysedPlan) -> None:
+    """Raise E0329 for the first operator that cannot be done again over the same rows."""
+    found = _done_once(plan)
+    if found is not None:
+        span, what = found
+        raise NotSupported(
+            "E0329",
+            f"{what} cannot be recomputed with refresh = 'full'",
+            span=span,
+            hint="leave refresh out, or compute it in a view below and read that",
+        )
+
+
+def _done_once(plan: AnalysedPlan) -> tuple[Span | None, str] | None:
+    """Return where something is done once per row first, and what, in words."""
+    for node in plan.nodes:
+        loose = next((e for e in expressions_of(node) if is_volatile(e)), None)
+        what = None if loose is None else f"{to_text(loose)} is evaluated once per row, and"
+        if isinstance(node, n.LookupJoin):
+            what = "a lookup is made once per row, and"
+        if what is not None:
+            return (None if loose is None else loose.span) or node.span, what
+    return None

@@ -1,0 +1,1 @@
+"""Texts of operators and plans."""

@@ -1,0 +1,77 @@
+"""What the columns of a plan are called in EXPLAIN.
+
+An aggregate's columns have generated names until the projection above gives them the user's; the
+user's name is shown from the aggregate on, or the call itself where it has none (HAVING).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import ColumnRef
+from floodmark.plan.expr.printing import aggregate_text, shown, window_text
+
+Labels = Mapping[n.Node, Mapping[str, str]]
+"""By node: the name to show for each of its output columns."""
+
+
+def labels_of(root: n.Node) -> Labels:
+    """Return the labels of the output columns of every node."""
+    given = _given_names(root)
+    found: dict[n.Node, Mapping[str, str]] = {}
+    for node in n.walk(root):
+        if node not in found:
+            found[node] = _labels(node, found, given.get(node, {}))
+    return found
+
+
+def input_labels(node: n.Node, labels: Labels) -> dict[str, str]:
+    """Return the labels of all columns that a node's expressions can read."""
+    return {name: text for child in node.inputs for name, text in labels[child].items()}
+
+
+def _labels(node: n.Node, found: Labels, given: Mapping[str, str]) -> dict[str, str]:
+    below = input_labels(node, found)
+    match node:
+        case n.Project() | n.MaterializeProject() | n.Scan() | n.Values():
+            own: dict[str, str] = {}
+            below = {}
+        case n.Aggregate() | n.CloseAggregate():
+            own = {a: given.get(a) or aggregate_text(call, below) for a, call in node.aggregates}
+        case n.OverWindow():
+            own = {c: given.get(c) or window_text(call, below) for c, call in node.calls}
+        case n.TopN() if node.number is not None:
+            call = "rank()" if node.with_ties else "row_number()"
+            own = {node.number: given.get(node.number) or call}
+        case _:
+            own = {}
+    return {f.name: own.get(f.name) or below.get(f.name) or shown(f.name) for f in node.schema}
+
+
+def _given_names(root: n.Node) -> dict[n.Node, dict[str, str]]:
+    """Map generated columns to the first name that a projection above gives them."""
+    given: dict[n.Node, dict[str, str]] = {}
+    for node in n.walk(root):
+        if isinstance(node, n.Project | n.MaterializeProject):
+            for name, expr in node.columns:
+                if isinstance(expr, ColumnRef):
+                    origin = _origin(node.input, expr.name)
+                    if origin is not None:
+                        given.setdefault(origin, {}).setdefault(expr.name, shown(name))
+    return given
+
+
+def _origin(node: n.Node, column: str) -> n.Node | None:
+    """Return the node below that makes a generated column, seen through what passes it on."""
+    match node:
+        case n.Aggregate() | n.CloseAggregate():
+            return node if any(name == column for name, _ in node.aggregates) else None
+        case n.OverWindow() if any(name == column for name, _ in node.calls):
+            return node
+        case n.TopN() if node.number == column:
+            return node
+        case n.Filter() | n.OverWindow() | n.SortBuffer() | n.TopN() | n.TemporalFilter():
+            return _origin(node.input, column)
+        case _:
+            return None

@@ -1,0 +1,44 @@
+"""A plan in short, for errors: one line per operator with its changelog mode and its keys."""
+
+from __future__ import annotations
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.printing import shown
+from floodmark.stream.printing.describe import Place, describe
+from floodmark.stream.printing.labels import labels_of
+from floodmark.stream.properties.analyse import AnalysedPlan, Properties
+from floodmark.stream.properties.key_sets import Keys
+
+
+def outline(plan: AnalysedPlan, root: n.Node) -> str:
+    """Return the text of the plan from a node down, inputs first."""
+    place = Place(plan, labels_of(plan.root), {}, None)
+    rows = []
+    for node in dict.fromkeys(n.walk(root)):
+        known, said = plan[node], describe(node, place)
+        inputs = ", ".join(plan[child].identifier for child in node.inputs)
+        head = f"{known.identifier} := {said.operator}{f'[{inputs}]' if inputs else ''}"
+        # Of a projection the details are its expressions: what an error is about is among them.
+        computed = isinstance(node, n.Project | n.MaterializeProject) or not said.arguments
+        details = [cells[0] for cells in said.details] if computed else []
+        arguments = "; ".join([*([said.arguments] if said.arguments else []), *details])
+        keys = f"upsert keys {keys_text(known.upsert_keys)}"
+        rows.append((f"{head} {arguments}".rstrip(), str(known.mode), _key(known), keys))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return "\n".join(
+        "  " + "   ".join((*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[3]))
+        for row in rows
+    )
+
+
+def keys_text(keys: Keys) -> str:
+    """Return alternative keys as text, `none` where there is none.
+
+    >>> keys_text((frozenset({"b", "a"}), frozenset({"c"})))
+    '[a, b] [c]'
+    """
+    return " ".join(f"[{', '.join(shown(c) for c in sorted(key))}]" for key in keys) or "none"
+
+
+def _key(known: Properties) -> str:
+    return f"key [{', '.join(shown(c) for c in known.stream_key)}]"

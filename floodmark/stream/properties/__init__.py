@@ -1,0 +1,1 @@
+"""What is derived of each operator: keys, modes, watermarks, state."""

@@ -1,0 +1,109 @@
+"""Which rows that an operator keeps of its inputs no later change can need, by watermarks.
+
+A row is needed as long as a change that may still come can meet it. Where rows meet by a column
+with a watermark, or at a distance in time from one, that is over once the watermark is beyond it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from floodmark.plan import nodes as n
+from floodmark.plan.rules.interval_join import DAY, Distance, all_distances
+from floodmark.scalar.types import Kind
+from floodmark.stream.properties.reach import reach_of
+
+Columns = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """Rows go whose `column` is below the lowest of `terms`.
+
+    Each term is a column of some input, of which the watermark counts, and what is added to that:
+    microseconds for times, a number for numbers. The last ones of each partition of a window stay:
+    so many rows, or groups of peers, as `last` says.
+    """
+
+    column: str
+    terms: tuple[tuple[str, Decimal], ...]
+    last: int = 0
+
+
+def cleaned_by(node: n.Node, marks: Sequence[Columns]) -> tuple[Cleaning | None, ...]:
+    """Return for each input of a node what of its rows goes; None where nothing does.
+
+    `marks` are the columns of each input that carry a watermark.
+    """
+    match node:
+        case n.Join():
+            return _join(node, *marks)
+        case n.SetOperation():
+            met = [(a, b) for a, b in node.pairs if a in marks[0] and b in marks[1]]
+            return _equal(*met[0]) if met else (None, None)
+        case n.TopN() | n.Aggregate():
+            return (_within(node.group, marks[0]),)
+        case n.CloseAggregate():
+            return (_within((node.window,), marks[0]),)
+        case n.OverWindow():
+            return (_within(node.partition, marks[0]) or _over(node, marks[0]),)
+        case n.Session():
+            return (_within(node.partition, marks[0]),)
+        case _:
+            return (None,) * len(node.inputs)
+
+
+def _within(scope: Sequence[str], marks: Columns) -> Cleaning | None:
+    """Return the cleaning of rows that meet only those with the same values."""
+    column = next((c for c in scope if c in marks), None)
+    return None if column is None else Cleaning(column, ((column, Decimal(0)),))
+
+
+def _over(node: n.OverWindow, marks: Columns) -> Cleaning | None:
+    """Return the cleaning of rows that frames look back, and ahead, to: for a time, or so many."""
+    reach = reach_of(node)
+    if reach is None or not node.order or node.order[0].column not in marks:
+        return None
+    time = node.order[0].column
+    if reach.unit != "RANGE":
+        return Cleaning(time, ((time, Decimal(0)),), int(reach.back + reach.ahead))
+    return Cleaning(time, ((time, -(reach.back + reach.ahead)),))
+
+
+def _join(node: n.Join, left: Columns, right: Columns) -> tuple[Cleaning | None, Cleaning | None]:
+    for a, b in node.equi:
+        if a in left and b in right:
+            return _equal(a, b)
+    known = left | right
+    found = [d for d in all_distances(node) if {d.column, d.other} <= known and d.is_exact]
+    to_left = next((d for d in found if d.column in left), None)
+    to_right = next((d for d in found if d.column in right), None)
+    if node.kind is n.JoinKind.INNER:
+        return _apart(to_left), _apart(to_right)
+    if node.kind is n.JoinKind.FULL:
+        return None, None
+    # A row that is padded without a match needs all of its matches for as long as it is kept.
+    kept, other = (to_right, to_left) if node.kind.pads_left else (to_left, to_right)
+    first = _apart(kept)
+    second = None
+    if first is not None and other is not None:
+        # A date goes as a whole, up to a day after its beginning.
+        more = other.by - (DAY if other.other_kind is Kind.DATE else 0)
+        shifted = tuple((c, by + more) for c, by in first.terms)
+        second = Cleaning(other.column, ((other.column, Decimal(0)), *shifted))
+    return (second, first) if node.kind.pads_left else (first, second)
+
+
+def _equal(a: str, b: str) -> tuple[Cleaning, Cleaning]:
+    """Return the cleaning of rows that meet where two columns are equal."""
+    terms = ((a, Decimal(0)), (b, Decimal(0)))
+    return Cleaning(a, terms), Cleaning(b, terms)
+
+
+def _apart(far: Distance | None) -> Cleaning | None:
+    """Return the cleaning of the rows whose column is never below another one and a distance."""
+    if far is None:
+        return None
+    return Cleaning(far.column, ((far.column, Decimal(0)), (far.other, far.by)))

@@ -1,0 +1,1 @@
+"""What lies at rest, and how a reader sees it."""

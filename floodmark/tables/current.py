@@ -1,0 +1,202 @@
+"""The rows of an object: its table, and the layer of changes that came after it was last folded.
+
+A layer is a table of files of the object's changelog. A row of it that is newer than the table's
+fold stands in the place of the table's row of its key; older ones say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import ADDED, EPOCH, KIND
+from floodmark.errors import NotSupported
+from floodmark.spark import keyed
+from floodmark.spark.types import quoted
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.plain_files import plain
+from floodmark.storage.table import DataFile, Handle, Store
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+from floodmark.tables.cut import Cut
+from floodmark.tables.cutoff import end_columns, known_cutoff
+from floodmark.tables.tables import Tables, rows_of
+from floodmark.tables.visible import seen
+from floodmark.tables.waning import not_below
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ADDS = f"{KIND} IN {ADDED}"
+
+
+@dataclass(frozen=True)
+class CurrentRows:
+    """The rows of an object as of one version of its table and one of its layer.
+
+    Where rows have a period, those are seen whose period holds `as_of` a time; where they end
+    unheard, those that had not by the `record`.
+    """
+
+    found: AnalysedObject
+    base: Handle
+    layer: Handle | None = None
+    record: ObjectRecord | None = None
+
+    @property
+    def as_of(self) -> datetime | None:
+        """Return the time at which rows with a period are seen."""
+        return None if self.record is None else self.record.as_of
+
+    @property
+    def folded(self) -> int:
+        """Return the epoch up to which the table holds everything; 0 if it was never folded."""
+        return self.base.transaction(layout.fold_of(self.found)) or 0
+
+    @property
+    def over(self) -> tuple[DataFile, ...]:
+        """Return the files of the layer with rows that the table does not hold yet."""
+        files = () if self.layer is None else self.layer.files
+        return tuple(f for f in files if f.high[EPOCH] > self.folded)
+
+    @property
+    def parts(self) -> tuple[tuple[Handle, tuple[DataFile, ...]], ...]:
+        """Return all files with rows, by the table that has them."""
+        base = ((self.base, self.base.files),)
+        return base if self.layer is None else (*base, (self.layer, self.over))
+
+    @property
+    def few(self) -> bool:
+        """Tell whether the layer's keys are few."""
+        return rows_of(self.over) <= keyed.FEW
+
+    def bytes_of(self, files: Sequence[DataFile]) -> int:
+        """Return the size of what a reader of some of the table's files reads."""
+        return sum(file.size for file in (*files, *self.over))
+
+    def read(
+        self,
+        tables: Tables,
+        files: Sequence[DataFile] | None = None,
+        names: Collection[str] | None = None,
+    ) -> DataFrame | None:
+        """Return the rows, with the columns of the table at rest; None when there are none.
+
+        `files` are those of the table that matter, rows of the layer are all there; `names` are the
+        columns that matter.
+        """
+        rows = self.stored(tables, files, names)
+        return None if rows is None else self._shown(rows, names)
+
+    def _shown(self, rows: DataFrame, names: Collection[str] | None) -> DataFrame:
+        """Return the rows that readers see: in their period, not over, not below the watermark."""
+        found = self.found
+        if found.period:
+            return seen(rows, found.period, self.as_of)
+        if not found.relation.forgets or self.record is None:
+            return rows
+        fields = tuple(f for f in layout.current_schema(found) if self._reads(f.name, names))
+        cutoff = known_cutoff(found, self.record)
+        if cutoff is not None:
+            return cutoff.lasting(rows, fields)
+        shown = not_below(rows, found, self.record, tuple(f.name for f in fields))
+        assert shown is not None
+        return shown
+
+    def _reads(self, name: str, names: Collection[str] | None) -> bool:
+        return names is None or name in names or name in end_columns(self.found)
+
+    def stored(
+        self,
+        tables: Tables,
+        files: Sequence[DataFile] | None = None,
+        names: Collection[str] | None = None,
+    ) -> DataFrame | None:
+        """Return the rows as `read` does, those that are not seen, too."""
+        if names is not None:
+            names = {*names, *(f.name for f in self.found.period), *end_columns(self.found)}
+        schema, over = layout.current_schema(self.found), self.over
+        if self.layer is None or not over:
+            wanted = schema if names is None else [f for f in schema if f.name in names]
+            return tables.read(self.base, tuple(wanted), files)
+        rows = tables.read(self.base, schema, files)
+        layer = tables.read(self.layer, layout.layer_schema(self.found), over)
+        assert layer is not None
+        return self.overlaid(rows, layer.where(f"{EPOCH} > {self.folded}"))
+
+    def overlaid(self, rows: DataFrame | None, layer: DataFrame) -> DataFrame:
+        """Return rows of the table with the newest rows of the layer in the place of theirs."""
+        from pyspark.sql import functions as F
+
+        key = self.found.relation.stream_key
+        names = [quoted(f.name) for f in layout.current_schema(self.found)]
+        newest = f"max_by(struct({', '.join(names)}, {_ADDS} AS added), struct({EPOCH}, {_ADDS}))"
+        last = layer.groupBy(*map(quoted, key)).agg(F.expr(newest).alias("newest"))
+        alive = last.where("newest.added").selectExpr(*(f"newest.{name}" for name in names))
+        if rows is None:
+            return alive
+        kept = keyed.without(rows.selectExpr(*names), layer, key, few=self.few)
+        return kept.unionAll(alive)
+
+
+def unwritten(found: AnalysedObject) -> NotSupported:
+    """Return the error for the changes of an object that time alone makes some of."""
+    return NotSupported(
+        "E0376",
+        f"rows of {found.name} come and go as time passes, which writes no changes",
+        hint=f"a materialized view over it has them: SELECT * FROM {found.name}",
+    )
+
+
+def unstored(found: AnalysedObject) -> NotSupported:
+    """Return the error for the changes of a sink or a plain view."""
+    return NotSupported(
+        "E0376",
+        f"{found.name} is a {found.kind.value}, which stores no changes",
+        hint="watch the table that it feeds" if found.object.target else "watch what it reads",
+    )
+
+
+def current_rows(
+    store: Store, found: AnalysedObject, record: ObjectRecord | None
+) -> CurrentRows | None:
+    """Return an object's rows as of a record; None before it has any table."""
+    versions = {} if record is None else record.versions
+    table, layer = layout.current_table(found), layout.layer_table(found)
+    if table not in versions:
+        return None
+    over = store.open(layer, versions[layer]) if layer in versions else None
+    return CurrentRows(found, store.open(table, versions[table]), over, record)
+
+
+def current_at(store: Store, found: AnalysedObject, cut: Cut) -> CurrentRows | None:
+    """Return an object's rows as of a cut; None before it has any table."""
+    return current_rows(store, found, cut.records.get(found.key))
+
+
+def stored_rows(store: Store, found: AnalysedObject, record: ObjectRecord | None) -> int | None:
+    """Return how many rows an object holds as of `record`; None where it has none to hold.
+
+    Asks no Spark: what a layer adds is counted from its files.
+    """
+    if found.kind not in (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW):
+        return None
+    rows = current_rows(store, found, record)
+    return 0 if rows is None else rows_of(rows.base.files) + _added(store, rows)
+
+
+def _added(store: Store, rows: CurrentRows) -> int:
+    if rows.layer is None or not rows.over:
+        return 0
+    from pyarrow import compute as pc
+    from pyarrow import parquet as pq
+
+    added = 0
+    for path in store.paths(rows.layer, rows.over):
+        table = pq.read_table(plain(path), columns=[EPOCH, KIND], partitioning=None)
+        newer = table.filter(pc.greater(table.column(EPOCH), rows.folded))
+        added += sum(1 if kind in ADDED else -1 for kind in newer.column(KIND).to_pylist())
+    return added

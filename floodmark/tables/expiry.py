@@ -1,0 +1,102 @@
+"""When rows of a table go by their TTL: the time of the next one, and of those that are over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from floodmark.reference.expiry import moment_of
+from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.plain_files import plain
+from floodmark.storage.table import DataFile, Handle, Store
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables.current import current_rows
+from floodmark.tables.cutoff import Cutoff, TimeOf
+
+
+def recorded(
+    found: AnalysedObject,
+    record: ObjectRecord,
+    cutoff: Cutoff | None,
+    store: Store,
+    time_of: TimeOf,
+) -> ObjectRecord:
+    """Return the record of a table with its cutoff and the time at which the next row is deleted.
+
+    Reads statistics of files, and one column of those that have rows on both sides of the cutoff.
+    """
+    if cutoff is None:
+        return record
+    record = replace(record, cutoff=cutoff.time, cutoff_epoch=cutoff.epoch)
+    if not cutoff.ttl.deletes:
+        return record
+    rows = current_rows(store, found, record)
+    first = min(_firsts(store, () if rows is None else rows.parts, cutoff), default=None)
+    return replace(record, due=None if first is None else _due(first, cutoff, time_of))
+
+
+def _firsts(
+    store: Store, parts: tuple[tuple[Handle, tuple[DataFile, ...]], ...], cutoff: Cutoff
+) -> Iterator[Any]:
+    """Yield the lowest value of each file at which a row is not over yet."""
+    for handle, files in parts:
+        unknown = []
+        for file in files:
+            low = file.low.get(cutoff.column)
+            if low is not None and low > cutoff.value:
+                yield low
+            elif not cutoff.all_over(file):
+                unknown.append(file)
+        for path in store.paths(handle, unknown):
+            first = _first_after(path, cutoff)
+            if first is not None:
+                yield first
+
+
+def _first_after(path: str, cutoff: Cutoff) -> Any:
+    from pyarrow import compute as pc
+
+    column = _column(path, cutoff)
+    return pc.min(column.filter(pc.greater(column, _scalar(column, cutoff)))).as_py()
+
+
+def _column(path: str, cutoff: Cutoff) -> Any:
+    from pyarrow import parquet as pq
+
+    return pq.read_table(plain(path), columns=[cutoff.column], partitioning=None).column(0)
+
+
+def _scalar(column: Any, cutoff: Cutoff) -> Any:
+    import pyarrow as pa
+
+    return pa.scalar(cutoff.value, type=column.type)
+
+
+def _due(value: Any, cutoff: Cutoff, time_of: TimeOf) -> datetime | None:
+    """Return when rows are over whose column has a value; None after the last year."""
+    moment = time_of(value) if cutoff.ttl.column is None else moment_of(value)
+    assert moment is not None
+    with suppress(OverflowError):
+        return moment.astimezone(UTC) + cutoff.ttl.length
+    return None
+
+
+def due_times(
+    store: Store, found: AnalysedObject, record: ObjectRecord, cutoff: Cutoff, time_of: TimeOf
+) -> list[tuple[datetime, int]]:
+    """Return, in order, when the rows that are over at a cutoff came to be so, and how many."""
+    from pyarrow import compute as pc
+
+    rows = current_rows(store, found, record)
+    counts: dict[Any, int] = {}
+    for handle, files in () if rows is None else rows.parts:
+        for path in store.paths(handle, [file for file in files if cutoff.ends(file)]):
+            column = _column(path, cutoff)
+            ended = column.filter(pc.less_equal(column, _scalar(column, cutoff)))
+            for item in pc.value_counts(ended).to_pylist():
+                counts[item["values"]] = counts.get(item["values"], 0) + item["counts"]
+    found_times = ((_due(value, cutoff, time_of), count) for value, count in counts.items())
+    return sorted((time, count) for time, count in found_times if time is not None)

@@ -1,0 +1,210 @@
+"""Which tables an object has, and their columns."""
+
+from __future__ import annotations
+
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import EPOCH, KIND, OWNERS, WEIGHT
+from floodmark.dataflow.operators.accumulators import state_schema
+from floodmark.dataflow.operators.transitions import parts_of
+from floodmark.plan import nodes as n
+from floodmark.scalar.types import BIGINT, INT, TIMESTAMPTZ, VARCHAR, Field, Schema, list_of
+from floodmark.spark.columns import WATERMARK
+from floodmark.spark.rows import ERROR_FIELD
+from floodmark.storage import warehouse
+from floodmark.storage.table import Store
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.properties.state import own_rows, own_table
+
+DEAD_LETTER: Schema = (
+    Field(EPOCH, BIGINT, nullable=False),
+    Field(WEIGHT, INT, nullable=False),
+    ERROR_FIELD,
+)
+BACKFILL, CORRECTED_AT = "__backfill", "__corrected_at"
+CORRECTED: Schema = (
+    Field(BACKFILL, BIGINT, nullable=False),
+    Field(CORRECTED_AT, TIMESTAMPTZ, nullable=False),
+)
+"""Which backfill of the view wrote a correction, counted from 1, and when."""
+
+
+HELD = Field(OWNERS, list_of(VARCHAR))
+
+
+def current_table(found: AnalysedObject) -> str:
+    """Return the table of the object's rows."""
+    return warehouse.current(found.object.schema, _base(found))
+
+
+def changes_table(found: AnalysedObject) -> str:
+    """Return the table of the object's changes; append-only objects have none."""
+    return warehouse.changes(found.object.schema, _base(found))
+
+
+def layer_table(found: AnalysedObject) -> str:
+    """Return the table of changes that the object's own table does not hold yet."""
+    return warehouse.layer(found.object.schema, _base(found))
+
+
+def fold_of(found: AnalysedObject) -> str:
+    """Return the application whose transaction in the object's table is its last folded epoch."""
+    return f"{found.object.stored_key}/folded"
+
+
+def late_table(found: AnalysedObject) -> str:
+    """Return the table of the object's late rows."""
+    return warehouse.late(found.object.schema, _base(found))
+
+
+def dead_letter_table(found: AnalysedObject) -> str:
+    """Return the table of the object's dead letters."""
+    return warehouse.dead_letter(found.object.schema, _base(found))
+
+
+def corrections_table(found: AnalysedObject) -> str:
+    """Return the table of the corrections of a view that emits on window close."""
+    return warehouse.corrections(found.object.schema, _base(found))
+
+
+def state_table(found: AnalysedObject, name: str) -> str:
+    """Return the table of one operator's state; a sink's is kept apart from its namesake's."""
+    return warehouse.state(found.object.schema, _base(found), name)
+
+
+def _base(found: AnalysedObject) -> str:
+    """Return the name of an object's folders; a sink may have the name of a relation."""
+    base = found.object.stored_base
+    return f"{base}__sink" if found.kind is Kind.SINK else base
+
+
+def read_name(found: AnalysedObject) -> str:
+    """Return the name to which the suffix of a companion is added; a sink's has `__sink`."""
+    return f"{found.name}__sink" if found.kind is Kind.SINK else found.key
+
+
+def sent_table(found: AnalysedObject) -> str:
+    """Return the table without rows whose transaction says how far a sink has written outside."""
+    return state_table(found, "sent")
+
+
+def own_aggregate(found: AnalysedObject) -> n.Aggregate | None:
+    """Return the aggregate whose accumulators are hidden columns of the object's own table."""
+    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.refreshes:
+        return None
+    return own_table(found.plan.root)
+
+
+def own_node(found: AnalysedObject) -> n.TopN | n.OverWindow | None:
+    """Return the node in an order of rows whose rows are the object's own."""
+    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.refreshes:
+        return None
+    return own_rows(found.plan.root)
+
+
+def own_state(found: AnalysedObject) -> Schema:
+    """Return the accumulator columns of the object's own table."""
+    node = own_aggregate(found)
+    if node is None or found.plan is None:
+        return ()
+    parts = parts_of(node, found.plan[node.input].mode, now=0)
+    return state_schema((), parts)
+
+
+def merge_key(found: AnalysedObject) -> tuple[str, ...]:
+    """Return the columns by which rows of a table replace each other.
+
+    Where rows end below a watermark, changes tell several rows of such a key by their time.
+    """
+    declared = found.declared
+    fades = declared is not None and declared.fading is not None
+    return found.relation.primary_key if fades else found.relation.stream_key
+
+
+def row_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of a row: the relation's, the period in which it is seen, who holds it."""
+    held = (HELD,) if found.owned else ()
+    return (*found.relation.columns, *found.period, *held)
+
+
+def current_schema(found: AnalysedObject) -> Schema:
+    """Return the columns at rest: those of a row, accumulators, the epoch that wrote it."""
+    return (*row_schema(found), *own_state(found), Field(EPOCH, BIGINT, nullable=False))
+
+
+def changes_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of the changes."""
+    head = (Field(EPOCH, BIGINT, nullable=False), Field(KIND, VARCHAR, nullable=False))
+    return (*head, *row_schema(found))
+
+
+def layer_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of the layer: those of the changes, and accumulators."""
+    return (*changes_schema(found), *own_state(found))
+
+
+def late_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of the late rows."""
+    return (*current_schema(found), Field(WATERMARK, VARCHAR))
+
+
+def corrections_schema(found: AnalysedObject) -> Schema:
+    """Return the columns of the corrections: those of changes, which backfill, and when."""
+    return (*changes_schema(found), *CORRECTED)
+
+
+def expires_dead_letters(found: AnalysedObject) -> bool:
+    """Tell whether dead letters end with the retention; a view's live as long as their rows."""
+    return found.kind in (Kind.SOURCE, Kind.TABLE) and not found.feeders
+
+
+def beside(found: AnalysedObject, name: str) -> str:
+    """Return the name of an engine's column in a companion, next to those of the object.
+
+    `changelog_` goes before it where the object has a column of that name, in either case.
+    """
+    taken = {f.name.lower() for f in found.relation.visible}
+    while name in taken:
+        name = f"changelog_{name}"
+    return name
+
+
+def tables_of(found: AnalysedObject, store: Store) -> list[str]:
+    """Return the tables that an object has at rest; a sink has the state of its operators."""
+    return [name for name in names_of(found) if store.exists(name)]
+
+
+def names_of(found: AnalysedObject) -> list[str]:
+    """Return the tables that an object may have at rest, or be about to begin."""
+    names = state_tables(found)
+    if found.outside is not None:
+        names += [changes_table(found), dead_letter_table(found)]
+    elif found.kind not in (Kind.SINK, Kind.VIEW):
+        names += [
+            current_table(found),
+            changes_table(found),
+            layer_table(found),
+            late_table(found),
+            dead_letter_table(found),
+            corrections_table(found),
+        ]
+    return names
+
+
+def state_tables(found: AnalysedObject) -> list[str]:
+    """Return the tables of the operators of an object's plan, and of what a sink has sent."""
+    plan = found.plan
+    states = [] if plan is None else [s.name for node in plan.nodes for s in plan[node].state]
+    sent = [] if found.outside is None else [sent_table(found)]
+    return [*(state_table(found, name) for name in states), *sent]
+
+
+def fetched_tables(found: AnalysedObject) -> list[str]:
+    """Return the tables with what the operators of an object's plan fetched from elsewhere."""
+    plan = found.plan
+    nodes = () if plan is None else plan.nodes
+    external = (m for m in nodes if isinstance(m, n.LookupJoin) and m.external and not m.stored)
+    return [state_table(found, s.name) for m in external for s in plan[m].state] if plan else []
+
+
+SHORT_LOG = 8
+"""Files at which an operator shortens the log of its input, where it keeps the last rows alone."""

@@ -1,0 +1,229 @@
+"""The rewrite of rows at rest in this process: a Spark job takes more time than these rows do.
+
+`rewrite` does to files what `operators.materialize.rewritten` does to frames.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import ADDED, EPOCH, GONE, KIND
+from floodmark.scalar.types import Kind, Schema
+from floodmark.storage.local_files import disk_errors
+from floodmark.storage.plain_files import plain
+from floodmark.storage.table import DataFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FEW_BYTES = 64 * 2**20
+"""So much of touched files is rewritten here, as they are at rest; more is Spark's."""
+_CHANGED_BYTES = 4 * 2**20
+"""So many changes: they are held whole."""
+_SMALL_BYTES = 4 * 2**20
+"""Smaller files become one; a larger one stays a file of its own, and clustered as it is."""
+_GROUP_BYTES = 16 * 2**20
+_GROUP_ROWS = 2**18
+"""So many bytes (not compressed) or rows are held at a time, and become a row group."""
+# Spark has one -0.0 and one NaN, and compares what is nested by its parts.
+_COMPARED_BY_SPARK = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
+
+
+def is_small(touched: Sequence[DataFile], changes: Sequence[DataFile], key: Schema) -> bool:
+    """Tell whether files are few, and their keys compare here as they do in Spark."""
+    exact = all(f.type.kind not in _COMPARED_BY_SPARK for f in key)
+    return exact and _bytes_of(touched) <= FEW_BYTES and _bytes_of(changes) <= _CHANGED_BYTES
+
+
+def _bytes_of(files: Sequence[DataFile]) -> int:
+    return sum(file.size for file in files)
+
+
+def rewrite(
+    touched: Sequence[str],
+    changes: Sequence[str],
+    columns: Sequence[str],
+    key: Sequence[str],
+    epoch: int,
+    folder: Path,
+) -> bool:
+    """Write the rows of the touched files after the changes into `folder`, if there are any.
+
+    `touched` and `changes` are paths. False, and nothing written, where files differ in the types
+    of their columns.
+    """
+    changed = read(changes, (*columns, KIND))
+    if changed is None:
+        return False
+    added = _stamped(_of_kinds(changed, ADDED).select(list(columns)), epoch)
+    gone = _of_kinds(changed, GONE).select(list(key))
+    return replace_rows(touched if key else (), gone, added, folder)
+
+
+def replace_rows(old: Sequence[str], gone: pa.Table, added: pa.Table, folder: Path) -> bool:
+    """Write the rows of files whose key is not among `gone`, and those of `added`.
+
+    False, and nothing written, where files differ in the types of the columns of `added`.
+    """
+    if any(_types_at(path, added.column_names) != _types(added) for path in old):
+        return False
+    large = [[path] for path in old if Path(path).stat().st_size >= _SMALL_BYTES]
+    small = [path for path in old if [path] not in large]
+    nothing = added.slice(0, 0)
+    jobs = [*((paths, nothing) for paths in large), (small, added)]
+    with disk_errors(folder.parent.name):
+        folder.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
+            done = [pool.submit(_write, folder, paths, gone, rows) for paths, rows in jobs]
+            for each in done:
+                each.result()
+    return True
+
+
+def _write(folder: Path, paths: Sequence[str], gone: pa.Table, added: pa.Table) -> None:
+    """Write one file: the rows of others but those whose key is gone, and the added ones."""
+    from pyarrow import parquet as pq
+
+    file = folder / f"part-00000-{secrets.token_hex(16)}.zstd.parquet"
+    writer = None
+    for rows in _gathered(_kept(paths, gone, added)):
+        if writer is None:
+            writer = pq.ParquetWriter(
+                file, added.schema, compression="zstd", write_statistics=bounded(added)
+            )
+        writer.write_table(rows)
+    if writer is not None:
+        writer.close()
+
+
+def _kept(paths: Sequence[str], gone: pa.Table, added: pa.Table) -> Iterator[pa.Table]:
+    """Yield what stays of files, some rows at a time, and then the added rows."""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    for path in paths:
+        with pq.ParquetFile(plain(path)) as file:
+            most = _rows_at_a_time(file.metadata)
+            for batch in file.iter_batches(most, columns=added.column_names):
+                # The fields of a file that Spark wrote may refuse NULLs.
+                arrays = [batch.column(name) for name in added.column_names]
+                rows = pa.Table.from_arrays(arrays, schema=added.schema)
+                yield rows.filter(pa.array(~_among(rows, gone)))
+    yield added
+
+
+def _rows_at_a_time(metadata: pa.parquet.FileMetaData) -> int:
+    groups = range(metadata.num_row_groups)
+    held = sum(int(metadata.row_group(i).total_byte_size) for i in groups)
+    per_row = max(1, held // max(1, int(metadata.num_rows)))
+    return max(1, min(_GROUP_ROWS, _GROUP_BYTES // per_row))
+
+
+def _gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield rows in groups that are as large as they may be; none is empty."""
+    import pyarrow as pa
+
+    held: list[pa.Table] = []
+    for part in parts:
+        rows = part.num_rows + sum(p.num_rows for p in held)
+        if held and (rows > _GROUP_ROWS or part.nbytes + _held(held) > _GROUP_BYTES):
+            yield pa.concat_tables(held)
+            held = []
+        if part.num_rows:
+            held.append(part)
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _held(parts: Sequence[pa.Table]) -> int:
+    return sum(part.nbytes for part in parts)
+
+
+def read(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
+    """Return files as one table whose columns take NULLs, None where they are not alike."""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    parts = []
+    for path in paths:
+        part = pq.ParquetFile(plain(path)).read(columns=list(columns))
+        if set(part.column_names) != set(columns):
+            return None
+        part = part.select(list(columns))
+        fields = [pa.field(f.name, f.type) for f in part.schema]
+        parts.append(pa.Table.from_arrays(part.columns, schema=pa.schema(fields)))
+    if not parts or any(_types(part) != _types(parts[0]) for part in parts):
+        return None
+    return pa.concat_tables(parts)
+
+
+def bounded(rows: pa.Table) -> list[str]:
+    """Return the columns whose bounds hold: Arrow leaves NaN out, and Spark then skips its rows."""
+    from pyarrow import types
+
+    loose = types.is_floating, types.is_nested
+    return [f.name for f in rows.schema if not any(test(f.type) for test in loose)]
+
+
+def _types(rows: pa.Table) -> list[Any]:
+    return [field.type for field in rows.schema]
+
+
+def _types_at(path: str, columns: Sequence[str]) -> list[Any]:
+    """Return the types of a file's columns, None for one that it has not."""
+    from pyarrow import parquet as pq
+
+    schema = pq.read_schema(plain(path))
+    return [schema.field(c).type if c in schema.names else None for c in columns]
+
+
+def _of_kinds(changes: pa.Table, kinds: Sequence[str]) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    return changes.filter(pc.is_in(changes.column(KIND), value_set=pa.array(kinds)))
+
+
+def _stamped(rows: pa.Table, epoch: int) -> pa.Table:
+    import pyarrow as pa
+
+    stamp = pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows)
+    return rows.append_column(pa.field(EPOCH, pa.int64()), stamp)
+
+
+def _among(rows: pa.Table, others: pa.Table) -> Any:
+    """Return, per row, whether its key is that of another; the others have the key's columns.
+
+    NULL equals NULL.
+    """
+    import numpy as np
+    from pyarrow import compute as pc
+
+    found = np.ones(rows.num_rows, dtype=bool)
+    for name in others.column_names:
+        values = others.column(name).combine_chunks()
+        found &= pc.is_in(rows.column(name), value_set=values).to_numpy()
+    if others.num_columns > 1 and found.any():
+        # Each value is among the others' values; whether one row has them all is dearer to ask.
+        found[found] = _equal(rows.filter(found), others)
+    return found
+
+
+def _equal(rows: pa.Table, others: pa.Table) -> Any:
+    """Return, per row, whether another has the same values in all its columns."""
+    import numpy as np
+    import pyarrow as pa
+
+    codes = np.zeros(rows.num_rows + others.num_rows, dtype=np.int64)
+    for name in others.column_names:
+        both = pa.concat_tables([rows.select([name]), others.select([name])])
+        encoded = both.column(0).combine_chunks().dictionary_encode(null_encoding="encode")
+        values = encoded.indices.to_numpy().astype(np.int64)
+        # Numbered anew after each column, the codes stay below the number of rows.
+        _, codes = np.unique(codes * len(encoded.dictionary) + values, return_inverse=True)
+    return np.isin(codes[: rows.num_rows], codes[rows.num_rows :])

@@ -1,0 +1,1 @@
+"""What works on a connection as a whole."""

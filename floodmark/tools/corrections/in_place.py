@@ -1,0 +1,67 @@
+"""Corrections taken into the rows of a view: it begins anew with them, and so does what reads it.
+
+That is a version of the catalog and an epoch of its own, as any change of the definitions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.objects import Kind
+from floodmark.errors import NotSupported
+from floodmark.session.ddl import deployment
+from floodmark.session.logged import telling
+from floodmark.session.statements import apply_plan
+from floodmark.storage.epoch_log import dml_of
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables.stored import newest
+
+if TYPE_CHECKING:
+    from floodmark.api import Floodmark
+
+
+def check_readers(floodmark: Floodmark, found: AnalysedObject) -> None:
+    """Raise E0305 for the first object fed by a view that cannot take back what it was given."""
+    plan = deployment.plan_corrected(found.key, 0, floodmark.deployed)
+    positions = floodmark.scheduler.log.positions()
+    for change in plan.changes:
+        reader = plan.pipeline[change.key]
+        if reader.key == found.key:
+            continue
+        reason = _refuses(reader)
+        if reason is None and positions.get(dml_of(reader.key), {}).get(0, 0):
+            reason = "statements wrote rows into it, which would be lost"
+        if reason is not None:
+            raise NotSupported(
+                "E0305",
+                f"{found.name} cannot be corrected in place: {reader.kind.value} {reader.name} "
+                f"takes rows from it, and {reason}",
+                hint="without --in-place the corrections are beside the view: "
+                f"SELECT * FROM {found.name}__corrections",
+            )
+
+
+def _refuses(reader: AnalysedObject) -> str | None:
+    """Say why an object cannot take rows back; None where it can."""
+    if reader.emits_on_close:
+        return "would have to take back what it has closed"
+    if reader.kind is Kind.TABLE and reader.append_only:
+        return "only adds rows"
+    if reader.kind is Kind.SINK and reader.object.target is None:
+        return "what has left the warehouse stays as it is"
+    return None
+
+
+def take_in(floodmark: Floodmark, key: str) -> int:
+    """Put the corrections of a view into its rows in one epoch, and return that; 0 for none."""
+    scheduler = floodmark.scheduler
+    what = f"corrections of {key} in place"
+    with telling(what, scheduler) as begun, scheduler.held(what):
+        deployed = scheduler.deployed()
+        found = deployed.pipeline[key]
+        number = newest(floodmark.store, found)
+        if number <= deployed.corrected.get(key, 0):
+            return 0
+        check_readers(floodmark, found)
+        plan = deployment.plan_corrected(key, number, deployed)
+        return apply_plan(plan, scheduler, begun).epoch

@@ -1,0 +1,173 @@
+"""A view's query in batch over all that its sources have stored, the rows that came late included.
+
+Rows of a source reach the view through the views between them, which are computed once more, too;
+what a table holds is taken as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.objects import Kind
+from floodmark.dataflow.operators import dispatch
+from floodmark.errors import NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.determinism import is_deterministic
+from floodmark.plan.expr.expressions import ColumnRef
+from floodmark.spark.types import quoted
+from floodmark.spark.user_functions import register
+from floodmark.storage.table import DataFile
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.properties.expressions_of import expressions_of
+from floodmark.tables import bounds, layout
+from floodmark.tables.bounds import Bounds
+from floodmark.tables.current import current_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.query.query import Reader
+
+Keeps = Callable[[DataFile], bool]
+_AGAIN = tuple(
+    form for form in (*dispatch.BATCH, n.SortBuffer) if form not in (n.LookupJoin, n.TemporalFilter)
+)
+
+
+@dataclass(frozen=True)
+class Recomputation:
+    """The rows of views with those that came late, at a cut; `now` is in microseconds."""
+
+    reader: Reader
+    now: int
+
+    def rows(self, found: AnalysedObject, within: Bounds) -> DataFrame:
+        """Return a view's rows, at least those within bounds; files that have none are not read.
+
+        Rows that an expression refuses are left out, as in an epoch.
+        """
+        assert found.plan is not None
+        return self._rows(found.plan.root, within)
+
+    def stored(self, scan: n.Scan, keeps: Keeps | None) -> DataFrame:
+        """Return the rows at rest of what a scan reads, at least those of the files that matter."""
+        found = self.reader.pipeline[scan.object]
+        rows = current_at(self.reader.tables.store, found, self.reader.cut)
+        files = None if rows is None or keeps is None else tuple(filter(keeps, rows.base.files))
+        frame = None if rows is None else rows.read(self.reader.tables, files, scan.names)
+        if frame is None:
+            return self.reader.empty(scan.columns)
+        return frame.selectExpr(*(quoted(name) for name in scan.names))
+
+    def check(self, found: AnalysedObject) -> None:
+        """Raise E0304 where the rows of a view do not follow from what is stored below it."""
+        assert found.plan is not None
+        for node in found.plan.nodes:
+            _check_node(node, found)
+        for below in self._views_of(found):
+            self.check(below)
+        for key in found.reads:
+            if self.reader.pipeline[key].period:
+                raise _refusal(found, f"rows of {key} come and go as time passes")
+            if self.reader.pipeline[key].relation.forgets:
+                raise _refusal(found, f"{key} forgets rows by its TTL")
+
+    def sources(self, found: AnalysedObject) -> frozenset[str]:
+        """Return the objects with late rows that reach a view, by key."""
+        mine = {key for key in found.reads if key in self._late}
+        return frozenset(mine.union(*(self.sources(view) for view in self._views_of(found))))
+
+    def _views_of(self, found: AnalysedObject) -> list[AnalysedObject]:
+        """Return the views that a view reads which are computed once more."""
+        below = (self.reader.pipeline[key] for key in found.reads)
+        return [view for view in below if view.key in self._fed]
+
+    @cached_property
+    def _late(self) -> frozenset[str]:
+        """The objects that have a table of late rows."""
+        cut = self.reader.cut
+        stored = self.reader.pipeline.stored
+        return frozenset(o.key for o in stored if cut.version(o.key, layout.late_table(o)))
+
+    @cached_property
+    def _fed(self) -> frozenset[str]:
+        """The materialized views that late rows would have reached."""
+        out: set[str] = set()
+        for found in self.reader.pipeline.objects.values():
+            is_view = found.kind is Kind.MATERIALIZED_VIEW
+            if is_view and any(key in out or key in self._late for key in found.reads):
+                out.add(found.key)
+        return frozenset(out)
+
+    def _rows(self, node: n.Node, within: Bounds, keeps: Keeps | None = None) -> DataFrame:
+        """Return a node's rows within bounds; `keeps` tells which files of its scan matter."""
+        if keeps is None and within and _is_over_scan(node):
+            keeps = bounds.keeper(node, within)
+        if isinstance(node, n.Scan):
+            return self._scanned(node, within, keeps)
+        register(self.reader.tables.spark, expressions_of(node))
+        parts = zip(node.inputs, _below(node, within), strict=True)
+        frames = [self._rows(child, below, keeps) for child, below in parts]
+        if isinstance(node, n.SortBuffer):
+            return frames[0]
+        return dispatch.batch(node, frames, self.reader.tables.spark, self.now)
+
+    def _scanned(self, scan: n.Scan, within: Bounds, keeps: Keeps | None) -> DataFrame:
+        found = self.reader.pipeline[scan.object]
+        names = [quoted(name) for name in scan.names]
+        if found.key in self._fed:
+            return self.rows(found, within).selectExpr(*names)
+        on_time = self.stored(scan, keeps)
+        table = layout.late_table(found)
+        version = self.reader.cut.version(found.key, table)
+        late = None
+        if version is not None:
+            tables = self.reader.tables
+            late = tables.read(tables.at(table, version), layout.late_schema(found))
+        return on_time if late is None else on_time.unionAll(late.selectExpr(*names))
+
+
+def _is_over_scan(node: n.Node) -> bool:
+    """Tell whether nothing but row-local nodes is above a scan."""
+    while isinstance(node, n.Project | n.Filter | n.Tumble | n.Hop):
+        node = node.input
+    return isinstance(node, n.Scan)
+
+
+def _below(node: n.Node, within: Bounds) -> list[Bounds]:
+    """Return, for each input of a node, bounds of the rows that those within bounds come from."""
+    match node:
+        case n.UnionAll():
+            return [bounds.of_branch(node, branch, within) for branch in node.branches]
+        case n.Join():
+            return list(bounds.of_sides(node, within))
+        case n.Aggregate() | n.CloseAggregate() | n.TopN():
+            return [{c: ends for c, ends in within.items() if c in node.group}]
+        case n.OverWindow():
+            return [{c: ends for c, ends in within.items() if c in node.partition}]
+        case n.Filter() | n.SortBuffer():
+            return [within]
+        case n.Project():
+            plain = {name: e.name for name, e in node.columns if isinstance(e, ColumnRef)}
+            return [{plain[c]: ends for c, ends in within.items() if c in plain}]
+        case _:
+            return [{} for _ in node.inputs]
+
+
+def _check_node(node: n.Node, found: AnalysedObject) -> None:
+    if isinstance(node, n.LookupJoin):
+        raise _refusal(found, "it looks up what another table has at the time of each row")
+    again = all(is_deterministic(e) for e in expressions_of(node))
+    if not again or not isinstance(node, _AGAIN):
+        raise _refusal(found, "its values depend on when they were computed")
+
+
+def _refusal(found: AnalysedObject, reason: str) -> NotSupported:
+    return NotSupported(
+        "E0304",
+        f"the closed rows of {found.name} cannot be computed once more: {reason}",
+        hint="correct them in a view of your own, from the late rows",
+    )

@@ -1,0 +1,125 @@
+"""Whether a view holds what its query gives in batch over the same cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.objects import Kind
+from floodmark.dataflow.operators import dispatch
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.determinism import is_deterministic
+from floodmark.scalar.functions.intervals import micros_of
+from floodmark.scalar.functions.quoting import quote
+from floodmark.scalar.types import Field
+from floodmark.scalar.types import Kind as TypeKind
+from floodmark.spark.types import quoted
+from floodmark.spark.user_functions import register
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.snapshot import takes_snapshot
+from floodmark.stream.properties.expressions_of import expressions_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from floodmark.api import Floodmark
+    from floodmark.query.query import Reader
+
+_WITH_TIME = (n.CloseAggregate, n.CloseSession, n.SortBuffer, n.LookupJoin)
+_SIDE = "__side"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Rows that a view lacks, and rows that it has too many, at an epoch."""
+
+    epoch: int
+    missing: int
+    surplus: int
+
+
+def compares(found: AnalysedObject) -> bool:
+    """Tell whether the rows follow from the inputs at the cut alone.
+
+    What waits for a watermark, was given the time once or is evaluated once does not, nor what is
+    kept of rows that are forgotten; what is recomputed in each epoch does, now included, and so
+    does a temporal filter.
+    """
+    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.emits_on_close:
+        return False
+    nodes = found.plan.nodes
+    if not takes_snapshot(found.object):
+        return False
+    if any(isinstance(node, n.Scan) and node.forgets for node in nodes):
+        return False
+    again = found.refreshes or all(
+        is_deterministic(e)
+        for node in nodes
+        if not isinstance(node, n.TemporalFilter | n.GrowingSeries)
+        for e in expressions_of(node)
+    )
+    return again and not any(isinstance(node, _WITH_TIME) for node in nodes)
+
+
+def differences(floodmark: Floodmark, name: str) -> int:
+    """Return how many rows a materialized view and its query in batch do not share: 0 is right."""
+    found = difference(floodmark, name)
+    return found.missing + found.surplus
+
+
+def difference(floodmark: Floodmark, key: str) -> Difference:
+    """Compare a view with its query over the newest sealed cut, as multisets: one Spark job."""
+    return compare(floodmark, [key])[key]
+
+
+def compare(
+    floodmark: Floodmark, keys: Sequence[str], at_epoch: int | None = None
+) -> dict[str, Difference]:
+    """Compare several views with their queries at a sealed epoch, in one Spark job.
+
+    The time of that epoch is `now`. Rows that became dead letters are in neither.
+    """
+    reader = floodmark.reader(at_epoch)
+    epoch = reader.cut.epoch
+    now = micros_of(floodmark.scheduler.log.opened(epoch).now)
+    with floodmark.sessions().guarded():
+        counts = [_counts(reader, reader.pipeline[key], now) for key in keys]
+        rows = reduce(lambda a, b: a.unionAll(b), counts).toArrow().to_pylist()
+    return {r["name"]: Difference(epoch, int(r["missing"]), int(r["surplus"])) for r in rows}
+
+
+def _counts(reader: Reader, found: AnalysedObject, now: int) -> DataFrame:
+    """Return one row: the view's name, missing and surplus rows."""
+    assert found.plan is not None
+    relation = found.relation
+    shown = [_shown(f) for f in relation.columns]
+    names = [quoted(f.name) for f in relation.columns]
+    expected = _rows(reader, found.plan.root, now).selectExpr(*shown, f"1 AS {_SIDE}")
+    scan = n.Scan(found.key, relation.columns, relation.stream_key, relation.mode)
+    stored = reader.frame(scan).selectExpr(*shown, f"-1 AS {_SIDE}")
+    both = expected.unionAll(stored).groupBy(*names).agg({_SIDE: "sum"})
+    sums = both.selectExpr(f"`sum({_SIDE})` AS __sum")
+    return sums.selectExpr(
+        f"{quote(found.key)} AS name",
+        "coalesce(sum(greatest(__sum, 0)), 0) AS missing",
+        "coalesce(sum(greatest(-__sum, 0)), 0) AS surplus",
+    )
+
+
+def _shown(field: Field) -> str:
+    """Return a column as it is compared: maps cannot be grouped."""
+    name = quoted(field.name)
+    if field.type.kind is TypeKind.MAP:
+        return f"to_json(map_from_entries(array_sort(map_entries({name})))) AS {name}"
+    return name
+
+
+def _rows(reader: Reader, node: n.Node, now: int) -> DataFrame:
+    """Return a plan's rows; those that an expression refuses are left out, as in an epoch."""
+    if isinstance(node, n.Scan):
+        return reader.frame(node)
+    register(reader.tables.spark, expressions_of(node))
+    frames = [_rows(reader, child, now) for child in node.inputs]
+    return dispatch.batch(node, frames, reader.tables.spark, now)

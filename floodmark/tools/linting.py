@@ -1,0 +1,335 @@
+"""`floodmark lint`: pipeline files as far as they hold, with all their mistakes and notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.definition_order import Circle, in_order
+from floodmark.catalog.indexes import with_indexes
+from floodmark.catalog.objects import CatalogObject, Kind, Origin, qualified
+from floodmark.catalog.references import relations_of
+from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
+from floodmark.plan.bind.user_functions import functions_of
+from floodmark.plan.nodes.size import within_stack
+from floodmark.session.ddl.deployment import check_folders, check_outside
+from floodmark.session.ddl.desired import (
+    check_filed,
+    checked,
+    definitions_of,
+    no_pipelines,
+    out_of_place,
+)
+from floodmark.sql import statements as s
+from floodmark.sql.each import Attempt, each_statement
+from floodmark.sql.files import read_sql, sql_files
+from floodmark.sql.lexer import tokenize
+from floodmark.stream.lint.lint import UNUSED, Advice, lint_object, unused_functions
+from floodmark.stream.ndu import DeterminismMode, with_default
+from floodmark.stream.ndu.mode import OPTION
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.pipeline import analyse_object, definition_order
+from floodmark.warehouse.settings import ACCEPTED, check_setting, mode_named, value_of
+
+_IGNORE = re.compile(r"--[ \t]*lint:[ \t]*ignore\b[ \t]*([^\n]*)", re.IGNORECASE)
+_CODE = re.compile(r"[AE]\d+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A mistake (`severity` "error") or a note at a place of a file."""
+
+    code: str
+    message: str
+    severity: str
+    file: str
+    line: int
+    column: int
+    object: str | None = None
+    hint: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class _Silencer:
+    """A comment that names notes which are meant; `span` is its place."""
+
+    span: Span
+    codes: tuple[str, ...]
+
+
+@dataclass
+class _Lint:
+    """What is known while files are read: what holds, what does not, and what waits for it."""
+
+    findings: list[Finding] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
+    catalog: Catalog = field(default_factory=Catalog)
+    mode: DeterminismMode = DeterminismMode.STRICT
+
+    def error(self, error: FloodmarkError, place: Span | None, name: str | None = None) -> None:
+        """Take down a mistake."""
+        span = error.span if error.span is not None and error.span.file else place
+        at = (span.file or "", span.line, span.column) if span is not None else ("", 1, 1)
+        message = error.message
+        self.findings.append(Finding(error.code, message, "error", *at, name, error.hint))
+
+    def note(self, advice: Advice, name: str | None) -> None:
+        """Take down a note."""
+        span = advice.span
+        at = (span.file or "", span.line, span.column) if span is not None else ("", 1, 1)
+        self.findings.append(Finding(advice.code, advice.text, "note", *at, name))
+
+
+def lint_paths(paths: Sequence[Path]) -> list[Finding]:
+    """Return what there is to say of pipeline files, by file and place.
+
+    A folder stands for its `*.sql`, at any depth. A file is read together with the others of
+    its pipeline folder, the highest one above it without a gap that has such files, and what is
+    said is about the named one alone. What depends on a definition that does not hold is not
+    looked at. E0365 for a path that is not there.
+    """
+    wanted = [file for path in paths for file in _files_of(path)]
+    roots = {_root_of(file) for file in wanted}
+    together = sorted({other for root in roots for other in sql_files(root)} | {*wanted})
+    lint = _Lint()
+    read: dict[str, tuple[str, list[Attempt]]] = {}
+    for file in together:
+        try:
+            text = read_sql(file)
+        except FloodmarkError as error:
+            lint.error(error, None)
+            continue
+        read[str(file)] = (text, list(each_statement(text, str(file))))
+    _define_all([attempt for _, attempts in read.values() for attempt in attempts], lint)
+    _judge(lint)
+    findings = [one for file, found in read.items() for one in _heard(lint, file, *found)]
+    findings += [one for one in lint.findings if one.file not in read]
+    names = {str(file) for file in wanted}
+    return sorted(
+        (one for one in findings if one.file in names),
+        key=lambda one: (one.file, one.line, one.column, one.code),
+    )
+
+
+def _files_of(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sql_files(path)
+    if not path.exists():
+        raise no_pipelines(path)
+    return [path]
+
+
+def _root_of(file: Path) -> Path:
+    root = file.parent
+    while any(root.parent.glob("*.sql")) and root.parent != root:
+        root = root.parent
+    return root
+
+
+def _define_all(attempts: Sequence[Attempt], lint: _Lint) -> None:
+    """Take in what the files say: settings as they stand, then each object after what it names."""
+    definitions: list[s.Definition] = []
+    for attempt in attempts:
+        try:
+            match attempt.statement:
+                case None:
+                    assert attempt.error is not None
+                    lint.failed |= {attempt.declares} if attempt.declares else set()
+                    raise attempt.error
+                case s.Definition() as definition:
+                    definitions.append(with_default(definition, lint.mode))
+                case s.SetOption() as setting:
+                    _set(setting, lint)
+                case statement:
+                    raise out_of_place(statement)
+        except FloodmarkError as error:
+            lint.error(error, attempt.span, attempt.declares)
+    for definition in _ordered(definitions, lint):
+        _define(definition, lint)
+
+
+def _ordered(definitions: list[s.Definition], lint: _Lint) -> list[s.Definition]:
+    """Return definitions in the order of what they name, without those that go in circles."""
+    while True:
+        try:
+            return in_order(definitions)
+        except Circle as circle:
+            lint.error(circle, circle.span)
+            lint.failed |= {qualified(m.name) for m in circle.members}
+            definitions = [d for d in definitions if all(d is not m for m in circle.members)]
+
+
+def _define(statement: s.Definition, lint: _Lint) -> None:
+    """Put the object of a statement into the catalog, or its mistake among the findings."""
+    name = qualified(statement.name)
+    try:
+        if not _waits(statement, lint.failed):
+            _create(statement, lint)
+        elif not isinstance(statement, s.CreateSink):
+            lint.failed.add(name)
+    except FloodmarkError as error:
+        lint.error(error, statement.span, name)
+        if name not in lint.catalog:
+            lint.failed.add(name)
+
+
+def _waits(statement: s.Definition, failed: set[str]) -> bool:
+    """Tell whether a definition names one that does not hold: its mistake would not be its own."""
+    query, into = getattr(statement, "query", None), getattr(statement, "into", None)
+    names = set() if query is None else set(relations_of(query))
+    names |= {qualified(into)} if into is not None else set()
+    names |= {qualified(statement.table)} if isinstance(statement, s.CreateIndex) else set()
+    return bool(names & failed)
+
+
+def _create(statement: s.Definition, lint: _Lint) -> None:
+    """Put what a definition stands for into the catalog.
+
+    CREATE TABLE … AS has the columns of its query: it waits for what that reads.
+    """
+    check_filed(statement)
+    try:
+        several = definitions_of(statement, lint.catalog, Pipeline(Catalog()))
+    except FloodmarkError as error:
+        if _is_within(error, statement):
+            raise
+        lint.failed.add(qualified(statement.name))
+        return
+    for one in several:
+        lint.catalog = checked(lint.catalog.create(one, Origin.FILE), one)
+
+
+def _is_within(error: FloodmarkError, statement: s.Definition) -> bool:
+    """Tell whether a mistake is one of the statement, not of another one that it reads."""
+    span, own = error.span, statement.span
+    return span is None or (span.file == own.file and own.line <= span.line <= _last_line(own))
+
+
+def _last_line(span: Span) -> int:
+    return span.line + span.text.count("\n")
+
+
+def _set(statement: s.SetOption, lint: _Lint) -> None:
+    name = statement.name.lower()
+    if name not in ACCEPTED:
+        check_setting(name, statement.span)
+    value = value_of(statement)
+    if name == OPTION and value is not None:
+        lint.mode = mode_named(value, statement.span)
+
+
+def _judge(lint: _Lint) -> None:
+    """Analyse what the catalog holds, and take down what there is to say of it."""
+    done: dict[str, AnalysedObject] = {}
+    functions = functions_of(lint.catalog.objects.values())
+    for declared in definition_order(lint.catalog):
+        if _below_a_failure(declared, lint):
+            continue
+        try:
+            with within_stack(declared.statement.name.span):
+                found = analyse_object(declared, lint.catalog, done, functions)
+            if found.refused is not None:
+                raise found.refused
+            if found.kind not in (Kind.VIEW, Kind.SINK):
+                check_outside(found)
+        except FloodmarkError as error:
+            lint.error(error, declared.statement.name.span, declared.name)
+            lint.failed.add(declared.key)
+        else:
+            done[declared.key] = found
+    ordered = {o.key: done[o.key] for o in lint.catalog.order() if o.key in done}
+    pipeline = Pipeline(lint.catalog, ordered)
+    _check_together(pipeline, lint)
+    # What is not read may be read by what does not hold.
+    unsure = {UNUSED} if any(f.severity == "error" for f in lint.findings) else set()
+    for found in pipeline.objects.values():
+        for advice in lint_object(found, pipeline):
+            if advice.code not in unsure:
+                lint.note(advice, found.name)
+    for advice in () if unsure else unused_functions(pipeline):
+        lint.note(advice, None)
+
+
+def _check_together(pipeline: Pipeline, lint: _Lint) -> None:
+    """Take down what is wrong with indexes, and with objects beside one another."""
+    for key, index in lint.catalog.objects.items():
+        if index.kind is Kind.INDEX:
+            alone = Catalog({key: index})
+            try:
+                with_indexes(alone, Catalog(), pipeline.relations, filed=True)
+            except FloodmarkError as error:
+                lint.error(error, index.statement.name.span, index.name)
+    try:
+        check_folders(pipeline, pipeline.objects.keys())
+    except FloodmarkError as error:
+        lint.error(error, None)
+
+
+def _below_a_failure(declared: CatalogObject, lint: _Lint) -> bool:
+    below = {*declared.reads, declared.target} & lint.failed
+    if below:
+        lint.failed.add(declared.key)
+    return bool(below)
+
+
+def _heard(lint: _Lint, file: str, text: str, attempts: Sequence[Attempt]) -> Iterator[Finding]:
+    """Yield the findings of a file that no comment silences, and the comments that silence none."""
+    starts = [(a.span.line, a.span.column) for a in attempts]
+    silencers: dict[int, list[_Silencer]] = {}
+    for silencer in _silencers(text, file):
+        silencers.setdefault(_owner(silencer.span, attempts), []).append(silencer)
+    used: set[tuple[int, str]] = set()
+    for finding in (one for one in lint.findings if one.file == file):
+        place = (finding.line, finding.column)
+        owner = max((i for i, start in enumerate(starts) if start <= place), default=-1)
+        codes = {code for silencer in silencers.get(owner, ()) for code in silencer.codes}
+        if finding.severity == "note" and finding.code in codes:
+            used.add((owner, finding.code))
+        else:
+            yield finding
+    yield from _idle(silencers, used)
+
+
+def _idle(
+    silencers: Mapping[int, Iterable[_Silencer]], used: set[tuple[int, str]]
+) -> Iterator[Finding]:
+    for owner, several in silencers.items():
+        for one in several:
+            idle = [code for code in one.codes if (owner, code) not in used]
+            if idle or not one.codes:
+                what = f"{', '.join(idle)} is no note of this statement"
+                text = f"{what}: the comment silences nothing" if idle else "name the notes: A104"
+                at = (one.span.file or "", one.span.line, one.span.column)
+                yield Finding("A129", text, "note", *at)
+
+
+def _silencers(text: str, file: str) -> Iterator[_Silencer]:
+    """Yield the comments of a file that silence notes; what looks like one in a string is none."""
+    try:
+        tokens = tokenize(text, file) if _IGNORE.search(text) else []
+    except SqlSyntaxError:
+        return
+    last = 0
+    for token in tokens:
+        for match in _IGNORE.finditer(text[last : token.start]):
+            span = Span.at(text, last + match.start(), last + match.end(), file)
+            yield _Silencer(span, tuple(c.upper() for c in _CODE.findall(match.group(1))))
+        last = token.end
+
+
+def _owner(comment: Span, attempts: Sequence[Attempt]) -> int:
+    """Return the statement that a comment is on: in it, behind it on its last line, or above it."""
+    for i, attempt in enumerate(attempts):
+        span = attempt.span
+        end_line = span.line + span.text.count("\n")
+        if comment.start < span.end or comment.line == end_line:
+            return i
+    return len(attempts)

@@ -1,0 +1,200 @@
+"""What differs between two catalogs: which objects begin anew, which keep their rows, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from floodmark.catalog.catalog import RENAMED, WITHDRAWN
+from floodmark.catalog.objects import Kind
+from floodmark.catalog.places import moved
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.warehouse import kept_rows
+from floodmark.warehouse.kept_rows import Reshaping
+
+
+@dataclass(frozen=True)
+class Change:
+    """One object that an apply creates, alters, renames, replaces, rebuilds, suspends or drops.
+
+
+    One that is altered keeps its rows: from the epoch on it goes by its new definition. Of one that
+    is replaced, what the new query gives less what the former one gave is one epoch's changes. A
+    source is suspended where nothing but the meaning of functions changes that its TRANSFORM USING
+    calls: its rows stay, too, and REBASE goes on.
+    """
+
+    key: str
+    action: str  # "create" | "alter" | "rename" | "replace" | "rebuild" | "suspend" | "drop"
+    reason: str
+    before: str | None = None
+    after: str | None = None
+
+
+def begun_anew(changes: Iterable[Change]) -> frozenset[str]:
+    """Return the keys of the objects whose plans are filled anew."""
+    return frozenset(c.key for c in changes if c.action in ("create", "replace", "rebuild"))
+
+
+def replaced(changes: Iterable[Change]) -> frozenset[str]:
+    """Return the keys of the objects that go on from the rows of their former definition."""
+    return frozenset(c.key for c in changes if c.action == "replace")
+
+
+def changes_between(
+    before: Pipeline, after: Pipeline, corrected: Collection[str] = ()
+) -> list[Change]:
+    """Return what differs, drops first, then in the order in which epochs advance objects.
+
+    The rows of `corrected` views are others although their definition is the same.
+    """
+    dropped = [
+        Change(key, "drop", "no longer defined", found.object.text)
+        for key, found in reversed(list(before.objects.items()))
+        if key not in after.objects
+    ]
+    return [*dropped, *_Comparison(before, after, corrected).changes()]
+
+
+@dataclass
+class _Comparison:
+    """The objects of two pipelines, one after the other, as far as they have been compared."""
+
+    before: Pipeline
+    after: Pipeline
+    corrected: Collection[str]
+    rebuilt: set[str] = field(default_factory=set)
+    stopped: set[str] = field(default_factory=set)
+    altered: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        past = past_between(self.before, self.after).items()
+        self._renamed = {key for key, said in past if any(p[0] == RENAMED for p in said)}
+
+    def changes(self) -> Iterator[Change]:
+        """Yield what differs in the objects that are there."""
+        emptied = self._emptied()
+        for key, found in self.after.objects.items():
+            old = self.before.objects.get(key)
+            if old is None:
+                yield Change(key, "create", "new", None, found.object.text)
+                continue
+            action, reason = self._action(old, found, emptied)
+            if action == "rebuild":
+                self.rebuilt.add(key)
+            if action == "alter":
+                self.altered.add(key)
+            if action == "suspend":
+                self.stopped.add(key)
+                yield Change(key, action, reason, old.object.sql, found.object.sql)
+            elif action:
+                yield Change(key, action, reason, old.object.text, found.object.text)
+
+    def _emptied(self) -> frozenset[str]:
+        """Return the tables that begin anew by their own definition: sinks fill them again."""
+        pairs = ((self.before.objects.get(k), found) for k, found in self.after.objects.items())
+        return frozenset(
+            found.key
+            for old, found in pairs
+            if old is not None
+            and found.kind is Kind.TABLE
+            and old.fingerprint != found.fingerprint
+            and kept_rows.reshaping(old, found) is None
+        )
+
+    def _action(
+        self, old: AnalysedObject, new: AnalysedObject, emptied: Collection[str]
+    ) -> tuple[str, str]:
+        """Return what becomes of an object, and why; two empty texts for nothing."""
+        differs = old.fingerprint != new.fingerprint
+        reasons = [k for k in (*new.reads, *new.feeders) if k in self.rebuilt]
+        reasons += [k for k in emptied if k == new.object.target]
+        if reasons:
+            names = ", ".join(dict.fromkeys(reasons))
+            changed = self._by_itself(old, new, kept=False)
+            return changed if changed[0] == "suspend" else ("rebuild", f"{names} is rebuilt")
+        if new.key in self.corrected:
+            return "rebuild", "its closed rows are corrected"
+        if differs:
+            return self._by_itself(old, new, kept=True)
+        place = moved(self.before.catalog.objects, new.object)
+        return ("", "") if place is None else ("alter", f"{place}: its rows stay")
+
+    def _by_itself(
+        self, old: AnalysedObject, new: AnalysedObject, *, kept: bool
+    ) -> tuple[str, str]:
+        """Return what becomes of an object for its own definition alone."""
+        if _differs_in_functions(old, new):
+            return "suspend", "functions of its TRANSFORM USING change: REBASE goes on"
+        if old.object.target != new.object.target:
+            return "rebuild", f"it writes into {new.object.target}: what it has written stays"
+        if not kept:
+            return "rebuild", "its definition changed"
+        found = kept_rows.reshaping(old, new)
+        if found is not None:
+            return "alter", found.reason
+        if kept_rows.is_widened(old, new):
+            where = new.object.target or ", ".join(new.reads)
+            return "alter", f"{where} has other columns: it goes on"
+        altered = self.altered.intersection(new.reads)
+        if altered and kept_rows.reads_alike(old, new):
+            return "alter", f"it does not use what changes in {', '.join(sorted(altered))}"
+        renamed = self._renamed.intersection((*new.reads, new.object.target))
+        if renamed and kept_rows.is_computed_alike(old, new):
+            return "alter", f"columns of {', '.join(sorted(renamed))} have other names: it goes on"
+        # What reads a source that stops has no epoch in which to tell what differs.
+        if not self.stopped.intersection(new.reads) and kept_rows.can_be_replaced(old, new):
+            return "replace", "its query changed: the rows that differ change in one epoch"
+        return "rebuild", "its definition changed"
+
+
+def past_between(before: Pipeline, after: Pipeline) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return, by key, what statements changed of objects' rows that definitions do not tell."""
+    found = {}
+    for key, new in after.objects.items():
+        old = before.objects.get(key)
+        if old is not None and len(new.object.past) > len(old.object.past):
+            found[key] = new.object.past[len(old.object.past) :]
+    return found
+
+
+def former_definitions(
+    before: Pipeline, after: Pipeline, changes: Iterable[Change]
+) -> dict[str, AnalysedObject]:
+    """Return the former definitions of what goes on with another query, or goes with its rows.
+
+    What only calls a column by another name has none but its own.
+    """
+    past = past_between(before, after)
+    renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
+    found = {}
+    for key in replaced(changes):
+        named = renamed.intersection((*after[key].reads, after[key].object.target or ""))
+        found[key] = after[key] if named else before[key]
+    for said in past.values():
+        found.update({p[1]: before[p[1]] for p in said if p[0] == WITHDRAWN})
+    return found
+
+
+def reshapings(
+    before: Pipeline, after: Pipeline, changes: Iterable[Change]
+) -> Mapping[str, Reshaping]:
+    """Return, by key, the objects whose rows stay under other columns."""
+    found = {}
+    for change in changes:
+        if change.action == "alter":
+            one = kept_rows.reshaping(before[change.key], after[change.key])
+            if one is not None and one.moves:
+                found[change.key] = one
+    return found
+
+
+def _differs_in_functions(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether no more than the meaning of functions differs, and rows are stored alike."""
+    before, after = old.declared, new.declared
+    if before is None or after is None or before.transform is None or after.transform is None:
+        return False
+    if old.fingerprint == new.fingerprint:
+        return False
+    alike = (old.relation, before.watermarks) == (new.relation, after.watermarks)
+    return alike and old.object.statement == new.object.statement and old.period == new.period

@@ -1,0 +1,157 @@
+"""What is deployed: the definitions of a catalog version, analysed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from floodmark.catalog.catalog import Catalog, unknown_object
+from floodmark.catalog.objects import FUNCTION_PREFIX, CatalogObject, Kind, Origin, key_of
+from floodmark.errors import Span
+from floodmark.sql import statements as s
+from floodmark.sql.parse import parse_statement
+from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion, TakenBack
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.pinned import pins_of
+from floodmark.stream.objects.pipeline import analyse_catalog
+
+Pins = Mapping[str, str]
+"""By signature, what tells the meaning of a function from another one."""
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A catalog version in force; version 0 is the empty catalog of a new warehouse.
+
+    `pinned` has, by key, what the functions meant with which sources make their rows; `corrected`,
+    up to which number the corrections of a view are in its rows. What differs from the version
+    before is no more than the names of `renamed` objects, if there are any: new keys by old ones.
+    """
+
+    version: int
+    pipeline: Pipeline
+    pinned: Mapping[str, Pins] = field(default_factory=dict)
+    corrected: Mapping[str, int] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    takes_back: TakenBack | None = None
+
+    @property
+    def catalog(self) -> Catalog:
+        """Return the catalog."""
+        return self.pipeline.catalog
+
+    def changed_functions(self, key: str) -> tuple[str, ...]:
+        """Return the functions of a source that mean something else than its definition pins."""
+        pins = self.pinned.get(key)
+        present = None if pins is None else pins_of(self.pipeline[key], self.pipeline)
+        if pins is None or present is None:
+            return ()
+        return tuple(sorted({name for name, _ in pins.items() ^ present.items()}))
+
+    @property
+    def to_rebase(self) -> dict[str, tuple[str, ...]]:
+        """Return the sources of which functions mean something else, with these."""
+        found = {key: self.changed_functions(key) for key in self.pinned}
+        return {key: names for key, names in found.items() if names}
+
+    def find(self, name: str, span: Span | None = None) -> AnalysedObject:
+        """Return an object by name: a relation, else a sink of that name; E0201 for neither."""
+        found = self.known(name)
+        if found is None:
+            raise unknown_object(name, self.pipeline.objects, span)
+        return found
+
+    def known(self, name: str) -> AnalysedObject | None:
+        """Return an object by name, as it stands or folded to small letters as in SQL."""
+        objects = self.pipeline.objects
+        for spelt in (name, name.lower()):
+            found = objects.get(spelt) or objects.get(key_of(spelt, Kind.SINK))
+            if found is not None:
+                return found
+        return None
+
+
+EMPTY = Deployed(0, Pipeline(Catalog()))
+
+
+def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
+    """Return a logged catalog version; definitions that `known` has are not analysed again."""
+    have: Mapping[str, CatalogObject] = {} if known is None else known.catalog.objects
+    catalog = Catalog()
+    # What was altered may call functions that came after it.
+    for logged in sorted(version.statements, key=_is_not_a_function):
+        before = have.get(logged.object or "")
+        if before is not None and applied(before) == logged:
+            catalog = catalog.replace([before])
+            continue
+        statement = parse_statement(logged.sql, logged.file, line=logged.line, column=logged.column)
+        assert isinstance(statement, s.Definition)
+        catalog = catalog.restore(
+            statement,
+            Origin(logged.origin),
+            logged.object,
+            filed=logged.filed,
+            filed_as=logged.filed_as,
+            stored=logged.stored,
+            resolved=logged.resolved,
+            sees=logged.sees,
+            past=logged.past,
+        )
+    made = catalog.objects
+    order = {a.object: i for i, a in enumerate(version.statements)}
+    catalog = Catalog({key: made[key] for key in sorted(made, key=lambda key: order.get(key, 0))})
+    pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
+    pinned = {
+        a.object: a.functions
+        for a in version.statements
+        if a.object is not None and a.functions is not None
+    }
+    corrected = {a.object: a.corrected for a in version.statements if a.object and a.corrected}
+    return Deployed(
+        version.version, pipeline, pinned, corrected, version.renamed, version.takes_back
+    )
+
+
+def statements_of(
+    catalog: Catalog,
+    pinned: Mapping[str, Pins] | None = None,
+    corrected: Mapping[str, int] | None = None,
+) -> list[AppliedStatement]:
+    """Return a catalog as the statements that define it, in the order of creation."""
+    pins, done = pinned or {}, corrected or {}
+    return [
+        replace(applied(o), functions=pins.get(o.key), corrected=done.get(o.key, 0))
+        for o in catalog.objects.values()
+    ]
+
+
+def applied(found: CatalogObject) -> AppliedStatement:
+    """Return an object as the catalog log has it."""
+    place = found.span
+    return AppliedStatement(
+        found.sql,
+        place.file,
+        found.origin.value,
+        found.key,
+        place.line,
+        place.column,
+        filed=found.filed,
+        filed_as=found.filed_as,
+        stored=found.stored,
+        resolved=found.resolved,
+        sees=found.sees,
+        past=found.past,
+    )
+
+
+def _is_not_a_function(logged: AppliedStatement) -> bool:
+    return not (logged.object or "").startswith(FUNCTION_PREFIX)
+
+
+def as_filed(found: CatalogObject) -> AppliedStatement:
+    """Return an object as its file defines it, whatever statements have made of it since."""
+    sql, key = found.filed or found.sql, found.filed_as or found.key
+    as_filed = replace(applied(found), sql=sql, object=key)
+    return replace(
+        as_filed, filed=None, filed_as=None, stored=None, resolved=None, sees=(), past=()
+    )

@@ -1,0 +1,61 @@
+"""Suspensions: why objects do not advance, and what mends them."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from floodmark.errors import FloodmarkError, TransientError
+from floodmark.sql.dialect import quote_name
+from floodmark.storage.epoch_log import Event
+from floodmark.storage.local_files import disk_error
+from floodmark.stream.objects.analysed import AnalysedObject
+
+if TYPE_CHECKING:
+    from floodmark.epochs.scheduler import Scheduler
+
+
+CHANGED_FUNCTIONS = "E0377"
+"""The code of a suspension that REBASE ends."""
+
+
+def suspend(scheduler: Scheduler, key: str, error: Exception) -> None:
+    """Log a suspension; a defect of the engine stops one object, like a fault of its user.
+
+    What the disk is at fault for is raised.
+    """
+    log, now = scheduler.log, scheduler.clock.now()
+    if isinstance(error, OSError):
+        error = disk_error(error, f"what {key} needs")
+        if isinstance(error, TransientError):
+            raise error
+    if isinstance(error, FloodmarkError):
+        message, code = error.message, error.code
+    else:
+        message, code = f"a defect of Floodmark: {type(error).__name__}: {error}", "E0609"
+        log.record("note", now, "".join(traceback.format_exception(error)), object=key)
+    log.record("suspend", now, message, object=key, code=code)
+
+
+def resume_command(found: AnalysedObject, word: str = "RESUME") -> str:
+    """Return the statement that lifts an object's suspension."""
+    name = ".".join(map(quote_name, found.name.split(".")))
+    return f"ALTER {found.kind.value.upper()} {name} {word}"
+
+
+def remedy(found: AnalysedObject, event: Event, quoted: Callable[[str], str] = str) -> str:
+    """Return what to do about a suspension; `quoted` writes a statement as it is to be given."""
+    if event.code == CHANGED_FUNCTIONS:
+        return f"{quoted(resume_command(found, 'REBASE'))} goes on with the present meaning"
+    if event.code == UNREACHABLE:
+        return "make its path writable; the next run then goes on by itself"
+    mended = "restore that version" if event.code in _WRITTEN_BY_OTHERS else "mend it"
+    return f"{mended}, then {quoted(resume_command(found))}"
+
+
+_WRITTEN_BY_OTHERS = ("E0420", "E0427")
+
+
+UNREACHABLE = "E0741"
+"""The code of a suspension that ends by itself once the path can be written to."""

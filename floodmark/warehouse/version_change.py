@@ -1,0 +1,59 @@
+"""What becomes of objects between two catalog versions, worked out once for the epoch between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.warehouse.changes import (
+    Change,
+    begun_anew,
+    changes_between,
+    former_definitions,
+    reshapings,
+)
+from floodmark.warehouse.deployed import Deployed
+from floodmark.warehouse.kept_rows import Reshaping
+
+
+@dataclass(frozen=True)
+class VersionChange:
+    """The definitions in force in the epoch before, and those of an epoch.
+
+    Between equal versions nothing changes, nor where objects only get other names.
+    """
+
+    before: Deployed
+    after: Deployed
+
+    @cached_property
+    def created(self) -> frozenset[str]:
+        """Return the objects that the epoch creates or begins anew."""
+        return begun_anew(self._changes)
+
+    @cached_property
+    def former(self) -> Mapping[str, AnalysedObject]:
+        """Return the former definitions of what goes on from its rows, or takes them back."""
+        if self.stays:
+            return {}
+        return former_definitions(self.before.pipeline, self.after.pipeline, self._changes)
+
+    @cached_property
+    def reshaped(self) -> Mapping[str, Reshaping]:
+        """Return the objects whose rows stay under other columns."""
+        return reshapings(self.before.pipeline, self.after.pipeline, self._changes)
+
+    @cached_property
+    def _changes(self) -> list[Change]:
+        if self.stays:
+            return []
+        done = self.after.corrected.items()
+        corrected = {key for key, number in done if number > self.before.corrected.get(key, 0)}
+        return changes_between(self.before.pipeline, self.after.pipeline, corrected)
+
+    @property
+    def stays(self) -> bool:
+        """Tell whether every object goes on as it is, but for its name."""
+        return self.before.version == self.after.version or bool(self.after.renamed)
