@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from assets.factory import pipeline_assets
-from assets.partitions import Grain, event_time
 from floodmark.api import Floodmark
-from jobs.epoch_job import EPOCH_JOB, make_epoch_job
-from resources.clock import EngineClock
-from resources.spark import FloodmarkSpark
-from resources.warehouse import Warehouse
-from sensors.new_data import make_new_data_sensor
+from floodmark_dagster.assets.factory import pipeline_assets
+from floodmark_dagster.assets.partitions import Grain, event_time
+from floodmark_dagster.jobs.epoch_job import EPOCH_JOB, make_epoch_job
+from floodmark_dagster.resources.clock import EngineClock
+from floodmark_dagster.resources.spark import FloodmarkSpark
+from floodmark_dagster.resources.warehouse import Warehouse
+from floodmark_dagster.sensors.new_data import make_new_data_sensor
 
 PIPELINE = """
 -- Readings of all stations

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import dagster as dg
 import pytest
 
-from jobs.backfill_job import backfill_job
+from floodmark_dagster.jobs.backfill_job import backfill_job
 from tests.dagster.pipeline_skin import QUIET, Skin, make_materialized, make_skin  # noqa: F401
 
 ALL = {"readings", "other", "totals", "stations", "hours", "others", "fill__sink"}

@@ -13,17 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from assets.audits import AUDITS, EQUIVALENCE
-from assets.factory import EVERYTHING
-from assets.markdown import fenced
-from assets.partitions import Grain, event_time
 from floodmark.cli.app import app
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.warehouse.deployed import statements_of
-from jobs.plan_job import apply_job, plan_job
-from resources.clock import EngineClock
-from resources.warehouse import Warehouse
-from sensors.pipeline_files import pipeline_files
+from floodmark_dagster.assets.audits import AUDITS, EQUIVALENCE
+from floodmark_dagster.assets.factory import EVERYTHING
+from floodmark_dagster.assets.markdown import fenced
+from floodmark_dagster.assets.partitions import Grain, event_time
+from floodmark_dagster.jobs.plan_job import apply_job, plan_job
+from floodmark_dagster.resources.clock import EngineClock
+from floodmark_dagster.resources.warehouse import Warehouse
+from floodmark_dagster.sensors.pipeline_files import pipeline_files
 from tests.dagster.pipeline_skin import (  # noqa: F401
     PIPELINE,
     QUIET,

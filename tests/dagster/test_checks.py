@@ -8,13 +8,13 @@ import dagster as dg
 import pytest
 from warehouses import double
 
-from assets.audits import REPLAY
 from floodmark.connectors.files import FilesConnector
 from floodmark.session.audit.checks import Rule, answered, run_checks
 from floodmark.session.audit.schemas import rules_of
 from floodmark.session.inspect.reporting import reports
 from floodmark.storage.table import DataFile
 from floodmark.tools.equivalence import difference
+from floodmark_dagster.assets.audits import REPLAY
 from tests.dagster.pipeline_skin import QUIET, Skin, make_skin  # noqa: F401
 
 CHECKS = """

@@ -11,7 +11,7 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from sensors.watermark_stall import watermark_stall
+from floodmark_dagster.sensors.watermark_stall import watermark_stall
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 
 ROOT = Path(__file__).parents[2]

@@ -8,12 +8,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets.translator import asset_spec
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark_dagster.assets.translator import asset_spec
 from tests.dagster.pipeline_skin import Skin, make_materialized, make_skin  # noqa: F401
 
 SQL = """

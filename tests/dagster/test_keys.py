@@ -8,12 +8,12 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets.factory import pipeline_assets
-from assets.translator import _plain, asset_key
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.sql.parse import parse_script
 from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark_dagster.assets.factory import pipeline_assets
+from floodmark_dagster.assets.translator import _plain, asset_key
 
 _CODE = re.compile("_0x([0-9a-f]+)_")
 

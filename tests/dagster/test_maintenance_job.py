@@ -8,10 +8,10 @@ import dagster as dg
 import pytest
 from pipeline_skin import QUIET
 
-from jobs.maintenance_job import maintenance_job
-from resources.clock import EngineClock
-from resources.spark import FloodmarkSpark
-from resources.warehouse import Warehouse
+from floodmark_dagster.jobs.maintenance_job import maintenance_job
+from floodmark_dagster.resources.clock import EngineClock
+from floodmark_dagster.resources.spark import FloodmarkSpark
+from floodmark_dagster.resources.warehouse import Warehouse
 
 
 def _maintain(root: Path) -> dg.ExecuteInProcessResult:

@@ -18,7 +18,7 @@ from floodmark.connectors import files_discovery
 from floodmark.session.ddl import deployment
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.warehouse.deployed import statements_of
-from sensors.pipeline_files import pipeline_files
+from floodmark_dagster.sensors.pipeline_files import pipeline_files
 from tests.dagster.pipeline_skin import (  # noqa: F401
     PIPELINE,
     Skin,

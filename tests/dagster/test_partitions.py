@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import dagster as dg
 import pytest
 
-from assets import partitions
-from assets.partitions import Grain, event_time
+from floodmark_dagster.assets import partitions
+from floodmark_dagster.assets.partitions import Grain, event_time
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 
 HOURS = dg.AssetKey("hours")

@@ -8,7 +8,7 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from jobs.maintenance_job import maintenance_job
+from floodmark_dagster.jobs.maintenance_job import maintenance_job
 from tests.dagster.pipeline_skin import (  # noqa: F401
     PIPELINE,
     QUIET,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from resources.spark import FloodmarkSpark
+from floodmark_dagster.resources.spark import FloodmarkSpark
 
 
 @pytest.mark.spark

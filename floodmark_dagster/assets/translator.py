@@ -9,7 +9,6 @@ from typing import Any
 
 import dagster as dg
 
-from assets.markdown import fenced
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import is_hidden
 from floodmark.errors import Span
@@ -18,6 +17,7 @@ from floodmark.stream.explain.explain import explain_object
 from floodmark.stream.explain.lineage import column_lineage
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.outside import DELTA
+from floodmark_dagster.assets.markdown import fenced
 
 _SINK = "__sink"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_]|(?<=_)0(?=x[0-9a-f]+(?:_|[^A-Za-z0-9_]))")

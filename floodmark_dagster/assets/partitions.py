@@ -12,12 +12,12 @@ from itertools import chain, islice
 
 import dagster as dg
 
-from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.storage.report_book import Reported
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.closed import closed_until, closes_in_time, closing, first_closed, last_closed
-from resources.warehouse import Warehouse
+from floodmark_dagster.assets.translator import asset_key
+from floodmark_dagster.resources.warehouse import Warehouse
 
 MOST_EVENTS = 500
 """Partitions that one run tells of; the next ones tell of the rest."""

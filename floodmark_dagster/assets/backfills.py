@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import dagster as dg
 
-from assets.audits import last_audits
-from assets.checks import last_results
-from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.storage.report_book import ReportBook
 from floodmark.tables.closed import closed_until, closing
 from floodmark.tools.corrections.correct import Corrected, Span, correct
+from floodmark_dagster.assets.audits import last_audits
+from floodmark_dagster.assets.checks import last_results
+from floodmark_dagster.assets.translator import asset_key
 
 
 def is_of_partitions(context: dg.AssetExecutionContext) -> bool:

@@ -21,8 +21,8 @@ from floodmark.sql.files import sql_files
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.settings import Settings
-from resources.clock import EngineClock
-from resources.spark import FloodmarkSpark
+from floodmark_dagster.resources.clock import EngineClock
+from floodmark_dagster.resources.spark import FloodmarkSpark
 
 
 class Warehouse(ConfigurableResource):

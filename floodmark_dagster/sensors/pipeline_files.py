@@ -3,12 +3,12 @@
 # No postponed annotations here: Dagster reads classes from the signatures.
 import dagster as dg
 
-from assets.factory import errors_for_dagster
-from assets.markdown import plan_parts
-from assets.refusals import refusal
 from floodmark.errors import UserError
 from floodmark.session.ddl.effects import effects
-from resources.warehouse import Warehouse
+from floodmark_dagster.assets.factory import errors_for_dagster
+from floodmark_dagster.assets.markdown import plan_parts
+from floodmark_dagster.assets.refusals import refusal
+from floodmark_dagster.resources.warehouse import Warehouse
 
 
 @dg.sensor(

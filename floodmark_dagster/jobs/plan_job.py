@@ -4,11 +4,11 @@
 import dagster as dg
 from pydantic import Field
 
-from assets.factory import POOL, errors_for_dagster
-from assets.markdown import plan_text
 from floodmark.api import Floodmark
 from floodmark.session.ddl.effects import effects
-from resources.warehouse import Warehouse
+from floodmark_dagster.assets.factory import POOL, errors_for_dagster
+from floodmark_dagster.assets.markdown import plan_text
+from floodmark_dagster.resources.warehouse import Warehouse
 
 RELOAD = "until the code location is reloaded, Dagster shows the former definitions, as unsynced"
 

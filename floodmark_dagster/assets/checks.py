@@ -7,13 +7,13 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.session.audit.checks import NOT_SUSPENDED, WARNINGS, Outcome, checks_of, run_checks
 from floodmark.session.audit.schemas import rules_of
 from floodmark.session.inspect.reporting import ObjectReport
 from floodmark.storage.report_book import Reported
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark_dagster.assets.translator import asset_key
 
 _DESCRIPTIONS = {
     "not_suspended": "Nothing has stopped the object",

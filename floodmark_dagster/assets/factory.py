@@ -9,20 +9,20 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets import news
-from assets.audits import AUDITS, audit_specs, audited, last_audits
-from assets.backfills import backfilled, is_of_partitions
-from assets.checks import check_results, check_specs, evaluation, last_results
-from assets.partitions import EventTime, newly_final, partitioned
-from assets.refusals import remember
-from assets.translator import asset_key, asset_spec
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError, TransientError, UserError
 from floodmark.session.inspect.reporting import ObjectReport, looked_through, recent, reports
 from floodmark.storage.report_book import ReportBook, Reported
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.warehouse.suspensions import remedy
-from resources.warehouse import Warehouse
+from floodmark_dagster.assets import news
+from floodmark_dagster.assets.audits import AUDITS, audit_specs, audited, last_audits
+from floodmark_dagster.assets.backfills import backfilled, is_of_partitions
+from floodmark_dagster.assets.checks import check_results, check_specs, evaluation, last_results
+from floodmark_dagster.assets.partitions import EventTime, newly_final, partitioned
+from floodmark_dagster.assets.refusals import remember
+from floodmark_dagster.assets.translator import asset_key, asset_spec
+from floodmark_dagster.resources.warehouse import Warehouse
 
 POOL = "floodmark"
 RETRIES = 3

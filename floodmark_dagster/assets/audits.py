@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 
-from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.catalog.objects import Kind
 from floodmark.session.audit import ReplayOutcome, replay_newest
@@ -19,6 +18,7 @@ from floodmark.session.inspect.reporting import STORED
 from floodmark.storage.report_book import Reported
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tools.equivalence import compares, difference
+from floodmark_dagster.assets.translator import asset_key
 
 EQUIVALENCE = "batch_equivalence"
 REPLAY = "replay_digest"

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import dagster as dg
 
-from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.catalog.objects import Kind
 from floodmark.stream.objects.analysed import AnalysedObject
-from resources.warehouse import Warehouse
+from floodmark_dagster.assets.translator import asset_key
+from floodmark_dagster.resources.warehouse import Warehouse
 
 STALLED_AFTER = 20
 """Epochs with rows after which a watermark that has not moved counts as stalled."""

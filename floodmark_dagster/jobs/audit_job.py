@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from assets.audits import AUDITS
+from floodmark_dagster.assets.audits import AUDITS
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import (

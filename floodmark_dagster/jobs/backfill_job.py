@@ -4,10 +4,10 @@
 import dagster as dg
 from pydantic import Field
 
-from assets.backfills import numbers_of
-from assets.factory import POOL, errors_for_dagster
 from floodmark.tools.corrections.correct import Span, correct, parsed
-from resources.warehouse import Warehouse
+from floodmark_dagster.assets.backfills import numbers_of
+from floodmark_dagster.assets.factory import POOL, errors_for_dagster
+from floodmark_dagster.resources.warehouse import Warehouse
 
 
 class Backfill(dg.Config):

@@ -8,7 +8,6 @@ from typing import Any
 
 import dagster as dg
 
-from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.epochs.summary import fields_said
 from floodmark.session.inspect.reporting import ObjectReport, numbers
@@ -16,6 +15,7 @@ from floodmark.session.inspect.system import watermark_text
 from floodmark.storage.report_book import Reported
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.dependencies import needs_of
+from floodmark_dagster.assets.translator import asset_key
 
 DATA_VERSION = "dagster/data_version"
 CODE_VERSION = "dagster/code_version"

@@ -8,17 +8,17 @@ from datetime import timedelta
 
 import dagster as dg
 
-from assets import news
-from assets.checks import evaluation, suspension
-from assets.factory import EVERYTHING, errors_for_dagster
-from assets.refusals import refusal
-from assets.translator import asset_key
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.session.audit.checks import NOT_SUSPENDED
 from floodmark.session.inspect.reporting import after_told, reports
 from floodmark.storage.report_book import ReportBook, Reported
-from resources.warehouse import Warehouse
+from floodmark_dagster.assets import news
+from floodmark_dagster.assets.checks import evaluation, suspension
+from floodmark_dagster.assets.factory import EVERYTHING, errors_for_dagster
+from floodmark_dagster.assets.refusals import refusal
+from floodmark_dagster.assets.translator import asset_key
+from floodmark_dagster.resources.warehouse import Warehouse
 
 QUIET = timedelta(hours=1)
 """How often an asset is told to be fresh to which nothing comes."""

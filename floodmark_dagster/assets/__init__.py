@@ -1,0 +1,1 @@
+"""Assets, their checks and partitions, and what Dagster is told of them."""

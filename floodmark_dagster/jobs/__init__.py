@@ -1,0 +1,1 @@
+"""Jobs that advance, check, correct, plan and maintain a warehouse."""

@@ -1,0 +1,1 @@
+"""Resources: the warehouse, the Spark server, the clock."""

@@ -1,0 +1,1 @@
+"""Sensors: new data, pipeline files, stalled watermarks."""
