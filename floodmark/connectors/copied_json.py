@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from floodmark.connectors.copied import CopyFile, check_names, typed
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _OBJECTS = re.compile(rb"(?:[ \t]*(?:\{[^\n]*\}[ \t]*)?\r?(?:\n|\Z))*+")
+_FAR = re.compile(rb":[ \t]*-?([0-9]+([.][0-9]+)?[eE][+-]?[0-9]{3}|[0-9.]{200})")
+"""A number that a DOUBLE may not hold; as a NUMERIC Arrow can die of it."""
 _AS_ARE = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC, Kind.DOUBLE, Kind.BOOLEAN)
 _AS_TEXTS = (Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME, Kind.UUID)
 
@@ -55,7 +57,7 @@ class _Reading:
         if any(t.kind not in (*_AS_ARE, *_AS_TEXTS) for t in self.types.values()):
             return None
         # Arrow takes an object that goes on in another line, two of one, and dies of a null.
-        if not _OBJECTS.fullmatch(block.data):
+        if not _OBJECTS.fullmatch(block.data) or _FAR.search(block.data):
             return None
         schema = pa.schema([(name, _read_as(t)) for name, t in self.types.items()])
         options = reader.ParseOptions(schema, False, unexpected_field_behavior="error")
@@ -105,6 +107,8 @@ class _Reading:
             self.file.wrong(line, f"no JSON, at character {error.colno}: {error.msg}")
         except RecursionError:
             self.file.wrong(line, "nested too deeply")
+        except (ValueError, InvalidOperation):
+            self.file.wrong(line, "a number is beyond every type")
         if not isinstance(row, dict):
             self.file.wrong(line, "a line is one JSON object")
         check_names(self.file, row, self.types, line)

@@ -14,11 +14,11 @@ from floodmark.connectors.logical_types import within_a_day
 from floodmark.connectors.wrong_lines import has_no_column, no_column, why_unparsed
 from floodmark.errors import UserError
 from floodmark.scalar.functions.quoting import quote
-from floodmark.scalar.functions.years import ENDS, outside_years
+from floodmark.scalar.functions.years import ENDS
 from floodmark.scalar.types import Kind, Schema, SqlType, is_bare
-from floodmark.spark.casts import holds_digits, near_zero
+from floodmark.spark.casts import float_in_range, holds_digits, near_zero
 from floodmark.spark.json_numbers import marked, unmarked
-from floodmark.spark.json_text import STRICT, is_one_value
+from floodmark.spark.json_text import STRICT, is_one_value, jsonb
 from floodmark.spark.shown import shown
 from floodmark.spark.types import quoted, spark_type
 
@@ -26,6 +26,7 @@ _NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
 _PARSED = "__parsed"
 _LINE, _WRONG = "__value", "__wrong"
 _UNPARSED = "__unparsed"
+_MEMBER = "__t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,18 @@ class CsvDialect:
 def check_text_types(source: str, schema: Schema) -> None:
     """Refuse column types that have no text form here."""
     for column in schema:
-        if column.type.kind is Kind.INTERVAL:
+        if _has_interval(column.type):
             raise UserError(
                 "E0479",
                 f"source {source}: column {column.name} of type {column.type} "
                 "cannot be read from text",
                 hint="read it as VARCHAR and cast it in the query",
             )
+
+
+def _has_interval(type_: SqlType) -> bool:
+    parts = (type_.key, type_.element, *(f.type for f in type_.fields))
+    return type_.kind is Kind.INTERVAL or any(_has_interval(p) for p in parts if p is not None)
 
 
 def cell_places(schema: Schema, variants: Sequence[str]) -> list[tuple[int, ...]]:
@@ -217,12 +223,16 @@ def convert(raw: str, type_: SqlType) -> str:
         case Kind.BYTEA:
             return f"try_to_binary(regexp_replace({raw}, '^\\\\\\\\x', ''), 'hex')"
         case Kind.JSONB:
-            return f"CASE WHEN {is_one_value(raw)} THEN to_json(try_parse_json({raw})) END"
+            return jsonb(raw)
         case Kind.UUID:
             form = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
             return f"CASE WHEN lower({raw}) RLIKE '{form}' THEN lower({raw}) END"
         case kind if kind in _NESTED:
             return _nested_in_text(raw, type_)
+        case Kind.REAL | Kind.DOUBLE:
+            # Java takes a letter of a type behind a number, and a power of two.
+            odd = f"{raw} RLIKE '(?i)(?<!in)[dfp]'"
+            return f"CASE WHEN NOT {odd} THEN {float_in_range(raw, type_)} END"
         case Kind.NUMERIC if is_bare(type_):
             return f"CASE WHEN {holds_digits(raw)} THEN try_cast({raw} AS {spark_type(type_)}) END"
         case Kind.NUMERIC:
@@ -231,22 +241,73 @@ def convert(raw: str, type_: SqlType) -> str:
             return f"try_cast({raw} AS {spark_type(type_)})"
 
 
-def _nested(raw: str, type_: SqlType) -> str:
-    """Return the Spark text of a nested value; NULL where a time in it has no year."""
-    outside = outside_years(raw, type_)
-    return raw if outside is None else f"CASE WHEN {outside} THEN NULL ELSE {raw} END"
-
-
 def _nested_in_text(raw: str, type_: SqlType) -> str:
     """Return the Spark text of the nested value that a text is, NULL if it is none.
 
-    As a member it is parsed like those of a line: what does not fit its type is told.
+    It is parsed into texts, as a line is into cells, and each of them becomes a value as a cell.
     """
-    ddl = quote(f"v {spark_type(type_)}, {_UNPARSED} STRING")
+    ddl = quote(f"v {_of_texts(type_, named=True)}, {_UNPARSED} STRING")
+    places = f"struct<v: {_of_texts(type_, named=False)}, {_UNPARSED}: STRING>"
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}', {STRICT})"
-    parsed = f"from_json(concat('{{\"v\": ', {raw}, '}}'), {ddl}, {options})"
-    value = f"CASE WHEN __p.{_UNPARSED} IS NULL THEN {_nested('__p.v', type_)} END"
-    return f"CASE WHEN {is_one_value(raw)} THEN transform(array({parsed}), __p -> {value})[0] END"
+    parsed = f"CAST(from_json({marked(_MEMBER)}, {ddl}, {options}) AS {places})"
+    value, wrong = _part("__p.v", type_)
+    found = f"CASE WHEN __p.{_UNPARSED} IS NULL AND NOT {wrong} THEN {value} END"
+    line = f"concat('{{\"v\": ', {raw}, '}}')"
+    nested = f"transform(array({parsed}), __p -> {found})[0]"
+    one = f"transform(array({line}), {_MEMBER} -> {nested})[0]"
+    return f"CASE WHEN {is_one_value(raw)} THEN {one} END"
+
+
+def _of_texts(type_: SqlType, *, named: bool) -> str:
+    """Return a nested type as a Spark type with texts in place of its innermost parts."""
+    match type_:
+        case SqlType(Kind.LIST, element=SqlType() as element):
+            return f"array<{_of_texts(element, named=named)}>"
+        case SqlType(Kind.MAP, element=SqlType() as element):
+            return f"map<string, {_of_texts(element, named=named)}>"
+        case SqlType(Kind.STRUCT, fields=fields):
+            names = [quoted(f.name) if named else f"c{i}" for i, f in enumerate(fields)]
+            texts = (_of_texts(f.type, named=named) for f in fields)
+            return f"struct<{', '.join(f'{n}: {t}' for n, t in zip(names, texts, strict=True))}>"
+        case _:
+            return "string"
+
+
+def _part(text: str, type_: SqlType, depth: int = 0) -> tuple[str, str]:
+    """Return the Spark texts of a part's value, and of the test that it has none."""
+    e, key = f"__e{depth}", f"__k{depth}"
+    match type_:
+        case SqlType(Kind.LIST, element=SqlType() as element):
+            value, wrong = _part(e, element, depth + 1)
+            found = f"transform({text}, {e} -> {value})"
+            return found, f"coalesce(exists({text}, {e} -> {wrong}), FALSE)"
+        case SqlType(Kind.MAP, key=SqlType() as of_key, element=SqlType() as element):
+            keys, no_key = _part(key, of_key, depth + 1)
+            value, wrong = _part(e, element, depth + 1)
+            keys = f"transform(map_keys({text}), {key} -> {keys})"
+            values = f"transform(map_values({text}), {e} -> {value})"
+            no_key = f"exists(map_keys({text}), {key} -> {no_key})"
+            wrong = f"exists(map_values({text}), {e} -> {wrong})"
+            pairs = f"zip_with({keys}, {values}, ({key}, {e}) -> struct({key} AS k, {e} AS v))"
+            return _last_of_keys(pairs, depth), f"coalesce({no_key} OR {wrong}, FALSE)"
+        case SqlType(Kind.STRUCT, fields=fields):
+            parts = [_part(f"{text}.c{i}", f.type, depth) for i, f in enumerate(fields)]
+            row = (f"{quote(f.name)}, {v}" for f, (v, _) in zip(fields, parts, strict=True))
+            found = f"CASE WHEN {text} IS NOT NULL THEN named_struct({', '.join(row)}) END"
+            return found, f"({' OR '.join(wrong for _, wrong in parts)})"
+        case _:
+            value = f"transform(array({unmarked(text, _MEMBER)}), {e} -> {convert(e, type_)})[0]"
+            return value, f"({text} IS NOT NULL AND {value} IS NULL)"
+
+
+def _last_of_keys(pairs: str, depth: int) -> str:
+    """Return the Spark text of a map of pairs: of equal keys the last one counts."""
+    all_, pair, place = f"__a{depth}", f"__b{depth}", f"__i{depth}"
+    again = f"array_position(slice({all_}.k, {place} + 2, size({all_})), {pair}.k) > 0"
+    last = f"filter({all_}, ({pair}, {place}) -> NOT {again})"
+    doubled = f"size(array_distinct({all_}.k)) < size({all_})"
+    kept = f"map_from_entries(CASE WHEN {doubled} THEN {last} ELSE {all_} END)"
+    return f"transform(array({pairs}), {all_} -> {kept})[0]"
 
 
 def _has_year(raw: str) -> str:

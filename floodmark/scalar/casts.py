@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from floodmark.digits import whole
@@ -14,13 +15,15 @@ from floodmark.scalar.functions.arithmetic import fit_decimal, fit_integer, to_r
 from floodmark.scalar.functions.intervals import DAY_MICROS, micros_of
 from floodmark.scalar.functions.model import RowError, RowErrorCode
 from floodmark.scalar.interval_text import parse_interval
-from floodmark.scalar.json_text import dump_json, parse_json
+from floodmark.scalar.json_text import dump_json, is_lost, parse_json
 from floodmark.scalar.rendering import value_text
 from floodmark.scalar.types import REAL, Kind, SqlType, is_bare
 
 INTEGER_TEXT = r"^[ \t\n\r\f]*[+-]?[0-9]+[ \t\n\r\f]*$"
 NUMBER_TEXT = r"^[ \t\n\r\f]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\r\f]*$"
 FLOAT_WORDS = r"^[ \t\n\r\f]*(?i:nan|[+-]?inf(inity)?)[ \t\n\r\f]*$"
+MOST_DECIMALS, POWERS = 16383, 1073741823
+"""Of a NUMERIC: the digits that it may have behind the point, and what its exponent is below."""
 DATE_TEXT = r"(?!0000)([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
 CLOCK_TEXT = r"([0-9]{1,2}):([0-9]{2})(:([0-9]{2})([.][0-9]{1,9})?)?"
 ZONE_TEXT = r" ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)"
@@ -35,13 +38,15 @@ FALSE_TEXTS = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
 BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
 _TEXT = RowErrorCode.INVALID_TEXT
 _VERSIONS: Mapping[tuple[Kind, Kind], int] = {
+    **{(Kind.VARCHAR, kind): 2 for kind in (Kind.REAL, Kind.DOUBLE, Kind.JSONB)},
     (Kind.VARCHAR, Kind.BYTEA): 2,
     (Kind.VARCHAR, Kind.INTERVAL): 2,
     **{
         (Kind.VARCHAR, kind): 2 for kind in (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
     },
     (Kind.NUMERIC, Kind.VARCHAR): 2,
-    **{(kind, Kind.NUMERIC): 2 for kind in (Kind.VARCHAR, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)},
+    **{(kind, Kind.NUMERIC): 2 for kind in (Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)},
+    (Kind.VARCHAR, Kind.NUMERIC): 3,
 }
 """Of casts whose meaning has changed since the first release, by kinds: a number that grows."""
 
@@ -70,7 +75,7 @@ def cast_value(value: Any, source: SqlType, target: SqlType) -> Any:
         case Kind.DOUBLE:
             return float(value)
         case Kind.REAL:
-            return to_real(float(value))
+            return _real(value)
         case Kind.BOOLEAN:
             return value != 0
         case Kind.LIST:
@@ -154,7 +159,7 @@ def from_text(text: str, target: SqlType) -> Any:
         case Kind.REAL | Kind.DOUBLE:
             if not re.match(NUMBER_TEXT, text) and not re.match(FLOAT_WORDS, text):
                 raise RowError(_TEXT)
-            return to_real(float(text)) if target.kind is Kind.REAL else float(text)
+            return _float(text, target)
         case Kind.BOOLEAN:
             word = text.strip(" \t\n\r\f").lower()
             if word not in TRUE_TEXTS and word not in FALSE_TEXTS:
@@ -165,11 +170,30 @@ def from_text(text: str, target: SqlType) -> Any:
 
 
 def _decimal(text: str) -> Decimal:
-    try:
-        return Decimal(text.strip())
-    except InvalidOperation:
-        # An exponent of so many digits that Python reads none.
-        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE) from None
+    mantissa, _, power = text.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2].strip())
+    if not decimals - MOST_DECIMALS <= whole(power) < POWERS:
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
+    return Decimal(text.strip())
+
+
+def _float(text: str, target: SqlType) -> float:
+    """Return the nearest number of the type; refuses one that would become 0 or infinite."""
+    value = float(text)
+    if target.kind is Kind.REAL and value and math.isfinite(value):
+        value = _real(Decimal(text.strip()))
+    if is_lost(value, text):
+        raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
+    return value
+
+
+def _real(exact: float | Decimal) -> float:
+    """Round a number to single precision, once; too large becomes infinite."""
+    double = float(exact)
+    if double != exact and struct.pack("<d", double)[0] % 2 == 0:
+        # It can be a tie of two REALs. Its odd neighbour on the number's side cannot.
+        double = math.nextafter(double, math.inf if exact > double else -math.inf)
+    return to_real(double)
 
 
 def _other_text(text: str, target: SqlType) -> Any:

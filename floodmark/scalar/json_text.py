@@ -1,7 +1,8 @@
 """JSON as it is at rest: no spaces, keys in order, numbers in one form.
 
 Numbers without an exponent and of at most 38 digits are exact and lose zeros at their end; others
-are doubles, written as Java writes them. Spark's variants do the same.
+are doubles, written as Java writes them. Spark's variants do the same. One that a double cannot
+hold is refused: it would be infinite or 0.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ PAIRS = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 NO_CHARACTER = r"\\u([dD][89a-fA-F][0-9a-fA-F]{2}|0000)"
 """Without those: half of a pair, or the character zero, which no text has."""
 
+ENDLESS_OR_ZERO = "[iI]|^[^1-9eE]*([eE]|$)"
+"""What infinity and 0 look like: a word, or a number that has zeros alone before its exponent."""
+
 
 def parse_json(text: str) -> Any:
     """Return a JSON value: `Decimal` for exact fractions, `float` for doubles.
@@ -32,11 +36,23 @@ def parse_json(text: str) -> Any:
 
 def _number(text: str) -> Decimal | float:
     if "e" in text.lower():
-        return float(text)
+        return _double(text)
     value = Decimal(text)
     if len(value.as_tuple().digits) > _DIGITS or _scale(value) > _DIGITS:
-        return float(text)
+        return _double(text)
     return value
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    if is_lost(value, text):
+        raise ValueError(text)
+    return value
+
+
+def is_lost(value: float, text: str) -> bool:
+    """Tell whether a number became infinite or 0 that is not written so."""
+    return (math.isinf(value) or not value) and re.search(ENDLESS_OR_ZERO, text) is None
 
 
 def _scale(value: Decimal) -> int:
@@ -46,7 +62,7 @@ def _scale(value: Decimal) -> int:
 
 
 def _integer(text: str) -> int | float:
-    return int(text) if len(text.lstrip("-")) <= _DIGITS else float(text)
+    return int(text) if len(text.lstrip("-")) <= _DIGITS else _double(text)
 
 
 def _refuse(name: str) -> None:
@@ -84,8 +100,8 @@ def _string(text: str) -> str:
 def java_double(value: float) -> str:
     """Return a finite double as Java writes it.
 
-    >>> [java_double(v) for v in (1.0, 1e7, 0.00012, -0.0)]
-    ['1.0', '1.0E7', '1.2E-4', '-0.0']
+    >>> [java_double(v) for v in (1.0, 1e7, 0.00012, -0.0, 5e-324)]
+    ['1.0', '1.0E7', '1.2E-4', '-0.0', '4.9E-324']
     """
     if not math.isfinite(value):
         raise ValueError(value)
@@ -93,5 +109,6 @@ def java_double(value: float) -> str:
         return f"{Decimal(repr(value)):f}" if "." in repr(value) else f"{value:.1f}"
     mantissa, _, power = f"{Decimal(repr(value)):e}".partition("e")
     mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-    whole = mantissa if "." in mantissa else f"{mantissa}.0"
+    # Java writes two digits at least, the nearest ones.
+    whole = mantissa if "." in mantissa else f"{value:.1e}".partition("e")[0]
     return f"{whole}E{int(power)}"

@@ -8,9 +8,10 @@ from floodmark.scalar.functions.intervals import DAY_MICROS
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import within_years
+from floodmark.scalar.json_text import ENDLESS_OR_ZERO
 from floodmark.scalar.promotion import bounds
 from floodmark.scalar.types import Kind, SqlType, is_bare, numeric
-from floodmark.spark.json_text import is_one_value
+from floodmark.spark.json_text import is_lost, jsonb
 from floodmark.spark.types import spark_type
 
 _RANGE = RowErrorCode.NUMBER_OUT_OF_RANGE.value
@@ -21,6 +22,7 @@ _BACKSLASH = quote("\\")
 _PIECES = quote(rf"{texts.BYTE_ESCAPE}|[^\\]+")
 _MORE_DECIMALS = quote(texts.MORE_DECIMALS)
 _POWER = quote("[eE]([+-]?[0-9]+)")
+_ZERO = quote(ENDLESS_OR_ZERO)
 _TINY = quote("[eE]-0*[1-9][0-9]{4,}")
 _FRACTION = quote("[.]([0-9]*)")
 _WHOLE_ZEROS = quote(r"[0-9]*?(0*)([.]0*)?\s*$")
@@ -201,13 +203,16 @@ def _from_text(value: str, target: SqlType) -> Pair:
     name = spark_type(target)
     match target.kind:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
-            return _number_text(value, texts.INTEGER_TEXT, name)
+            return _number_text(value, texts.INTEGER_TEXT, f"try_cast({value} AS {name})")
         case Kind.NUMERIC:
-            whole = holds_digits(value) if is_bare(target) else None
-            return _number_text(value, texts.NUMBER_TEXT, name, whole)
+            held = _is_written(value) + (f" AND {holds_digits(value)}" if is_bare(target) else "")
+            # Spark counts the places of 0e99.
+            zero = f"CASE WHEN {value} RLIKE {_ZERO} THEN CAST(0 AS {name}) END"
+            number = f"coalesce(try_cast({value} AS {name}), {zero})"
+            return _number_text(value, texts.NUMBER_TEXT, f"CASE WHEN {held} THEN {number} END")
         case Kind.REAL | Kind.DOUBLE:
             either = f"{texts.NUMBER_TEXT}|{texts.FLOAT_WORDS}"
-            return _failing(value, _matching(value, either, f"try_cast({value} AS {name})"), _TEXT)
+            return _number_text(value, either, float_in_range(value, target))
         case Kind.BOOLEAN:
             word = f"lower(btrim({value}, ' \\t\\n\\r\\f'))"
             true, false = (", ".join(map(quote, w)) for w in (texts.TRUE_TEXTS, texts.FALSE_TEXTS))
@@ -219,6 +224,13 @@ def _from_text(value: str, target: SqlType) -> Pair:
             return _failing(value, _moment(value, target.kind), _TEXT)
         case _:
             return _failing(value, _other_text(value, target.kind), _TEXT)
+
+
+def _is_written(text: str) -> str:
+    """Print whether a NUMERIC may be written so: Spark works long at an exponent beyond that."""
+    power = f"try_cast(coalesce(nullif(regexp_extract({text}, {_POWER}, 1), ''), '0') AS INT)"
+    least = f"length(regexp_extract({text}, {_FRACTION}, 1)) - {texts.MOST_DECIMALS}"
+    return f"{power} BETWEEN {least} AND {texts.POWERS - 1}"
 
 
 def holds_digits(text: str) -> str:
@@ -235,16 +247,20 @@ def holds_digits(text: str) -> str:
     return f"(NOT {part} RLIKE '[1-9]' OR {decimals} - {power} <= {numeric().scale})"
 
 
+def float_in_range(text: str, type_: SqlType) -> str:
+    """Print the REAL or DOUBLE of a number's text, NULL where it is too large or too small."""
+    value = f"try_cast({text} AS {spark_type(type_)})"
+    return f"CASE WHEN {is_lost(value, text)} THEN NULL ELSE {value} END"
+
+
 def near_zero(text: str) -> str:
     """Print a number's text with an exponent that Spark works out soon: it rounds to the same."""
     shorter = f"regexp_replace({text}, {_TINY}, 'e-9999')"
     return f"CASE WHEN contains(lower({text}), 'e-') THEN {shorter} ELSE {text} END"
 
 
-def _number_text(value: str, pattern: str, name: str, fits: str | None = None) -> Pair:
-    wide = f"try_cast({value} AS {name})"
-    wide = wide if fits is None else f"CASE WHEN {fits} THEN {wide} END"
-    result = _matching(value, pattern, wide)
+def _number_text(value: str, pattern: str, number: str) -> Pair:
+    result = _matching(value, pattern, number)
     reason = f"CASE WHEN {value} RLIKE {quote(pattern)} THEN {_RANGE} ELSE {_TEXT} END"
     return result, f"CASE WHEN {result} IS NULL AND {value} IS NOT NULL THEN {reason} END"
 
@@ -299,7 +315,7 @@ def _other_text(value: str, kind: Kind) -> str:
                 f"lower(regexp_replace({value}, {quote(texts.UUID_TEXT)}, '$1-$2-$3-$4-$5'))",
             )
         case Kind.JSONB:
-            return f"CASE WHEN {is_one_value(value)} THEN to_json(try_parse_json({value})) END"
+            return jsonb(value)
         case Kind.BYTEA:
             rest = f"regexp_replace({value}, {quote(texts.BYTE_ESCAPE)}, '')"
             bytes_ = f"CASE WHEN NOT contains({rest}, {_BACKSLASH}) THEN {_unescaped(value)} END"

@@ -22,6 +22,8 @@ SEMANTIC: Mapping[str, str] = {
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Of equal keys of an object the last one counts, as in PostgreSQL.
+    "spark.sql.variant.allowDuplicateKeys": "true",
 }
 """Confs that decide results; set on the sessions of a remote server, asserted everywhere."""
 

@@ -8,12 +8,12 @@ spell this character, they also hold the line's digest: no text holds its own.
 from __future__ import annotations
 
 from floodmark.scalar.functions.quoting import quote
+from floodmark.spark.json_text import TEXT
 
 _SPACE = r"[ \t\r\n]"
-_TEXT = r'"(?:[^"\\]++|\\.)*+"'
 _INTEGER = rf"(?!-0{_SPACE}*+[,}}\]])-?[0-9]++(?![.eE0-9])"
 _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+\-]?[0-9]++)?+"
-_INEXACT = rf'\G((?:[^"\-0-9]++|{_TEXT}|{_INTEGER})*+)({_NUMBER})(?={_SPACE}*+[,}}\]])'  # fmt: skip
+_INEXACT = rf'\G((?:[^"\-0-9]++|{TEXT}|{_INTEGER})*+)({_NUMBER})(?={_SPACE}*+[,}}\]])'  # fmt: skip
 """The next number that is not a plain integer, and what stands before it. What is no JSON ends the
 search, and a number before a colon is no value: no line becomes JSON by its marks."""
 _CHANGES = (

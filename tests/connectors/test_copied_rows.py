@@ -118,6 +118,26 @@ def test_json_is_read_as_it_is_value_by_value(
         assert quick.given == exact.given
 
 
+@pytest.mark.parametrize("name", ["n", "f", "i"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        "1e-9999999", "-1e-9999999", "1e9999999", "1e400", "-0.5E-00400", "9" * 400, "9" * 5000,
+        "9" * 230 + "e90", "0." + "0" * 400 + "1", "1e99999999999999999999",
+    ],
+)  # fmt: skip
+def test_a_number_that_no_type_holds_is_refused(tmp_path: Path, name: str, number: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(f'{{"{name}": 1}}\n{{"{name}" : {number}}}\n')
+    file, types = CopyFile(path, "json"), {name: TYPES[name]}
+    if (name, number) in {("n", "-0.5E-00400"), ("n", "0." + "0" * 400 + "1")}:
+        assert read_rows(file, types, []).to_pylist()[1][name] == 0
+        return
+    with pytest.raises(DataError, match=":2: ") as refused:
+        read_rows(file, types, [])
+    assert refused.value.code == "E0425"
+
+
 def test_a_file_is_cut_between_records(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b'\xef\xbb\xbf1,"a\nb"\n2,"c""\n\n"\n3,d\n4,"e\n')

@@ -295,6 +295,8 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
         source(tmp_path, "AVRO")
     with pytest.raises(UserError, match="E0479"):
         source(tmp_path, "CSV", (Field("i", INTERVAL),))
+    with pytest.raises(UserError, match="E0479"):
+        source(tmp_path, "JSON", (Field("i", list_of(struct_of(("x", INTERVAL)))),))
     with pytest.raises(DataError, match="E0475"):
         source(tmp_path / "missing", "CSV").offer({}, 10)
 

@@ -41,6 +41,17 @@ _TIMES = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL)
 _MORE_TEXTS = ("B", "b", "Z", "ä", "z", "a b", "ab", "a-b", "-1", "𝄞", "￿")
 """Texts that a collation of a language sorts otherwise."""
 
+NUMBER_TEXTS = (
+    "1e-16383", "1e-16384", "1e-9999999", "1e9999999", "1e-99999999999", "1e99999999999",
+    "0e9999999", "0e1073741822", "0e1073741823", "0e-16384", "0e99999999999", "0.0e-99999999999",
+    "1e400", "-1e400", "1e-400", "-1e-400", "0e400", "inf", "-Infinity", " NaN ",
+    "2e-324", "3e-324", "2.4703282292062327e-324", "2.4703282292062328e-324",
+    "1.7976931348623158e308", "1.7976931348623159e308", "1e40", "1e-40", "-1e-50",
+    "7e-46", "8e-46", "3.4028236e38", "3.4028235677973366e38", "3.4028235677973367e38",
+    "1.00000017881393432617187499", "1.00000017881393432617187501",
+)  # fmt: skip
+"""Numbers at the ends of the types and beyond them, as texts."""
+
 
 def casts() -> Iterator[str]:
     """Yield casts of every edge value to every type, and what they print as."""
@@ -50,6 +61,8 @@ def casts() -> Iterator[str]:
             if source == VARCHAR:
                 continue
             yield f"((({value})::text)::{type_name(target)})"
+    for text, target in product(NUMBER_TEXTS, (*DIGITS, REAL, DOUBLE)):
+        yield from (f"('{text}'{cast}::{type_name(target)})" for cast in ("", "::text"))
 
 
 def comparisons() -> Iterator[str]:

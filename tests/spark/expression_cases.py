@@ -334,6 +334,15 @@ jsonb_array_length('[1, 2]'::jsonb)
 s::jsonb
 ('1 }' || substring(s, 1, 0))::jsonb
 ('{"a": [' || i || ']} {}')::jsonb
+('{"a": 1, "a": ' || i || ', "b": {"x": 1, "x": null}}')::jsonb
+('[1' || repeat('0', i) || 'e308, "1e400"]')::jsonb
+('[1e-' || i || '00, 5e-324]')::jsonb
+('1e' || i || '0')::real
+('-1e' || i || '00')::double precision
+('1e-' || i || '9')::real
+('1e-' || i || '00')::double precision
+(i || '.00000017881393432617187501')::real
+('0e' || i || '00')::real
 t::jsonb
 ((iv + iw) + (iw - iv)) + (iv + iv)
 ((iv * d) * 1.5) / e

@@ -393,6 +393,44 @@ dt + time '10:00'
 (repeat('9', 5000) || substr(s, 1, 0))::int
 ('1e99999999999999999999' || substr(s, 1, 0))::numeric
 ('1e-99999999999999999999' || substr(s, 1, 0))::numeric(5, 2)
+('1e-9999999' || substr(s, 1, 0))::numeric(10, 2)
+('1e9999999' || substr(s, 1, 0))::numeric(10, 2)
+('0e9999999' || substr(s, 1, 0))::numeric(10, 2)
+('0e99999999999' || substr(s, 1, 0))::numeric(10, 2)
+('0e-16383' || substr(s, 1, 0))::numeric(10, 2)
+('0e-16384' || substr(s, 1, 0))::numeric(10, 2)
+('1.5e-16382' || substr(s, 1, 0))::numeric(10, 2)
+('1.5e-16383' || substr(s, 1, 0))::numeric(10, 2)
+(' +.5e+00000000000000000000001 ' || substr(s, 1, 0))::numeric(10, 2)
+('1e-9999999' || substr(s, 1, 0))::numeric
+('0e9999999' || substr(s, 1, 0))::numeric
+('0e-16384' || substr(s, 1, 0))::numeric
+('0.50e-8' || substr(s, 1, 0))::numeric
+('1e400' || substr(s, 1, 0))::float8
+('-1e-400' || substr(s, 1, 0))::float8
+('0e400' || substr(s, 1, 0))::float8
+('1e99999999999999999999' || substr(s, 1, 0))::float8
+('-infinity' || substr(s, 1, 0))::float8
+(' NaN ' || substr(s, 1, 0))::float8
+('3e-324' || substr(s, 1, 0))::float8
+('2e-324' || substr(s, 1, 0))::float8
+('1.7976931348623158e308' || substr(s, 1, 0))::float8
+('1.7976931348623159e308' || substr(s, 1, 0))::float8
+('1e40' || substr(s, 1, 0))::real
+('-1e-50' || substr(s, 1, 0))::real
+('+Inf' || substr(s, 1, 0))::real
+('7e-46' || substr(s, 1, 0))::real
+('8e-46' || substr(s, 1, 0))::real
+('3.4028235677973366e38' || substr(s, 1, 0))::real
+('3.4028235677973367e38' || substr(s, 1, 0))::real
+('1.00000017881393432617187499' || substr(s, 1, 0))::real
+('1.00000017881393432617187501' || substr(s, 1, 0))::real
+(9007199791611905 + 0 * b)::real
+(1.00000017881393432617187499 + 0 * n)::real
+string_to_array('1,1e400' || substr(s, 1, 0), ',')::float8[]
+string_to_array('1e-9999999' || substr(s, 1, 0), ',')::numeric(10, 2)[]
+('1e-400' || substr(s, 1, 0))::jsonb::numeric(10, 2)
+to_number('1e9' || substr(s, 1, 0), '9999')
 ('10:20:30.9999999' || substr(s, 1, 0))::time
 ('23:59:59.9999999' || substr(s, 1, 0))::time
 ('0001-01-01+00' || substr(s, 1, 0))::timestamptz

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
@@ -10,6 +9,7 @@ from sqlglot import exp
 from floodmark.errors import BindError, Span
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.casts import from_text
+from floodmark.scalar.functions.model import RowError
 from floodmark.scalar.types import DOUBLE, Kind, SqlType
 
 _MOST = 38
@@ -38,15 +38,15 @@ def as_inexact(node: exp.Expression, type_: SqlType, span: Span | None) -> Liter
     text = _wide_text(node) if type_.kind in _INEXACT else None
     if text is None:
         return None
-    value = from_text(text, type_)
-    if math.isinf(value) or (value == 0 and set(text.partition("e")[0]) & set("123456789")):
+    try:
+        return Literal(type_, from_text(text, type_), span=span)
+    except RowError:
         raise BindError(
             "E0258",
             f"{text} is not a value of type {type_}",
             span=span,
             hint="correct the literal: it is beyond what the type holds",
-        )
-    return Literal(type_, value, span=span)
+        ) from None
 
 
 def bound_together(
