@@ -36,8 +36,13 @@ _COMPARED_BY_SPARK = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.LIST, Kind.STR
 
 def is_small(touched: Sequence[DataFile], changes: Sequence[DataFile], key: Schema) -> bool:
     """Tell whether files are few, and their keys compare here as they do in Spark."""
-    exact = all(f.type.kind not in _COMPARED_BY_SPARK for f in key)
-    return exact and _bytes_of(touched) <= FEW_BYTES and _bytes_of(changes) <= _CHANGED_BYTES
+    few = _bytes_of(touched) <= FEW_BYTES and _bytes_of(changes) <= _CHANGED_BYTES
+    return few and compares_alike(key)
+
+
+def compares_alike(key: Schema) -> bool:
+    """Tell whether keys are equal here where they are in Spark."""
+    return all(f.type.kind not in _COMPARED_BY_SPARK for f in key)
 
 
 def _bytes_of(files: Sequence[DataFile]) -> int:

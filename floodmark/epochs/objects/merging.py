@@ -13,6 +13,8 @@ from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.dataflow.operators.outcome import Outcome
 from floodmark.epochs.objects.task import OfTable
 from floodmark.epochs.objects.watermarks import CONNECTOR
+from floodmark.runtime import layout, once
+from floodmark.runtime.operators import conflicts, keyed, materialize, merge, messages
 from floodmark.spark import keyed
 from floodmark.spark.types import quoted
 from floodmark.storage.table import DataFile
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 _OVER = "__over"
 MANY = 100_000
-"""Of so many rows, none of them stored, a job of its own tells whether each has its own key."""
+"""Of so many rows, none of them stored, it is told first whether each has its own key."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Operations:
     """What one writer does to the table: a frame, where its keys lie, which partition it is.
 
     `tie` is the number of a sink whose rows of one key have an order, `ended` how many stored rows
-    can be over, of which it takes those that are. Statements that delete no row add so many; rows
-    that are `fresh` have row ids that no other row has.
+    can be over, of which it takes those that are. Statements that delete no row add so many, which
+    are in the files `paths`; rows that are `fresh` have row ids that no other row has.
     """
 
     frame: DataFrame
@@ -45,6 +47,7 @@ class Operations:
     tie: int | None = None
     ended: int = 0
     adds: int = 0
+    paths: Sequence[str] = ()
     fresh: bool = False
 
 
@@ -187,7 +190,10 @@ class Merging(OfTable):
             return False
         if ROW_ID in key:
             return first.fresh
-        return stored is None and keyed.each_once(first.frame, key)
+        if stored is not None:
+            return False
+        told = once.each_once(first.paths, self.columns, key)
+        return keyed.each_once(first.frame, key) if told is None else told
 
     def _stored(self, within: Bounds, coming: int) -> tuple[DataFrame | None, bool]:
         """Return the rows that those that come can meet; and: to look for the keys pays nothing."""

@@ -226,7 +226,7 @@ class _Gathering(OfTable):
         operations = self._completed(merge.dml_operations(held(frame, self.found), self.columns))
         adds = rows_of(files) if all(f.low.get(WEIGHT) == 1 for f in files) else 0
         fresh = adds > 0 and all(are_fresh(item, files) for item in items)
-        return Operations(operations, self._within(files), DML, adds=adds, fresh=fresh)
+        return Operations(operations, self._within(files), DML, None, 0, adds, paths, fresh)
 
     def _within(self, files: Sequence[DataFile]) -> Bounds:
         return of_files(files, layout.merge_key(self.found)) or {}
