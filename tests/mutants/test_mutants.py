@@ -74,6 +74,7 @@ def copied(folder: Path) -> Path:
 
 @pytest.mark.long
 @pytest.mark.spark
+@pytest.mark.timeout(1800)
 def test_without_a_bug_all_pass(tmp_path: Path, sessions: Sessions) -> None:
     ended = run(copied(tmp_path), dict.fromkeys(test for bug in PLANTED for test in bug.tests))
     assert ended.returncode == PASSED, ended.stdout

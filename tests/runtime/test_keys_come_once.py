@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
-from floodmark.catalog.types import BIGINT, DOUBLE, VARCHAR, Field
-from floodmark.runtime import once
+from floodmark.scalar.types import BIGINT, DOUBLE, VARCHAR, Field
+from floodmark.tables import once
 
 COLUMNS = (Field("g", VARCHAR), Field("k", BIGINT), Field("x", DOUBLE))
 Key = tuple[int | None, str | None]

@@ -13,7 +13,6 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from floodmark.runtime import once
 from pyspark.sql.connect.client.core import SparkConnectClient
 from warehouses import Site, differing, replay_all
 
@@ -21,6 +20,7 @@ from floodmark.epochs.objects import merging
 from floodmark.query.dml import staged as staged_rows
 from floodmark.spark import keyed, server
 from floodmark.spark.confs import SparkConfig
+from floodmark.tables import once
 
 pytestmark = pytest.mark.spark
 

@@ -13,12 +13,10 @@ from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.dataflow.operators.outcome import Outcome
 from floodmark.epochs.objects.task import OfTable
 from floodmark.epochs.objects.watermarks import CONNECTOR
-from floodmark.runtime import layout, once
-from floodmark.runtime.operators import conflicts, keyed, materialize, merge, messages
 from floodmark.spark import keyed
 from floodmark.spark.types import quoted
 from floodmark.storage.table import DataFile
-from floodmark.tables import layout
+from floodmark.tables import layout, once
 from floodmark.tables.bounds import Bounds, hull, of_files
 from floodmark.tables.current import current_at
 from floodmark.tables.cutoff import Cutoff
