@@ -20,7 +20,7 @@ from floodmark.dataflow.state.fetched import as_columns
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.outputs import ColumnTypes
-from floodmark.plan.build.build import Builder
+from floodmark.plan.build.builder import Builder
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.nodes.size import check_size, within_stack
 from floodmark.plan.rules import RULES

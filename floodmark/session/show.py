@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from floodmark.catalog.objects import CatalogObject, Kind, check_kind, key_of, kind_of, qualified
 from floodmark.errors import NotSupported, Span
-from floodmark.plan.build.build import build_query
+from floodmark.plan.build.builder import build_query
 from floodmark.query.query import as_run
 from floodmark.scalar.functions.like import check_like, is_like
 from floodmark.session.ddl.deployment import plan_statement

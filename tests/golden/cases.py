@@ -16,7 +16,7 @@ import yaml
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.errors import FloodmarkError
-from floodmark.plan.build.build import build_query
+from floodmark.plan.build.builder import build_query
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 from floodmark.stream.explain.explain import explain_object, explain_plan

@@ -8,7 +8,7 @@ import pytest
 
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n
-from floodmark.plan.build.build import build_query
+from floodmark.plan.build.builder import build_query
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.expressions import evaluate
 from floodmark.scalar.types import (

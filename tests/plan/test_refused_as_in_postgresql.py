@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.plan.build.build import build_query
+from floodmark.plan.build.builder import build_query
 from floodmark.sql.parse import parse_statement
 from floodmark.sql.statements import Select
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.plan.build.build import build_query
+from floodmark.plan.build.builder import build_query
 from floodmark.reference.interpreter import evaluate
 from floodmark.scalar.types import BIGINT, DOUBLE, INT, VARCHAR, SqlType, list_of, numeric
 from floodmark.sql.parse import parse_statement

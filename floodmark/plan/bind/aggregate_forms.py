@@ -7,7 +7,7 @@ from typing import Any
 
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.bind.calls import bind_call, literal_array
-from floodmark.plan.bind.coerce import coerce, refuse
+from floodmark.plan.bind.coercion import coerce, refuse
 from floodmark.plan.bind.special_forms import as_jsonb
 from floodmark.plan.expr.expressions import Call, Expr, Literal
 from floodmark.scalar.functions import AGGREGATES, ORDERED_SETS, WINDOWS

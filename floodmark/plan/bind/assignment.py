@@ -7,7 +7,7 @@ from contextlib import suppress
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
-from floodmark.plan.bind.coerce import castable, coerce
+from floodmark.plan.bind.coercion import castable, coerce
 from floodmark.plan.expr.expressions import Cast, Expr, Literal
 from floodmark.scalar.casts import cast_value
 from floodmark.scalar.functions import RowError

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.calls import CLOCKS, bind_call, bind_volatile, folded, unknown_function
-from floodmark.plan.bind.coerce import (
+from floodmark.plan.bind.coercion import (
     as_boolean,
     bind_type,
     coerce,
@@ -474,7 +474,7 @@ def bind_scalar(
 
 def bind_interval(node: exp.Expression, context: BindContext) -> Interval:
     """Return the constant (months, days, microseconds) of an interval expression."""
-    from floodmark.plan.bind.coerce import coerce
+    from floodmark.plan.bind.coercion import coerce
     from floodmark.scalar.types import INTERVAL
     from floodmark.sql.spans import span_of
 

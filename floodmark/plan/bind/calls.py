@@ -9,11 +9,11 @@ from typing import TypeVar
 from sqlglot import exp
 
 from floodmark.errors import BindError, NotSupported, Span, UserError
-from floodmark.plan.bind.coerce import coerce, coerce_argument
+from floodmark.plan.bind.coercion import coerce, coerce_argument
 from floodmark.plan.expr.expressions import Call, Expr, Literal, Volatile
 from floodmark.scalar.functions import REGISTRY, Function, Operand, RowError, nearest_names
 from floodmark.scalar.functions.model import NOT_CONSTANT, Var
-from floodmark.scalar.overloads import Signature, choose
+from floodmark.scalar.functions.overloads import Signature, choose
 from floodmark.scalar.types import (
     BOOLEAN,
     DATE,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
-from floodmark.plan.bind.coerce import coerce, refuse
+from floodmark.plan.bind.coercion import coerce, refuse
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.types import INTERVAL, Kind, SqlType
 

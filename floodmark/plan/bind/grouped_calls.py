@@ -15,7 +15,7 @@ from floodmark.plan.bind.aggregate_forms import (
     ordered_set_arguments,
 )
 from floodmark.plan.bind.calls import check_constants, choose_overload, operand_of
-from floodmark.plan.bind.coerce import coerce, refuse
+from floodmark.plan.bind.coercion import coerce, refuse
 from floodmark.plan.bind.collectors import AggregateCollector, WindowSite
 from floodmark.plan.bind.frames import bind_frame
 from floodmark.plan.bind.user_functions import bind_arguments, user_call

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from floodmark.digits import whole
 from floodmark.errors import Span
-from floodmark.plan.bind.coerce import coerce
+from floodmark.plan.bind.coercion import coerce
 from floodmark.plan.expr.expressions import Expr, Literal, unplaced
 from floodmark.scalar.types import VARCHAR, SqlType
 from floodmark.sql.validate import check_visible

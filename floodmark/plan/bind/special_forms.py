@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.calls import bind_call, bind_volatile
-from floodmark.plan.bind.coerce import coerce, refuse
+from floodmark.plan.bind.coercion import coerce, refuse
 from floodmark.plan.expr.expressions import Call, Cast, Expr, Literal, Now
 from floodmark.scalar.functions import REGISTRY
 from floodmark.scalar.functions.zones import is_utc

@@ -18,9 +18,9 @@ from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.errors import BindError, FloodmarkError, NotSupported, Span
 from floodmark.plan.bind.assignment import assignable
 from floodmark.plan.bind.calls import choose_overload
-from floodmark.plan.bind.coerce import bind_type, coerce, refuse
+from floodmark.plan.bind.coercion import bind_type, coerce, refuse
 from floodmark.plan.bind.context import BindContext
-from floodmark.plan.bind.python_texts import check_python
+from floodmark.plan.declare.python_texts import check_python
 from floodmark.plan.expr.determinism import class_of
 from floodmark.plan.expr.expressions import ColumnRef, Expr, UserCall, walk
 from floodmark.scalar.functions import AGGREGATES, REGISTRY, SYNONYMS, WINDOWS, Determinism

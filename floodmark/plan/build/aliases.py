@@ -9,7 +9,7 @@ from sqlglot import exp
 from floodmark.errors import BindError
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 
 def alias_of(

@@ -14,7 +14,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 _SHAPES = ("group", "distinct", "order", "limit", "offset", "with_", "with")
 _ALIAS = "__values"
@@ -92,7 +92,7 @@ class _Parts:
 
     def _of_query(self, value: exp.Subquery, i: int) -> exp.Expression:
         # What plans queries reads definitions, whose conflicts have assignments.
-        from floodmark.plan.build.plain import plain
+        from floodmark.plan.build.parentheses import plain
 
         query = plain(value)
         starred = any(e.is_star for e in query.expressions)

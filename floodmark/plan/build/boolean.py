@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.coerce import as_boolean
+from floodmark.plan.bind.coercion import as_boolean
 from floodmark.plan.bind.collectors import AggregateCollector
 from floodmark.plan.bind.scope import QueryScope
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 
 def boolean(

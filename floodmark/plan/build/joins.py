@@ -12,17 +12,17 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.calls import bind_call
-from floodmark.plan.bind.coerce import coerce
+from floodmark.plan.bind.coercion import coerce
 from floodmark.plan.bind.scope import Bound, Column, fresh_name
 from floodmark.plan.build.boolean import boolean
 from floodmark.plan.build.lookups import lookup_join
 from floodmark.plan.expr.conjunctions import all_of, conjuncts
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, columns_of
-from floodmark.plan.nodes.with_column import with_column
+from floodmark.plan.nodes.columns import with_column
 from floodmark.scalar.promotion import common_type
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 _KINDS = {
     "": n.JoinKind.INNER,

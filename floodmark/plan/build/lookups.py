@@ -17,7 +17,7 @@ from floodmark.scalar.types import Kind
 
 if TYPE_CHECKING:
     from floodmark.plan.bind.scope import Bound
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
     from floodmark.plan.declared import Declared
 
 ASKED_BY = (

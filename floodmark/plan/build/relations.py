@@ -21,7 +21,7 @@ from floodmark.plan.build.window_tables import window_table
 from floodmark.sql.nodes import WindowTable
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 
 def build_from(builder: Builder, select: exp.Expression) -> Bound | None:

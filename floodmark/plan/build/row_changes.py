@@ -20,12 +20,12 @@ from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.outputs import ColumnTypes, checked_name
 from floodmark.plan.bind.scope import Bound, Column, QueryScope, Source, fresh_name
 from floodmark.plan.build.assignments import check_tables, values_of
-from floodmark.plan.build.build import Builder
-from floodmark.plan.build.conditions import filtered
+from floodmark.plan.build.builder import Builder
 from floodmark.plan.build.joins import disjoint
 from floodmark.plan.build.relations import build_from, scan_of
 from floodmark.plan.build.subqueries import Subqueries
-from floodmark.plan.build.writable import not_writable
+from floodmark.plan.build.targets import not_writable
+from floodmark.plan.build.where import filtered
 from floodmark.plan.declared import ColumnInfo
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.scalar.types import Field, Kind, Schema

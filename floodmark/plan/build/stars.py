@@ -12,7 +12,7 @@ from floodmark.plan.expr.expressions import ColumnRef
 
 if TYPE_CHECKING:
     from floodmark.plan.bind.scope import QueryScope
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 
 def star_of(item: exp.Expression) -> exp.Star | None:

@@ -15,8 +15,7 @@ from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.collectors import SUBQUERY_COLUMN, AggregateCollector
 from floodmark.plan.bind.scope import OUTER, Correlated, OuterScope, QueryScope
-from floodmark.plan.build.plain import plain
-from floodmark.plan.build.related_rows import (
+from floodmark.plan.build.correlated_subqueries import (
     SHAPES,
     Related,
     any_of,
@@ -31,6 +30,7 @@ from floodmark.plan.build.related_rows import (
     rows_of,
     values_of,
 )
+from floodmark.plan.build.parentheses import plain
 from floodmark.plan.expr.expressions import (
     AggCall,
     BoolOp,
@@ -42,13 +42,13 @@ from floodmark.plan.expr.expressions import (
     columns_of,
     transform,
 )
-from floodmark.plan.nodes.with_column import with_column
+from floodmark.plan.nodes.columns import with_column
 from floodmark.scalar.functions import AGGREGATES, aggregate_for
 from floodmark.scalar.functions.single_row import SINGLE_ROW
 from floodmark.scalar.types import BIGINT, BOOLEAN
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from floodmark.plan.expr.expressions import TRUE, Call, Case, ColumnRef, Expr, L
 from floodmark.scalar.types import BIGINT, BOOLEAN, Field
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 ONE_ROW = n.Values(((Literal(BIGINT, 0),),), (Field("__ordinal", BIGINT, False),))
 """What a query without FROM reads."""

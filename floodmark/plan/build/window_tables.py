@@ -11,12 +11,12 @@ from floodmark.plan.bind.binder import bind_interval, bind_scalar
 from floodmark.plan.bind.scope import Bound, Column, QueryScope, Source, fresh_name
 from floodmark.plan.build.aliases import alias_of
 from floodmark.plan.expr.expressions import ColumnRef
-from floodmark.plan.nodes.with_column import with_column
+from floodmark.plan.nodes.columns import with_column
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.sql.nodes import WindowTable
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _DAY = 86_400_000_000

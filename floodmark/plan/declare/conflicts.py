@@ -11,11 +11,11 @@ from sqlglot import exp
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.bind.assignment import assigned, is_default
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.coerce import coerce, refuse
+from floodmark.plan.bind.coercion import coerce, refuse
 from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import Column, QueryScope, Source, unknown_column
 from floodmark.plan.build.assignments import check_tables, values_of
-from floodmark.plan.build.writable import not_writable
+from floodmark.plan.build.targets import not_writable
 from floodmark.plan.declared import REPLACE, Conflict
 from floodmark.plan.expr.determinism import is_volatile
 from floodmark.plan.expr.expressions import Case, Cast, ColumnRef, Expr, Literal, UserCall, walk

@@ -10,7 +10,7 @@ from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.assignment import assigned
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.coerce import bind_type
+from floodmark.plan.bind.coercion import bind_type
 from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import Column, QueryScope, Source, unknown_column
 from floodmark.plan.declare.clock_options import clock_options

@@ -13,7 +13,7 @@ from floodmark.catalog.objects import Relation
 from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.build.build import build_query
+from floodmark.plan.build.builder import build_query
 from floodmark.plan.build.relations import scan_of
 from floodmark.plan.declare.transform import Columns, can_be_asked, is_kept, over, transform_of
 from floodmark.plan.declared import Transform

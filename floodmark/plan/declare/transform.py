@@ -18,7 +18,7 @@ from floodmark.catalog.references import table_name
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.build.build import build_query
+from floodmark.plan.build.builder import build_query
 from floodmark.plan.declared import Transform
 from floodmark.plan.expr.conjunctions import all_of, conjuncts
 from floodmark.plan.expr.determinism import reads_now

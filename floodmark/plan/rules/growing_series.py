@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.calls import bind_call
-from floodmark.plan.bind.inverses import first_time
 from floodmark.plan.expr.determinism import is_deterministic, reads_now
 from floodmark.plan.expr.expressions import Call, Expr, Literal, columns_of
+from floodmark.plan.rules.inverses import first_time
 from floodmark.scalar.types import INTERVAL
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, Call, ColumnRef, Expr
 from floodmark.plan.nodes import SortKey
-from floodmark.plan.nodes.with_column import with_column
+from floodmark.plan.nodes.columns import with_column
 from floodmark.scalar.types import INTERVAL
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.conjunctions import conjuncts
 from floodmark.plan.expr.expressions import BoolOp, Call, ColumnRef, Expr, Literal
-from floodmark.plan.nodes.with_column import with_column
+from floodmark.plan.nodes.columns import with_column
 from floodmark.scalar.types import BOOLEAN
 
 

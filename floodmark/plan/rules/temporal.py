@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from floodmark.errors import NotSupported, Span
-from floodmark.plan.bind.inverses import first_time, moves_months
 from floodmark.plan.expr.conjunctions import all_of, conjuncts
 from floodmark.plan.expr.determinism import is_deterministic, reads_now
 from floodmark.plan.expr.expressions import BoolOp, Call, Case, Expr, Literal, columns_of, walk
+from floodmark.plan.rules.inverses import first_time, moves_months
 from floodmark.scalar.types import BOOLEAN, TIMESTAMPTZ
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}

@@ -21,7 +21,7 @@ from floodmark.connectors.copied_out import write_rows
 from floodmark.connectors.copied_rows import pieces
 from floodmark.connectors.copied_values import Types
 from floodmark.dataflow.operators.merge import DML_ORDINAL
-from floodmark.plan.build.writable import not_writable
+from floodmark.plan.build.targets import not_writable
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.query.dml.planned import ORDINAL_FIELD, check_target, columns_of_table
 from floodmark.query.dml.staged import staged, write_pieces

@@ -9,7 +9,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from floodmark.plan.bind.assignment import is_default
-from floodmark.plan.build.writable import not_writable
+from floodmark.plan.build.targets import not_writable
 from floodmark.plan.declared import ColumnInfo
 from floodmark.sql import statements as s
 from floodmark.sql.constant_rows import cell_at, rows_of

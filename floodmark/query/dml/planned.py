@@ -30,7 +30,7 @@ from floodmark.plan.build.row_changes import (
     updated,
     with_generated,
 )
-from floodmark.plan.build.writable import not_writable
+from floodmark.plan.build.targets import not_writable
 from floodmark.plan.declared import ColumnInfo
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.query.dml.generated import without_generated

@@ -42,6 +42,7 @@ from floodmark.scalar.functions.model import (
 from floodmark.scalar.functions.number_format import number_formats
 from floodmark.scalar.functions.number_parsing import number_parsing
 from floodmark.scalar.functions.numbers import numbers
+from floodmark.scalar.functions.overloads import choose
 from floodmark.scalar.functions.pattern import patterns
 from floodmark.scalar.functions.regexes import regexes
 from floodmark.scalar.functions.sets import SetFunction, sets
@@ -52,7 +53,6 @@ from floodmark.scalar.functions.time_parsing import time_parsing
 from floodmark.scalar.functions.volatile import volatile
 from floodmark.scalar.functions.window import window_functions
 from floodmark.scalar.functions.zones import zones
-from floodmark.scalar.overloads import choose
 from floodmark.scalar.types import SqlType
 
 __all__ = [

@@ -10,7 +10,7 @@ from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import STORED
 from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.plan.bind.user_functions import Functions, functions_of
-from floodmark.plan.build.build import build_query, rename_columns
+from floodmark.plan.build.builder import build_query, rename_columns
 from floodmark.plan.build.lookups import check_external
 from floodmark.plan.declare.available import check_available
 from floodmark.plan.nodes import Node

@@ -9,7 +9,7 @@ from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import cast_to
 from floodmark.plan.build.lookups import check_written
-from floodmark.plan.build.writable import not_writable
+from floodmark.plan.build.targets import not_writable
 from floodmark.plan.declared import ColumnInfo, Declared
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
 from floodmark.scalar.types import UNKNOWN, Field, Kind

@@ -1,6 +1,6 @@
 """Refuses a Python function that would refuse every row, when it is created.
 
-`floodmark.plan.bind.python_texts` refuses what can be told without running a line of it.
+`floodmark.plan.declare.python_texts` refuses what can be told without running a line of it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.collectors import SUBQUERY_COLUMN
 from floodmark.plan.bind.scope import OUTER, Bound, OuterScope
 from floodmark.plan.build.boolean import boolean
-from floodmark.plan.build.related_rows import (
+from floodmark.plan.build.correlated_subqueries import (
     Related,
     any_of,
     is_outer,
@@ -35,13 +35,13 @@ from floodmark.plan.expr.expressions import (
     columns_of,
     transform,
 )
-from floodmark.plan.nodes.with_column import with_column
+from floodmark.plan.nodes.columns import with_column
 from floodmark.plan.rules.nullability import never_null
 from floodmark.scalar.promotion import common_type
 from floodmark.scalar.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 _SUBQUERY = (exp.Subquery, exp.Exists)
 _COMPARISONS = ("=", "<", "<=", ">", ">=")

@@ -14,14 +14,14 @@ from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import assigned, cast_to, is_default
 from floodmark.plan.bind.binder import Binder
-from floodmark.plan.bind.coerce import with_digits
+from floodmark.plan.bind.coercion import with_digits
 from floodmark.plan.bind.constant_rows import typed_rows
 from floodmark.plan.bind.context import BindContext, Positions
 from floodmark.plan.bind.outputs import ColumnTypes
 from floodmark.plan.bind.scope import OuterScope, QueryScope
-from floodmark.plan.build.first_rows import ordered
-from floodmark.plan.build.grouping import select_rows
+from floodmark.plan.build.ordering import ordered
 from floodmark.plan.build.relations import build_from
+from floodmark.plan.build.select import select_rows
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
 from floodmark.plan.nodes.size import check_size
 from floodmark.scalar.functions.user import UserFunction

@@ -16,7 +16,7 @@ from floodmark.plan.bind.scope import unknown_column
 from floodmark.plan.bind.wide_numbers import is_wide
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 
 def limited(

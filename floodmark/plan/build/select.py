@@ -24,12 +24,12 @@ from floodmark.plan.bind.outputs import ColumnTypes, Item, checked_name, positio
 from floodmark.plan.bind.scope import Bound, QueryScope, fresh_name
 from floodmark.plan.bind.set_calls import in_step
 from floodmark.plan.build.boolean import boolean
-from floodmark.plan.build.conditions import filtered
-from floodmark.plan.build.first_rows import distinct_on, limited
+from floodmark.plan.build.ordering import distinct_on, limited
 from floodmark.plan.build.stars import starred
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.table_functions import ONE_ROW
-from floodmark.plan.build.windowed import check_named, collector_of, rewritten, windowed
+from floodmark.plan.build.where import filtered
+from floodmark.plan.build.window_functions import check_named, collector_of, rewritten, windowed
 from floodmark.plan.expr.expressions import (
     Call,
     Case,
@@ -45,7 +45,7 @@ from floodmark.plan.nodes.size import check_columns
 from floodmark.scalar.types import Kind
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 
 _GROUPING_SETS = {exp.GroupingSets: "GROUPING SETS", exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}

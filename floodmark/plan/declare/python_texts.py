@@ -16,7 +16,12 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from inspect import Parameter, Signature
 
-from floodmark.plan.bind.python_functions import METHODS, check_aggregate, check_signature, is_async
+from floodmark.plan.declare.python_functions import (
+    METHODS,
+    check_aggregate,
+    check_signature,
+    is_async,
+)
 from floodmark.scalar.functions.user import (
     FunctionKind,
     UserFunction,

@@ -19,7 +19,7 @@ from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector
 from floodmark.plan.bind.scope import OUTER, Bound, Correlated, OuterScope, QueryScope
 from floodmark.plan.build.joins import join_on
-from floodmark.plan.build.plain import plain
+from floodmark.plan.build.parentheses import plain
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.stars import starred
 from floodmark.plan.build.table_functions import ONE_ROW
@@ -27,7 +27,7 @@ from floodmark.plan.expr.expressions import BoolOp, ColumnRef, Expr, Literal, co
 from floodmark.scalar.types import BOOLEAN, VARCHAR, Kind
 
 if TYPE_CHECKING:
-    from floodmark.plan.build.build import Builder
+    from floodmark.plan.build.builder import Builder
 
 _CLAUSES = {"group": "GROUP BY", "order": "ORDER BY", "windows": "WINDOW"}
 SHAPES = ("group", "having", "distinct", "limit", "offset", "windows", "order")
@@ -88,7 +88,7 @@ def _has_rows_of_from(query: exp.Select) -> bool:
 
 def correlated(builder: Builder, query: exp.Select, scope: QueryScope) -> tuple[Bound, list[Expr]]:
     """Return FROM and WHERE of a subquery, and the conditions that read outer columns."""
-    from floodmark.plan.build.conditions import filtered
+    from floodmark.plan.build.where import filtered
 
     inner = replace(builder.with_ctes(query), subquery=None)
     bound = build_from(inner, query) or Bound(ONE_ROW, QueryScope())
