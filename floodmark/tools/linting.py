@@ -14,7 +14,7 @@ from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, qualified
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
-from floodmark.plan.bind.user_functions import functions_of
+from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.nodes.size import within_stack
 from floodmark.session.ddl.deployment import check_folders, check_outside
 from floodmark.session.ddl.desired import (

@@ -7,7 +7,8 @@ import pytest
 from floodmark.errors import FloodmarkError, Span
 from floodmark.plan.bind.binder import bind_interval, bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector, WindowCollector
-from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
 from floodmark.scalar.types import (
     BIGINT,

@@ -4,7 +4,7 @@ import pytest
 
 from floodmark.plan.bind import binder
 from floodmark.plan.bind.coercion import number_literal
-from floodmark.plan.nodes.size import MAX_EXPRESSION
+from floodmark.plan.expr.size import MAX_EXPRESSION
 from tests.plan.test_wide_numbers import outcome
 
 

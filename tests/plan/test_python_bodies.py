@@ -7,7 +7,7 @@ import pytest
 from users_functions import bound, created, user_function, value
 
 from floodmark.errors import UserError
-from floodmark.plan.bind.user_functions import check, functions_of
+from floodmark.plan.declare.functions import check, functions_of
 from floodmark.plan.expr.expressions import UserCall, walk
 from floodmark.scalar.functions import RowError, RowErrorCode
 from floodmark.scalar.functions.user import CallError

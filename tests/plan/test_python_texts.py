@@ -12,7 +12,7 @@ from users_functions import user_function
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import UserError
-from floodmark.plan.bind.user_functions import check
+from floodmark.plan.declare.functions import check
 
 TEXT = """
 CREATE FUNCTION f(a INT) RETURNS INT LANGUAGE python IMMUTABLE AS $$

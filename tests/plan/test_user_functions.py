@@ -10,7 +10,7 @@ from users_functions import bound, created, user_function, value
 
 from floodmark.catalog.dropping import without
 from floodmark.errors import UserError
-from floodmark.plan.bind.user_functions import check, functions_of
+from floodmark.plan.declare.functions import check, functions_of
 from floodmark.plan.declare.python_functions import check_loaded
 from floodmark.plan.expr.expressions import UserCall, Volatile, walk
 from floodmark.reference.expressions import evaluate

@@ -12,7 +12,8 @@ from typing import Any
 
 from floodmark.errors import FloodmarkError, Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.build.builder import build_query
 from floodmark.plan.rules import RULES
 from floodmark.reference.expressions import evaluate

@@ -6,7 +6,8 @@ import pytest
 
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.scope import SchemaScope
 from floodmark.spark.expressions import compile
 from floodmark.sql.parse import parse_expression
 from tests.spark.expression_rows import SCHEMA

@@ -10,8 +10,9 @@ import pytest
 from floodmark.catalog.objects import CatalogObject, Origin
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext, SchemaScope
-from floodmark.plan.bind.user_functions import functions_of
+from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.scope import SchemaScope
+from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.expr.expressions import Expr
 from floodmark.spark.user_functions import register
 from floodmark.sql import statements as s

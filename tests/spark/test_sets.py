@@ -10,7 +10,8 @@ from floodmark.dataflow.operators.accumulators import batch_text
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector, SetCollector
-from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.expr.expressions import AggCall, Expr
 from floodmark.reference.expressions import aggregate
 from floodmark.scalar.functions import SETS

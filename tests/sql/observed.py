@@ -13,7 +13,7 @@ from typing import Any
 from floodmark.catalog.alterations import found_by, is_nothing
 from floodmark.connectors.copied import copy_file
 from floodmark.errors import FloodmarkError
-from floodmark.plan.bind.user_functions import functions_of
+from floodmark.plan.declare.functions import functions_of
 from floodmark.query.dml.copying import Copying
 from floodmark.query.dml.planned import PlannedDml, plan_dml
 from floodmark.query.dml.writing import target_of

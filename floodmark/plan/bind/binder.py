@@ -21,16 +21,17 @@ from floodmark.plan.bind.coercion import (
     unify,
 )
 from floodmark.plan.bind.collectors import AggregateCollector, SetCollector, WindowCollector
-from floodmark.plan.bind.context import BindContext, SchemaScope, Scope
+from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.grouped_calls import bind_aggregate, bind_window, is_aggregate
 from floodmark.plan.bind.precisions import in_digits
+from floodmark.plan.bind.scope import SchemaScope, Scope
 from floodmark.plan.bind.set_calls import bind_set_column, is_set
 from floodmark.plan.bind.special_forms import bind_array, bind_special, bind_zone, collated, picked
 from floodmark.plan.bind.user_functions import bind_user_call
 from floodmark.plan.bind.wide_numbers import as_inexact, bound_together
 from floodmark.plan.expr.expressions import BoolOp, Call, Case, Expr, Literal, Now, columns_of
+from floodmark.plan.expr.size import check_growth, check_parts
 from floodmark.plan.nodes import Interval
-from floodmark.plan.nodes.size import check_growth, check_parts
 from floodmark.scalar.functions import REGISTRY, WINDOWS, Determinism
 from floodmark.scalar.promotion import compared_type
 from floodmark.scalar.types import BOOLEAN, INT, TIMESTAMPTZ, UNKNOWN, VARCHAR, Kind, SqlType

@@ -4,54 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.errors import BindError, Span
-from floodmark.plan.expr.expressions import ColumnRef, Expr
+from floodmark.errors import Span
+from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.functions.user import UserFunction
-from floodmark.scalar.types import Schema
 
 if TYPE_CHECKING:
     pass
-
-
-class Scope(Protocol):
-    """The columns that an expression may name."""
-
-    def resolve(self, table: str | None, column: str, span: Span | None) -> Expr:
-        """Return the column, or raise a `BindError` for an unknown or ambiguous name."""
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaScope:
-    """The columns of one relation; `alias` is the table name that may stand before them."""
-
-    schema: Schema
-    alias: str | None = None
-
-    def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
-        """Return the column; an unknown one is E0261, a foreign table name E0262."""
-        if table is not None and table != self.alias:
-            raise BindError(
-                "E0262",
-                f'"{table}" is not a relation here',
-                span=span,
-                hint=self.alias and f"the columns are those of {self.alias}",
-            )
-        for known in self.schema:
-            if known.name == column:
-                return ColumnRef(known.type, known.name, span=span)
-        names = [f.name for f in self.schema]
-        near = get_close_matches(column, names, n=3) or names[:12]
-        raise BindError(
-            "E0261",
-            f'column "{column}" is not known here',
-            span=span,
-            hint="there is " + ", ".join(near),
-        )
 
 
 @dataclass(slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Protocol
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
-from floodmark.plan.expr.expressions import ColumnRef
-from floodmark.plan.nodes import Node
-from floodmark.scalar.types import SqlType
+from floodmark.plan.expr.expressions import ColumnRef, Expr
+from floodmark.scalar.types import Schema, SqlType
 
 ALIASES: Mapping[str, str] = {"_row_id": "__row_id"}
 """Hidden columns that people may name, by what they write."""
@@ -185,14 +186,6 @@ class QueryScope:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A node and the names by which the query reaches its columns."""
-
-    node: Node
-    scope: QueryScope
-
-
 def _visible(columns: Iterable[Column]) -> list[str]:
     return [c.name for c in columns if not is_hidden(c.name)]
 
@@ -210,16 +203,37 @@ def unknown_column(name: str, known: Iterable[str], span: Span | None) -> BindEr
     return BindError("E0206", f'column "{name}" does not exist', span=span, hint=hint)
 
 
-def fresh_name(name: str, taken: set[str]) -> str:
-    """Return the name, numbered where it is taken, and take it.
+class Scope(Protocol):
+    """The columns that an expression may name."""
 
-    >>> taken = {"a", "a_1"}
-    >>> fresh_name("a", taken), fresh_name("b", taken), sorted(taken)
-    ('a_2', 'b', ['a', 'a_1', 'a_2', 'b'])
-    """
-    fresh, count = name, 0
-    while fresh in taken:
-        count += 1
-        fresh = f"{name}_{count}"
-    taken.add(fresh)
-    return fresh
+    def resolve(self, table: str | None, column: str, span: Span | None) -> Expr:
+        """Return the column, or raise a `BindError` for an unknown or ambiguous name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaScope:
+    """The columns of one relation; `alias` is the table name that may stand before them."""
+
+    schema: Schema
+    alias: str | None = None
+
+    def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
+        """Return the column; an unknown one is E0261, a foreign table name E0262."""
+        if table is not None and table != self.alias:
+            raise BindError(
+                "E0262",
+                f'"{table}" is not a relation here',
+                span=span,
+                hint=self.alias and f"the columns are those of {self.alias}",
+            )
+        for known in self.schema:
+            if known.name == column:
+                return ColumnRef(known.type, known.name, span=span)
+        names = [f.name for f in self.schema]
+        near = get_close_matches(column, names, n=3) or names[:12]
+        raise BindError(
+            "E0261",
+            f'column "{column}" is not known here',
+            span=span,
+            hint="there is " + ", ".join(near),
+        )

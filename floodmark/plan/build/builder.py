@@ -12,16 +12,18 @@ from floodmark.catalog.objects import Relation
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.assignment import assigned, cast_to, is_default
+from floodmark.plan.bind.assignment import assigned, is_default
 from floodmark.plan.bind.binder import Binder
 from floodmark.plan.bind.coercion import with_digits
 from floodmark.plan.bind.constant_rows import typed_rows
 from floodmark.plan.bind.context import BindContext, Positions
 from floodmark.plan.bind.outputs import ColumnTypes
 from floodmark.plan.bind.scope import OuterScope, QueryScope
+from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.ordering import ordered
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.select import select_rows
+from floodmark.plan.build.set_operations import _cast_all, _met, branches_of
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
 from floodmark.plan.nodes.size import check_size
 from floodmark.scalar.functions.user import UserFunction
@@ -253,77 +255,5 @@ def build_query(
     return node
 
 
-FLAT_FROM = 32
-"""How many branches a chain of UNION ALL has that is one node; a shorter one nests, pair by pair.
-
-A node for each pair makes the plan as deep as the chain is long.
-"""
-
-
-def branches_of(query: exp.SetOperation) -> list[exp.Expression]:
-    """Return what a set operation combines: two queries, or all of a long chain of UNION ALL."""
-    branches, left = [query.expression], query.this
-    while _continues(query, left):
-        branches.append(left.expression)
-        left = left.this
-    branches.append(left)
-    return branches[::-1] if len(branches) >= FLAT_FROM else [query.this, query.expression]
-
-
-def _continues(query: exp.SetOperation, left: exp.Expression) -> bool:
-    """Tell whether the left side of a UNION ALL is one without clauses of its own."""
-    own = ("order", "limit", "offset", "with_", "with")
-    both = all(isinstance(q, exp.Union) and not q.args.get("distinct", True) for q in (query, left))
-    return both and not any(left.args.get(clause) for clause in own)
-
-
-def _met(own: Sequence[Expr], name: str, span: Span | None) -> SqlType:
-    """Return the type of a column of a set operation; E0214 where the sides have no common one."""
-    types = tuple(e.type for e in with_digits(list(own)))
-    found = common_type(types)
-    if found is None:
-        a = own[0].type
-        b = next((e.type for e in own[1:] if common_type((a, e.type)) is None), own[-1].type)
-        raise BindError(
-            "E0214",
-            f'column "{name}" is {a} on one side and {b} on the other',
-            span=span,
-            hint="cast one of them",
-        )
-    return found
-
-
-def _cast_all(node: n.Node, fields: list[Field], names: list[str], types: list[SqlType]) -> n.Node:
-    columns = tuple(
-        (name, cast_to(ColumnRef(f.type, f.name), t))
-        for name, f, t in zip(names, fields, types, strict=True)
-    )
-    return n.Project(node, columns)
-
-
 def _row(item: exp.Expression) -> list[exp.Expression]:
     return list(item.expressions) if isinstance(item, exp.Tuple) else [item]
-
-
-def rename_columns(node: n.Node, names: tuple[str, ...], span: Span | None) -> n.Node:
-    """Return the plan with other names for its first visible columns (`CREATE VIEW v (a, b)`)."""
-    shown = [f for f in node.schema if not is_hidden(f.name)]
-    if len(names) > len(shown):
-        raise BindError(
-            "E0209",
-            f"the query has {len(shown)} columns, {len(names)} names are given",
-            span=span,
-            hint="give at most one name per column",
-        )
-    new = dict(zip((f.name for f in shown), names, strict=False))
-    after = [new.get(f.name, f.name) for f in shown]
-    twice = next((name for name in after if after.count(name) > 1), None)
-    if twice is not None:
-        raise BindError(
-            "E0145",
-            f'two columns would have the name "{twice}"',
-            span=span,
-            hint="name both, or another one in the list",
-        )
-    columns = tuple((new.get(f.name, f.name), ColumnRef(f.type, f.name)) for f in node.schema)
-    return n.Project(node, columns)

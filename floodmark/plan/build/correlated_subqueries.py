@@ -17,9 +17,10 @@ from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector
-from floodmark.plan.bind.scope import OUTER, Bound, Correlated, OuterScope, QueryScope
+from floodmark.plan.bind.scope import OUTER, Correlated, OuterScope, QueryScope
 from floodmark.plan.build.joins import join_on
 from floodmark.plan.build.parentheses import plain
+from floodmark.plan.build.protocol import Bound
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.stars import starred
 from floodmark.plan.build.table_functions import ONE_ROW

@@ -13,12 +13,13 @@ from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.coercion import coerce
-from floodmark.plan.bind.scope import Bound, Column, fresh_name
+from floodmark.plan.bind.scope import Column
 from floodmark.plan.build.boolean import boolean
 from floodmark.plan.build.lookups import lookup_join
+from floodmark.plan.build.protocol import Bound
 from floodmark.plan.expr.conjunctions import all_of, conjuncts
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, columns_of
-from floodmark.plan.nodes.columns import with_column
+from floodmark.plan.nodes.columns import fresh_name, with_column
 from floodmark.scalar.promotion import common_type
 
 if TYPE_CHECKING:

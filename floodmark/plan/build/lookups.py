@@ -6,19 +6,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.objects import Kind as ObjectKind
-from floodmark.errors import BindError, NotSupported, Span
+from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.declared import LOOKUP
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Now
 from floodmark.scalar.types import Kind
 
 if TYPE_CHECKING:
-    from floodmark.plan.bind.scope import Bound
     from floodmark.plan.build.builder import Builder
-    from floodmark.plan.declared import Declared
+    from floodmark.plan.build.protocol import Bound
 
 ASKED_BY = (
     Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.VARCHAR, Kind.UUID, Kind.BOOLEAN, Kind.DATE
@@ -72,32 +68,6 @@ def _origin(expr: Expr, node: n.Node) -> Expr:
             case _:
                 break
     return expr
-
-
-def check_external(found: CatalogObject, declared: Declared) -> None:
-    """Raise E0398 for what a table that is kept elsewhere cannot have."""
-    if declared.connector != LOOKUP:
-        return
-    computed = any(c.generated is not None or c.metadata is not None for c in declared.columns)
-    if found.kind is not ObjectKind.TABLE or computed or declared.watermarks:
-        raise BindError(
-            "E0398",
-            "what is looked up elsewhere is a TABLE of plain columns",
-            span=found.statement.span,
-            hint="CREATE TABLE t (k INT PRIMARY KEY, name VARCHAR) WITH (connector = 'lookup', …); "
-            "compute in the query",
-        )
-
-
-def check_written(name: str, *, external: bool, span: Span | None) -> None:
-    """Raise E0399 where rows are to be written into a table that is kept elsewhere."""
-    if external:
-        raise BindError(
-            "E0399",
-            f"{name} is kept elsewhere: nothing can be written into it",
-            span=span,
-            hint="change it where it is kept",
-        )
 
 
 def only_looked_up(builder: Builder, name: str, item: exp.Table) -> NotSupported:

@@ -12,10 +12,11 @@ from floodmark.catalog.references import table_name
 from floodmark.changelog import is_hidden
 from floodmark.errors import Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.scope import Bound, Column, QueryScope, Source
+from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.aliases import alias_of
 from floodmark.plan.build.joins import disjoint, paired
 from floodmark.plan.build.lookups import looked_up_table, only_looked_up, refuse_version
+from floodmark.plan.build.protocol import Bound
 from floodmark.plan.build.table_functions import alone, beside, function_of
 from floodmark.plan.build.window_tables import window_table
 from floodmark.sql.nodes import WindowTable

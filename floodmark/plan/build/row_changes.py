@@ -18,16 +18,18 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import assigned, is_default
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.outputs import ColumnTypes, checked_name
-from floodmark.plan.bind.scope import Bound, Column, QueryScope, Source, fresh_name
+from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.assignments import check_tables, values_of
 from floodmark.plan.build.builder import Builder
 from floodmark.plan.build.joins import disjoint
+from floodmark.plan.build.protocol import Bound
 from floodmark.plan.build.relations import build_from, scan_of
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.targets import not_writable
 from floodmark.plan.build.where import filtered
 from floodmark.plan.declared import ColumnInfo
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of
+from floodmark.plan.nodes.columns import fresh_name
 from floodmark.scalar.types import Field, Kind, Schema
 from floodmark.sql import statements as s
 

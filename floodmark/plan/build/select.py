@@ -21,10 +21,11 @@ from floodmark.plan.bind.collectors import (
     WindowCollector,
 )
 from floodmark.plan.bind.outputs import ColumnTypes, Item, checked_name, position_of, said
-from floodmark.plan.bind.scope import Bound, QueryScope, fresh_name
+from floodmark.plan.bind.scope import QueryScope
 from floodmark.plan.bind.set_calls import in_step
 from floodmark.plan.build.boolean import boolean
 from floodmark.plan.build.ordering import distinct_on, limited
+from floodmark.plan.build.protocol import Bound
 from floodmark.plan.build.stars import starred
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.table_functions import ONE_ROW
@@ -41,6 +42,7 @@ from floodmark.plan.expr.expressions import (
     unplaced,
     walk,
 )
+from floodmark.plan.nodes.columns import fresh_name
 from floodmark.plan.nodes.size import check_columns
 from floodmark.scalar.types import Kind
 

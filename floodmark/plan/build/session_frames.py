@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.frames import SESSION
-from floodmark.plan.bind.scope import fresh_name
+from floodmark.plan.nodes.columns import fresh_name
 
 _FRAMELESS = (
     "row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",

@@ -9,11 +9,13 @@ from sqlglot import exp
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import Binder
 from floodmark.plan.bind.collectors import SetCall
-from floodmark.plan.bind.scope import Bound, Column, QueryScope, Source, fresh_name
+from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.bind.set_calls import bind_set, is_set
 from floodmark.plan.build.aliases import alias_of
 from floodmark.plan.build.lookups import refuse_version
+from floodmark.plan.build.protocol import Bound
 from floodmark.plan.expr.expressions import TRUE, Call, Case, ColumnRef, Expr, Literal, columns_of
+from floodmark.plan.nodes.columns import fresh_name
 from floodmark.scalar.types import BIGINT, BOOLEAN, Field
 
 if TYPE_CHECKING:

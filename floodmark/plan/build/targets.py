@@ -26,3 +26,14 @@ def not_writable(name: str, columns: Iterable[ColumnInfo], span: Span | None) ->
         span=span,
         hint="leave it out: the table computes it of the row",
     )
+
+
+def check_written(name: str, *, external: bool, span: Span | None) -> None:
+    """Raise E0399 where rows are to be written into a table that is kept elsewhere."""
+    if external:
+        raise BindError(
+            "E0399",
+            f"{name} is kept elsewhere: nothing can be written into it",
+            span=span,
+            hint="change it where it is kept",
+        )

@@ -13,7 +13,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.collectors import SUBQUERY_COLUMN
-from floodmark.plan.bind.scope import OUTER, Bound, OuterScope
+from floodmark.plan.bind.scope import OUTER, OuterScope
 from floodmark.plan.build.boolean import boolean
 from floodmark.plan.build.correlated_subqueries import (
     Related,
@@ -24,6 +24,7 @@ from floodmark.plan.build.correlated_subqueries import (
     rows_of,
     typed,
 )
+from floodmark.plan.build.protocol import Bound
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.expr.conjunctions import conjuncts
 from floodmark.plan.expr.expressions import (

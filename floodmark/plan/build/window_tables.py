@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_interval, bind_scalar
-from floodmark.plan.bind.scope import Bound, Column, QueryScope, Source, fresh_name
+from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.aliases import alias_of
+from floodmark.plan.build.protocol import Bound
 from floodmark.plan.expr.expressions import ColumnRef
-from floodmark.plan.nodes.columns import with_column
+from floodmark.plan.nodes.columns import fresh_name, with_column
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.sql.nodes import WindowTable
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.catalog.objects import CatalogObject
+from floodmark.catalog.objects import Kind as ObjectKind
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.assignment import assigned
 from floodmark.plan.bind.binder import bind_scalar
@@ -22,7 +24,7 @@ from floodmark.plan.declare.conflicts import (
 from floodmark.plan.declare.expiring import expiring
 from floodmark.plan.declare.format_options import format_options
 from floodmark.plan.declare.table_options import TELLING, without_ttl
-from floodmark.plan.declared import PLAIN, UPSERT, ColumnInfo, Declared, WatermarkInfo
+from floodmark.plan.declared import LOOKUP, PLAIN, UPSERT, ColumnInfo, Declared, WatermarkInfo
 from floodmark.plan.expr.determinism import asks_again, class_of
 from floodmark.plan.expr.expressions import Expr, Now, walk
 from floodmark.scalar.functions import Determinism
@@ -30,6 +32,9 @@ from floodmark.scalar.functions.user import UserFunction
 from floodmark.scalar.types import INTERVAL, TIMESTAMPTZ, SqlType
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
+
+if TYPE_CHECKING:
+    from floodmark.plan.declared import Declared
 
 FEED = ("delta", "change_feed")
 """The connector and mode whose rows are changes by key without any FORMAT."""
@@ -286,3 +291,18 @@ def _watermark(w: s.WatermarkDef, scope: QueryScope, context: BindContext) -> Wa
             hint="use a timestamp or a number",
         )
     return WatermarkInfo(w.column, expr)
+
+
+def check_external(found: CatalogObject, declared: Declared) -> None:
+    """Raise E0398 for what a table that is kept elsewhere cannot have."""
+    if declared.connector != LOOKUP:
+        return
+    computed = any(c.generated is not None or c.metadata is not None for c in declared.columns)
+    if found.kind is not ObjectKind.TABLE or computed or declared.watermarks:
+        raise BindError(
+            "E0398",
+            "what is looked up elsewhere is a TABLE of plain columns",
+            span=found.statement.span,
+            hint="CREATE TABLE t (k INT PRIMARY KEY, name VARCHAR) WITH (connector = 'lookup', …); "
+            "compute in the query",
+        )

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import Expr
 
 MAX_NODES = 2_000
 """What a plan has of nodes; one that two places share counts twice."""
@@ -25,11 +24,6 @@ MAX_JOINS = 64
 MAX_COLUMNS = 1_664
 """What a select list has of columns, as in PostgreSQL."""
 
-MAX_EXPRESSION = 50_000
-"""What an expression has of nodes; one that stands in two places counts twice.
-
-`x BETWEEN a AND b` has x twice, and the call of an SQL function each argument as often as its text.
-"""
 
 _HINT = "give parts of it to materialized views, which are planned and computed once"
 
@@ -75,22 +69,6 @@ def check_size(root: n.Node, span: Span | None) -> None:
         if count > most:
             text = f"the plan of this query has {count:,} {what}; {most:,} are the most"
             raise BindError("E0133", text, span=span, hint=_HINT)
-
-
-def check_growth(expr: Expr, span: Span | None) -> None:
-    """Refuse an expression that has become too large: E0147."""
-    check_parts(expr.size, span)
-
-
-def check_parts(parts: int, span: Span | None) -> None:
-    """Refuse an expression that has, or will at least have, too many parts: E0147.
-
-    What is long is refused by its length: to bind it first takes seconds.
-    """
-    if parts > MAX_EXPRESSION:
-        text = f"the expression grows to {parts:,} parts; {MAX_EXPRESSION:,} are the most"
-        hint = "compute what it repeats in a materialized view, as a column"
-        raise BindError("E0147", text, span=span, hint=hint)
 
 
 def check_columns(count: int, span: Span | None) -> None:

@@ -19,7 +19,6 @@ from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import assigned
 from floodmark.plan.bind.outputs import ColumnTypes
-from floodmark.plan.build.lookups import check_written
 from floodmark.plan.build.row_changes import (
     Changing,
     Found,
@@ -30,7 +29,7 @@ from floodmark.plan.build.row_changes import (
     updated,
     with_generated,
 )
-from floodmark.plan.build.targets import not_writable
+from floodmark.plan.build.targets import check_written, not_writable
 from floodmark.plan.declared import ColumnInfo
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.query.dml.generated import without_generated

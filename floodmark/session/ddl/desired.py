@@ -12,7 +12,7 @@ from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
 from floodmark.catalog.places import project_of
 from floodmark.catalog.renames import called, filed_names, rewritten
 from floodmark.errors import NotSupported, UserError
-from floodmark.plan.bind.user_functions import check, functions_of
+from floodmark.plan.declare.functions import check, functions_of
 from floodmark.session.ddl.altering import keeping_columns
 from floodmark.session.ddl.filed import deployed_as
 from floodmark.sql import statements as s

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodmark.plan.bind.user_functions import functions_of
+from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.declare.python_functions import check_loaded
 from floodmark.session.ddl.altering import check_filled
 from floodmark.session.ddl.deployment import Plan

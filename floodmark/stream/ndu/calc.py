@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transform
-from floodmark.plan.nodes.size import check_growth
+from floodmark.plan.expr.size import check_growth
 from floodmark.stream.properties.ranking import ranking_of
 
 

@@ -10,7 +10,7 @@ from floodmark.catalog.catalog import OWNED, Catalog
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
-from floodmark.plan.bind.user_functions import functions_of
+from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.declare.split import Split
 from floodmark.plan.declare.table_options import TELLING
 from floodmark.plan.declared import Declared

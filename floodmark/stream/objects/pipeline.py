@@ -9,10 +9,11 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import STORED
 from floodmark.errors import FloodmarkError, NotSupported
-from floodmark.plan.bind.user_functions import Functions, functions_of
-from floodmark.plan.build.builder import build_query, rename_columns
-from floodmark.plan.build.lookups import check_external
+from floodmark.plan.build.aliases import rename_columns
+from floodmark.plan.build.builder import build_query
 from floodmark.plan.declare.available import check_available
+from floodmark.plan.declare.definitions import check_external
+from floodmark.plan.declare.functions import Functions, functions_of
 from floodmark.plan.nodes import Node
 from floodmark.plan.nodes.size import within_stack
 from floodmark.plan.rules.first_rows import unordered

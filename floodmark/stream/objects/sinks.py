@@ -8,8 +8,7 @@ from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import cast_to
-from floodmark.plan.build.lookups import check_written
-from floodmark.plan.build.targets import not_writable
+from floodmark.plan.build.targets import check_written, not_writable
 from floodmark.plan.declared import ColumnInfo, Declared
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
 from floodmark.scalar.types import UNKNOWN, Field, Kind

@@ -9,8 +9,8 @@ from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import is_split
 from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.errors import BindError
-from floodmark.plan.bind.user_functions import Functions
 from floodmark.plan.declare.definitions import declare_columns
+from floodmark.plan.declare.functions import Functions
 from floodmark.plan.declare.split import Split, split_query
 from floodmark.plan.declare.transform import bind_transform
 from floodmark.plan.declared import LOOKUP, UPPER, Declared, Transform

@@ -7,7 +7,8 @@ from sqlglot import exp
 from floodmark.catalog.objects import Relation, qualified
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
-from floodmark.plan.build.builder import build_query, rename_columns
+from floodmark.plan.build.aliases import rename_columns
+from floodmark.plan.build.builder import build_query
 from floodmark.plan.rules.first_rows import unordered
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s

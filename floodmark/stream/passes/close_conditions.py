@@ -14,9 +14,9 @@ from dataclasses import replace
 from floodmark.changelog import HIDDEN_PREFIX
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.scope import fresh_name
 from floodmark.plan.expr.conjunctions import conjunction
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, Now, columns_of, transform
+from floodmark.plan.nodes.columns import fresh_name
 from floodmark.scalar.types import BOOLEAN, TIMESTAMPTZ
 
 WindowOf = Callable[[n.Aggregate], str]

@@ -11,8 +11,8 @@ from dataclasses import replace
 from floodmark.changelog import HIDDEN_PREFIX
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.scope import fresh_name
 from floodmark.plan.expr.expressions import ColumnRef, Literal, columns_of
+from floodmark.plan.nodes.columns import fresh_name
 from floodmark.scalar.types import INT
 from floodmark.stream.properties.look_ahead import LookAhead, look_ahead, of_call
 
