@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
+from floodmark.plan.bind.aggregate_calls import bind_aggregate, is_aggregate
 from floodmark.plan.bind.calls import CLOCKS, bind_call, bind_volatile, folded, unknown_function
 from floodmark.plan.bind.coercion import (
     as_boolean,
@@ -21,67 +21,41 @@ from floodmark.plan.bind.coercion import (
     unify,
 )
 from floodmark.plan.bind.collectors import AggregateCollector, SetCollector, WindowCollector
+from floodmark.plan.bind.comparisons import (
+    bind_between,
+    bind_in,
+    bind_is,
+    bind_not,
+    bind_operator,
+    combine,
+)
 from floodmark.plan.bind.context import BindContext
-from floodmark.plan.bind.grouped_calls import bind_aggregate, bind_window, is_aggregate
+from floodmark.plan.bind.operators import OPERATORS
 from floodmark.plan.bind.precisions import in_digits
 from floodmark.plan.bind.scope import SchemaScope, Scope
 from floodmark.plan.bind.set_calls import bind_set_column, is_set
 from floodmark.plan.bind.special_forms import bind_array, bind_special, bind_zone, collated, picked
 from floodmark.plan.bind.user_functions import bind_user_call
 from floodmark.plan.bind.wide_numbers import as_inexact, bound_together
-from floodmark.plan.expr.expressions import BoolOp, Call, Case, Expr, Literal, Now, columns_of
+from floodmark.plan.bind.window_calls import bind_window
+from floodmark.plan.expr.expressions import Call, Case, Expr, Literal, Now
 from floodmark.plan.expr.size import check_growth, check_parts
-from floodmark.plan.nodes import Interval
+from floodmark.plan.expr.window_values import Interval
 from floodmark.scalar.functions import REGISTRY, WINDOWS, Determinism
-from floodmark.scalar.promotion import compared_type
-from floodmark.scalar.types import BOOLEAN, INT, TIMESTAMPTZ, UNKNOWN, VARCHAR, Kind, SqlType
+from floodmark.scalar.types import (
+    BOOLEAN,
+    INT,
+    INTERVAL,
+    TIMESTAMPTZ,
+    UNKNOWN,
+    VARCHAR,
+    SqlType,
+)
 from floodmark.sql.spans import span_of
 
-if TYPE_CHECKING:
-    from floodmark.plan.bind.collectors import SetCollector
-
-_OPERATORS: dict[type[exp.Expression], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-    exp.Pow: "^",
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.DPipe: "||",
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseXor: "#",
-    exp.BitwiseLeftShift: "<<",
-    exp.BitwiseRightShift: ">>",
-    exp.Like: "like",
-    exp.ILike: "ilike",
-    exp.RegexpLike: "~",
-    exp.RegexpILike: "~*",
-    exp.JSONExtract: "->",
-    exp.JSONExtractScalar: "->>",
-    exp.JSONBExtract: "#>",
-    exp.JSONBExtractScalar: "#>>",
-    exp.ArrayContainsAll: "@>",
-    exp.ArrayContainedBy: "<@",
-    exp.ArrayOverlaps: "&&",
-    exp.JSONBContains: "?",
-    exp.JSONBContainsAnyTopKeys: "?|",
-    exp.JSONBContainsAllTopKeys: "?&",
-    exp.JSONBDeleteAtPath: "#-",
-    exp.SimilarTo: "similar",
-    exp.NullSafeEQ: "is_not_distinct_from",
-    exp.NullSafeNEQ: "is_distinct_from",
-}
 _VOLATILE = frozenset(
     name for name, found in REGISTRY.items() if found[0].determinism is Determinism.VOLATILE
 )
-_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
 @dataclass(frozen=True)
@@ -107,9 +81,9 @@ class Binder:
         return bound
 
     def _bound(self, node: exp.Expression) -> Expr:
-        operator = _OPERATORS.get(type(node))
+        operator = OPERATORS.get(type(node))
         if operator is not None:
-            return self._operator(operator, node)
+            return bind_operator(self, operator, node)
         match node:
             case exp.Paren() | exp.Alias():
                 return self.bind(node.this)
@@ -124,11 +98,11 @@ class Binder:
             case exp.And() | exp.Or():
                 return self._logic(node)
             case exp.Not():
-                return self._not(node)
+                return bind_not(self, node)
             case exp.Neg() | exp.BitwiseNot():
                 return self.call("neg" if isinstance(node, exp.Neg) else "~", node, [node.this])
             case exp.Between():
-                return self._between(node)
+                return bind_between(self, node)
             case (
                 exp.Anonymous()
                 | exp.Filter()
@@ -139,7 +113,7 @@ class Binder:
             ):
                 return self._function(node)
             case exp.Subquery() | exp.Exists():
-                return self._subquery(node)
+                return self.subquery(node)
             case _:
                 return self._rest(node)
 
@@ -148,16 +122,16 @@ class Binder:
             case exp.Case():
                 return self._case(node)
             case exp.In():
-                return self._in(node)
+                return bind_in(self, node)
             case exp.Is():
-                return self._is(node)
+                return bind_is(self, node)
             case exp.Extract():
                 field = Literal(VARCHAR, node.this.name.lower(), span=self.span(node.this))
                 return bind_call("extract", [field, self.bind(node.expression)], self.span(node))
             case exp.AtTimeZone():
                 return bind_zone(self, node, node.this, node.args["zone"])
             case exp.Escape():
-                name = _OPERATORS[type(node.this)]
+                name = OPERATORS[type(node.this)]
                 return self.call(
                     name, node, [node.this.this, node.this.expression, node.expression]
                 )
@@ -227,57 +201,6 @@ class Binder:
         cast = in_digits(cast, node.args["to"], span)
         return replace(cast, span=span)
 
-    def _operator(self, name: str, node: exp.Expression) -> Expr:
-        right = node.args["expression"]
-        if isinstance(right, (exp.Any, exp.All)):
-            return self._quantified(name, node, right)
-        if (
-            name in _COMPARISONS
-            and isinstance(node.this, exp.Tuple)
-            and isinstance(right, exp.Tuple)
-        ):
-            return self._rows(name, node, node.this, right)
-        return self.call(name, node, [node.this, right])
-
-    def _rows(self, name: str, node: exp.Expression, left: exp.Tuple, right: exp.Tuple) -> Expr:
-        if len(left.expressions) != len(right.expressions):
-            raise BindError(
-                "E0265",
-                "the two rows have different numbers of values",
-                span=self.span(node),
-                hint="write as many values on both sides",
-            )
-        if name not in ("=", "<>"):
-            raise refuse(
-                "rows can be compared with = and <> only",
-                self.span(node),
-                hint="compare the values one by one: a < c OR (a = c AND b < d)",
-            )
-        pairs = zip(left.expressions, right.expressions, strict=True)
-        tests = [bind_call("=", [self.bind(a), self.bind(b)], self.span(node)) for a, b in pairs]
-        equal = self._join("and", tests, self.span(node))
-        return equal if name == "=" else Call(BOOLEAN, "not", (equal,), span=self.span(node))
-
-    def _quantified(self, name: str, node: exp.Expression, right: exp.Expression) -> Expr:
-        inner = right.this.this if isinstance(right.this, exp.Paren) else right.this
-        if isinstance(inner, exp.Subquery):
-            return self._subquery(node)
-        span = self.span(node)
-        if not isinstance(inner, exp.Array):
-            if name == "=" and isinstance(right, exp.Any):
-                return bind_call("any_equal", [self.bind(node.this), self.bind(inner)], span)
-            raise refuse(
-                "ANY and ALL need = or a list in ARRAY[…]",
-                span,
-                hint="write x = ANY (ARRAY[…]), or compare with min(…) or max(…) of a subquery",
-            )
-        check_parts(3 * len(inner.expressions), span)
-        value = self.bind(node.this)
-        tests = [bind_call(name, [value, self.bind(e)], span) for e in inner.expressions]
-        if not tests:
-            return Literal(BOOLEAN, isinstance(right, exp.All), span=span)
-        return self._join("or" if isinstance(right, exp.Any) else "and", tests, span)
-
     def _logic(self, node: exp.Expression) -> Expr:
         op = "and" if isinstance(node, exp.And) else "or"
         parts: list[exp.Expression] = []
@@ -289,70 +212,11 @@ class Binder:
                 stack += [inner.expression, inner.this]
             else:
                 parts.append(part)
-        return self._join(op, [self.condition(p, op.upper()) for p in parts], self.span(node))
-
-    def _join(self, op: str, tests: list[Expr], span: Span | None) -> Expr:
-        return tests[0] if len(tests) == 1 else BoolOp(BOOLEAN, op, tuple(tests), span=span)
+        return combine(op, [self.condition(p, op.upper()) for p in parts], self.span(node))
 
     def condition(self, node: exp.Expression, what: str) -> Expr:
         """Bind a condition; one that is neither true nor false is E0266, named `what`."""
         return as_boolean(self.bind(node), "E0266", f"{what} needs true or false", self.span(node))
-
-    def _not(self, node: exp.Not) -> Expr:
-        span, inner = self.span(node), node.this
-        if isinstance(inner, exp.Is):
-            positive = self._is(inner)
-            assert isinstance(positive, Call)
-            return replace(
-                positive, function=positive.function.replace("is_", "is_not_"), span=span
-            )
-        return Call(BOOLEAN, "not", (self.condition(inner, "NOT"),), span=span)
-
-    def _is(self, node: exp.Is) -> Expr:
-        match node.expression:
-            case exp.Null():
-                operand = self.bind(node.this)
-                typed = coerce(operand, VARCHAR) if operand.type.kind is Kind.UNKNOWN else operand
-                return Call(BOOLEAN, "is_null", (typed,), span=self.span(node))
-            case exp.Boolean() as truth:
-                word = "is_true" if truth.this else "is_false"
-                return Call(BOOLEAN, word, (self.condition(node.this, "IS"),), span=self.span(node))
-            case _:
-                raise refuse(
-                    "IS knows NULL, TRUE, FALSE, UNKNOWN and DISTINCT FROM",
-                    self.span(node),
-                    hint="compare with = for another value",
-                )
-
-    def _between(self, node: exp.Between) -> Expr:
-        span = self.span(node)
-        value, low, high = self.together([node.args[k] for k in ("this", "low", "high")])
-        if node.args.get("symmetric"):
-            low, high = (bind_call(n, [low, high], span) for n in ("least", "greatest"))
-        tests = [bind_call(">=", [value, low], span), bind_call("<=", [value, high], span)]
-        return self._join("and", tests, span)
-
-    def _in(self, node: exp.In) -> Expr:
-        if node.args.get("query") is not None:
-            return self._subquery(node)
-        span = self.span(node)
-        if isinstance(node.this, exp.Tuple):
-            check_parts(3 * len(node.this.expressions) * len(node.expressions), span)
-            rows = [self._rows("=", node, node.this, e) for e in node.expressions]
-            return self._join("or", rows, span)
-        value, *items = self.together([node.this, *node.expressions])
-        # As in PostgreSQL, what reads no column has one type, that of a list; a column its own.
-        fixed = [i for i, e in enumerate(items) if not columns_of(e)]
-        if len(fixed) > 1:
-            _, *listed = unify([value, *(items[i] for i in fixed)], "IN", span)
-            for i, item in zip(fixed, listed, strict=True):
-                items[i] = item
-        if all(isinstance(e, Literal) for e in items):
-            bound = unify([value, *items], "IN", span, compared_type)
-            return Call(BOOLEAN, "in", tuple(bound), span=span)
-        # An item that fails must not hide one that is equal: OR has that rule.
-        tests = [bind_call("=", [value, e], span) for e in items]
-        return self._join("or", tests, span)
 
     def _case(self, node: exp.Case) -> Expr:
         span = self.span(node)
@@ -376,7 +240,7 @@ class Binder:
 
     def _array(self, node: exp.Array) -> Expr:
         if any(isinstance(e, exp.Subquery) for e in node.expressions):
-            return self._subquery(node)
+            return self.subquery(node)
         if not node.expressions:
             text, hint = "an array of nothing has no type", "cast it, as in ARRAY[]::int[]"
             raise BindError("E0278", text, span=self.span(node), hint=hint)
@@ -403,7 +267,8 @@ class Binder:
             )
         return bind_call("field", [operand, Literal(VARCHAR, name)], self.span(node))
 
-    def _subquery(self, node: exp.Expression) -> Expr:
+    def subquery(self, node: exp.Expression) -> Expr:
+        """Return what stands for a subquery; it is refused where nothing can bind it."""
         if self.context.subquery is None:
             raise refuse("a subquery cannot stand here", self.span(node), "write it in WHERE")
         return self.context.subquery(node)
@@ -444,8 +309,16 @@ class Binder:
         return replace(self, sets=None)
 
     def without_calls(self) -> Binder:
-        """Return a binder that refuses aggregate and window calls, for arguments of aggregates."""
-        return Binder(self.scope, self.context)
+        """Return a binder without collectors, for arguments of aggregates."""
+        return self.over(self.scope, self.context)
+
+    def without_windows(self) -> Binder:
+        """Return a binder with aggregates alone, for `rank() OVER (ORDER BY sum(x))`."""
+        return Binder(self.scope, self.context, self.aggregates)
+
+    def over(self, scope: Scope, context: BindContext) -> Binder:
+        """Return a binder of another scope, without collectors."""
+        return Binder(scope, context)
 
 
 def bind_scalar(
@@ -467,18 +340,12 @@ def bind_scalar(
         BindError: unknown names, types that do not fit, literals that are not values of their type.
         NotSupported: what is understood and not available.
     """
-    from floodmark.plan.bind.binder import Binder
-
     binder = Binder(scope, context, aggregates, windows, sets)
     return binder.bind(node) if target is None else binder.bind_as(node, target)
 
 
 def bind_interval(node: exp.Expression, context: BindContext) -> Interval:
     """Return the constant (months, days, microseconds) of an interval expression."""
-    from floodmark.plan.bind.coercion import coerce
-    from floodmark.scalar.types import INTERVAL
-    from floodmark.sql.spans import span_of
-
     bound = coerce(bind_scalar(node, SchemaScope(()), context), INTERVAL)
     if not isinstance(bound, Literal) or bound.value is None:
         raise BindError(
@@ -489,3 +356,21 @@ def bind_interval(node: exp.Expression, context: BindContext) -> Interval:
         )
     months, days, micros = bound.value
     return months, days, micros
+
+
+def bind_condition(
+    node: exp.Expression,
+    scope: Scope,
+    context: BindContext,
+    clause: str,
+    aggregates: AggregateCollector | None = None,
+) -> Expr:
+    """Bind what WHERE, HAVING or ON takes; what is neither true nor false is E0218.
+
+    A bare text is one where it reads as one, else E0258.
+    """
+    expr = bind_scalar(node, scope, context, aggregates=aggregates)
+    if isinstance(expr, Literal) and expr.value is None:
+        return Literal(BOOLEAN, None, span=expr.span)
+    place = span_of(node, context.source)
+    return as_boolean(expr, "E0218", f"argument of {clause} must be boolean", place)

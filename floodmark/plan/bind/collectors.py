@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from floodmark.errors import Span
 from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr
-from floodmark.plan.nodes import WindowCall
+from floodmark.plan.expr.window_values import WindowCall
 from floodmark.scalar.types import SqlType
 
 SET_COLUMN = "__set"

@@ -12,8 +12,8 @@ from decimal import Decimal
 
 from floodmark import digits
 from floodmark.plan.bind.assignment import assigned, is_default
-from floodmark.plan.bind.binder import Binder
 from floodmark.plan.bind.outputs import ColumnTypes
+from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.casts import BITS, from_text
 from floodmark.scalar.functions import RowError
@@ -38,7 +38,7 @@ Reader = Callable[[str], Literal | None]
 
 
 def typed_rows(
-    rows: ConstantRows, given: ColumnTypes, binder: Binder
+    rows: ConstantRows, given: ColumnTypes, binder: ExpressionBinder
 ) -> Iterator[tuple[Expr, ...]]:
     """Yield the rows of VALUES; those that are as long as what is given have its types.
 
@@ -61,7 +61,7 @@ class _Cells:
 
     rows: ConstantRows
     given: ColumnTypes
-    binder: Binder
+    binder: ExpressionBinder
     known: dict[tuple[int, str], Expr] = field(default_factory=dict)
 
     def assigned(self, start: int, number: int, text: str) -> Expr:

@@ -1,19 +1,15 @@
-"""Expressions of SQL text to typed expressions: names resolved, types checked, casts inserted."""
+"""What the expressions of a statement have in common while they are bound."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.errors import Span
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.functions.user import UserFunction
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(slots=True)

@@ -7,17 +7,14 @@ A bound is a text: `UNBOUNDED PRECEDING`, `CURRENT ROW`, `3 FOLLOWING`; a distan
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.coercion import coerce, refuse
+from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.types import INTERVAL, Kind, SqlType
-
-if TYPE_CHECKING:
-    from floodmark.plan.bind.binder import Binder
 
 Frame = tuple[str, str, str, str]
 SESSION = "SESSION"
@@ -28,7 +25,7 @@ _MOST_ROWS = 2**31 - 1
 _DAY = 86_400_000_000
 
 
-def bind_frame(binder: Binder, spec: object, order: tuple[SqlType, ...]) -> Frame | None:
+def bind_frame(binder: ExpressionBinder, spec: object, order: tuple[SqlType, ...]) -> Frame | None:
     """Return the frame, None where none is written; `order` are the types of ORDER BY.
 
     Raises E0291 for bounds that cannot be, E0292 for a distance that does not fit.
@@ -79,7 +76,7 @@ def _wrong(message: str, span: Span | None) -> BindError:
 
 
 def _bound(
-    binder: Binder,
+    binder: ExpressionBinder,
     unit: str,
     value: object,
     side: object,
@@ -99,7 +96,7 @@ def _bound(
 
 
 def _gap(
-    binder: Binder, value: exp.Expression, order: tuple[SqlType, ...], span: Span | None
+    binder: ExpressionBinder, value: exp.Expression, order: tuple[SqlType, ...], span: Span | None
 ) -> str:
     """Return the gap of a SESSION frame."""
     if len(order) != 1 or order[0].kind not in _TIMES:

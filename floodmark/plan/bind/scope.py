@@ -1,11 +1,10 @@
-"""Names in scope while a query is bound: relations of FROM and their columns."""
+"""Names in scope while a query is bound: columns of a relation, and those of a FROM."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Protocol
 
 from floodmark.changelog import is_hidden
@@ -15,6 +14,42 @@ from floodmark.scalar.types import Schema, SqlType
 
 ALIASES: Mapping[str, str] = {"_row_id": "__row_id"}
 """Hidden columns that people may name, by what they write."""
+
+
+class Scope(Protocol):
+    """The columns that an expression may name."""
+
+    def resolve(self, table: str | None, column: str, span: Span | None) -> Expr:
+        """Return the column, or raise a `BindError` for an unknown or ambiguous name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaScope:
+    """The columns of one relation; `alias` is the table name that may stand before them."""
+
+    schema: Schema
+    alias: str | None = None
+
+    def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
+        """Return the column; an unknown one is E0261, a foreign table name E0262."""
+        if table is not None and table != self.alias:
+            raise BindError(
+                "E0262",
+                f'"{table}" is not a relation here',
+                span=span,
+                hint=self.alias and f"the columns are those of {self.alias}",
+            )
+        for known in self.schema:
+            if known.name == column:
+                return ColumnRef(known.type, known.name, span=span)
+        names = [f.name for f in self.schema]
+        near = difflib.get_close_matches(column, names, n=3) or names[:12]
+        raise BindError(
+            "E0261",
+            f'column "{column}" is not known here',
+            span=span,
+            hint="there is " + ", ".join(near),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,39 +236,3 @@ def unknown_column(name: str, known: Iterable[str], span: Span | None) -> BindEr
     has = "it has " + ", ".join(names[:12]) if names else "nothing here has columns: add FROM"
     hint = "did you mean " + ", ".join(near) + "?" if near else has
     return BindError("E0206", f'column "{name}" does not exist', span=span, hint=hint)
-
-
-class Scope(Protocol):
-    """The columns that an expression may name."""
-
-    def resolve(self, table: str | None, column: str, span: Span | None) -> Expr:
-        """Return the column, or raise a `BindError` for an unknown or ambiguous name."""
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaScope:
-    """The columns of one relation; `alias` is the table name that may stand before them."""
-
-    schema: Schema
-    alias: str | None = None
-
-    def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
-        """Return the column; an unknown one is E0261, a foreign table name E0262."""
-        if table is not None and table != self.alias:
-            raise BindError(
-                "E0262",
-                f'"{table}" is not a relation here',
-                span=span,
-                hint=self.alias and f"the columns are those of {self.alias}",
-            )
-        for known in self.schema:
-            if known.name == column:
-                return ColumnRef(known.type, known.name, span=span)
-        names = [f.name for f in self.schema]
-        near = get_close_matches(column, names, n=3) or names[:12]
-        raise BindError(
-            "E0261",
-            f'column "{column}" is not known here',
-            span=span,
-            hint="there is " + ", ".join(near),
-        )

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from floodmark.errors import BindError
 from floodmark.plan.bind.calls import checked_call, choose_overload
 from floodmark.plan.bind.collectors import SetCall
+from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.bind.user_functions import bind_arguments, user_call
 from floodmark.plan.expr.expressions import Call, Expr
 from floodmark.scalar.functions import SETS
 from floodmark.scalar.functions.user import FunctionKind
 from floodmark.scalar.types import list_of, struct_of
 
-if TYPE_CHECKING:
-    from floodmark.plan.bind.binder import Binder
 
-
-def is_set(binder: Binder, name: str) -> bool:
+def is_set(binder: ExpressionBinder, name: str) -> bool:
     """Tell whether a function of that name gives a set of rows."""
     user = binder.context.functions.get(name)
     return name in SETS or (user is not None and user.kind is FunctionKind.TABLE)
 
 
-def bind_set(binder: Binder, name: str, node: exp.Anonymous) -> SetCall:
+def bind_set(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> SetCall:
     """Return a call of a set-returning function; E0270 for arguments that do not fit."""
     span = binder.span(node)
     if name not in SETS:
@@ -41,7 +37,7 @@ def bind_set(binder: Binder, name: str, node: exp.Anonymous) -> SetCall:
     return SetCall(name, bound, columns, entry.spread)
 
 
-def bind_set_column(binder: Binder, name: str, node: exp.Anonymous) -> Expr:
+def bind_set_column(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> Expr:
     """Return the column that stands for a call in the select list; E0289 anywhere else."""
     if binder.sets is None:
         raise BindError(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.calls import bind_call, bind_volatile
 from floodmark.plan.bind.coercion import coerce, refuse
+from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.expr.expressions import Call, Cast, Expr, Literal, Now
 from floodmark.scalar.functions import REGISTRY
 from floodmark.scalar.functions.zones import is_utc
@@ -36,10 +36,6 @@ from floodmark.scalar.types import (
     with_leaf,
 )
 
-if TYPE_CHECKING:
-    from floodmark.plan.bind.binder import Binder
-
-
 _UNITS = {
     **{unit: f"1 {unit}" for unit in ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR")},
     "QUARTER": "3 MONTH",
@@ -47,7 +43,7 @@ _UNITS = {
 _UNITS_TEXT = ", ".join(_UNITS)
 
 
-def bind_special(binder: Binder, name: str, node: exp.Anonymous) -> Expr | None:
+def bind_special(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> Expr | None:
     """Return a call in its other form, or None where it is no such call."""
     counts, form = _FORMS.get(name, ((), None))
     if form is not None and (not counts or len(node.expressions) in counts):
@@ -58,7 +54,7 @@ def bind_special(binder: Binder, name: str, node: exp.Anonymous) -> Expr | None:
     return None
 
 
-def bind_array(binder: Binder, node: exp.Array) -> Expr:
+def bind_array(binder: ExpressionBinder, node: exp.Array) -> Expr:
     """Return `ARRAY[…]`; arrays of nothing but NULL and texts take the type of those beside.
 
     E0148 where arrays that are written inside of it have different lengths.
@@ -91,7 +87,7 @@ def _is_untyped_array(node: exp.Expression) -> bool:
     )
 
 
-def _array_of(binder: Binder, node: exp.Expression, type_: SqlType) -> Expr:
+def _array_of(binder: ExpressionBinder, node: exp.Expression, type_: SqlType) -> Expr:
     if not isinstance(node, exp.Array) or type_.element is None:
         return coerce(binder.bind(node), type_)
     items = [_array_of(binder, e, type_.element) for e in node.expressions]
@@ -109,7 +105,7 @@ def picked(element: Expr) -> Expr:
 
 
 def bind_zone(
-    binder: Binder, node: exp.Expression, time: exp.Expression, zone: exp.Expression
+    binder: ExpressionBinder, node: exp.Expression, time: exp.Expression, zone: exp.Expression
 ) -> Expr:
     """Return `time AT TIME ZONE zone`; UTC keeps the order of times, others do not."""
     args = [binder.bind(time), coerce(binder.bind(zone), VARCHAR)]
@@ -117,40 +113,40 @@ def bind_zone(
     return bind_call("timezone" if utc else "at_time_zone", args, binder.span(node))
 
 
-def _timezone(binder: Binder, node: exp.Anonymous) -> Expr:
+def _timezone(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     zone, time = node.expressions
     return bind_zone(binder, node, time, zone)
 
 
-def _date_part(binder: Binder, node: exp.Anonymous) -> Expr:
+def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return coerce(binder.call("extract", node, node.expressions), DOUBLE)
 
 
-def _date(binder: Binder, node: exp.Anonymous) -> Expr:
+def _date(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return coerce(binder.bind(node.expressions[0]), DATE)
 
 
-def _age(binder: Binder, node: exp.Anonymous) -> Expr:
+def _age(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     span = binder.span(node)
     today = Cast(TIMESTAMP, Cast(DATE, Now(TIMESTAMPTZ, span=span), span=span), span=span)
     return bind_call("age", [today, coerce(binder.bind(node.expressions[0]), TIMESTAMP)], span)
 
 
-def _if(binder: Binder, node: exp.Anonymous) -> Expr:
+def _if(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     condition, *values = node.expressions
     case = exp.Case(ifs=[exp.If(this=condition, true=values[0])], default=[*values, None][1])
     case.meta.update(node.meta)
     return binder.bind(case)
 
 
-def _array_to_string(binder: Binder, node: exp.Anonymous) -> Expr:
+def _array_to_string(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     items, *marks = (binder.bind(e) for e in node.expressions)
     if items.type.kind is Kind.LIST and leaf(items.type) != BOOLEAN:
         items = coerce(items, with_leaf(items.type, VARCHAR))
     return bind_call("array_to_string", [items, *marks], binder.span(node))
 
 
-def _nullif(binder: Binder, node: exp.Anonymous) -> Expr:
+def _nullif(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Bind `NULLIF(a, b)`: `a` as `a = b` sees it, which is as it is where there is such an `=`."""
     a, b = (binder.bind(e) for e in node.expressions)
     found, own = bind_call("nullif", [a, b], binder.span(node)), a.type
@@ -163,11 +159,11 @@ _COMPARABLE = ({SMALLINT, INT, BIGINT}, {DATE, TIMESTAMP, TIMESTAMPTZ})
 """Types of which PostgreSQL compares any two without a cast; REAL it compares with all numbers."""
 
 
-def _uuid(binder: Binder, node: exp.Anonymous) -> Expr:
+def _uuid(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return bind_volatile("gen_random_uuid", binder.context.positions.of(node), binder.span(node))
 
 
-def _timestampadd(binder: Binder, node: exp.Anonymous) -> Expr:
+def _timestampadd(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Bind `TIMESTAMPADD(unit, count, time)` as `time + count * INTERVAL '1 unit'`."""
     unit, count, time = node.expressions
     word = unit.name.upper().removeprefix("SQL_TSI_")
@@ -180,11 +176,11 @@ def _timestampadd(binder: Binder, node: exp.Anonymous) -> Expr:
     )
 
 
-def _to_jsonb(binder: Binder, node: exp.Anonymous) -> Expr:
+def _to_jsonb(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return as_jsonb(binder.bind(node.expressions[0]), binder.span(node))
 
 
-def _build_object(binder: Binder, node: exp.Anonymous) -> Expr:
+def _build_object(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     span, given = binder.span(node), [binder.bind(e) for e in node.expressions]
     if len(given) % 2:
         raise refuse(
@@ -196,7 +192,7 @@ def _build_object(binder: Binder, node: exp.Anonymous) -> Expr:
     return bind_call("jsonb_build_object", args, span)
 
 
-def _build_array(binder: Binder, node: exp.Anonymous) -> Expr:
+def _build_array(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     span = binder.span(node)
     args = [as_jsonb(binder.bind(e), span) for e in node.expressions]
     return bind_call("jsonb_build_array", args, span)
@@ -224,7 +220,7 @@ def as_jsonb(expr: Expr, span: Span | None) -> Expr:
             return bind_call("json_text", [text], span)
 
 
-_FORMS: Mapping[str, tuple[tuple[int, ...], Callable[[Binder, exp.Anonymous], Expr]]] = (
+_FORMS: Mapping[str, tuple[tuple[int, ...], Callable[[ExpressionBinder, exp.Anonymous], Expr]]] = (
     MappingProxyType({
         "date_part": ((2,), _date_part),
         "date": ((1,), _date),

@@ -1,4 +1,4 @@
-"""Functions that users created: from their statements, and as calls in expressions.
+"""Calls of functions that users created.
 
 An SQL function is put in the place of its call, the arguments in the place of its parameters. A
 Python function becomes a `UserCall`.
@@ -10,21 +10,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.errors import BindError, FloodmarkError, NotSupported, Span
+from floodmark.plan.bind.assignment import assignable
 from floodmark.plan.bind.calls import choose_overload
 from floodmark.plan.bind.coercion import coerce, refuse
+from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.expr.expressions import Expr, UserCall
 from floodmark.scalar.functions.user import UserFunction
 from floodmark.scalar.types import SqlType
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_expression, parse_statement
-
-if TYPE_CHECKING:
-    from floodmark.plan.bind.binder import Binder
 
 _NUMBERED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\d+)")
 
@@ -51,20 +49,25 @@ class ArgumentScope:
 
 
 def bind_user_call(
-    binder: Binder, function: UserFunction, node: exp.Expression, arguments: list[exp.Expression]
+    binder: ExpressionBinder,
+    function: UserFunction,
+    node: exp.Expression,
+    arguments: list[exp.Expression],
 ) -> Expr:
     """Return the call of a user's function; E0270 for arguments that do not fit."""
     exact = bind_arguments(binder, function, node, arguments)
     span = binder.span(node)
     if function.language == "python":
         return user_call(function, exact, span)
-    body = binder.context.positions.body(node, lambda: _body(function))
-    with _inside(function, span):
-        return replace(_returned(function, _bound(binder, function, exact, body)), span=span)
+    body = binder.context.positions.body(node, lambda: body_of(function))
+    return replace(bind_body(binder, function, exact, body, span), span=span)
 
 
 def bind_arguments(
-    binder: Binder, function: UserFunction, node: exp.Expression, arguments: list[exp.Expression]
+    binder: ExpressionBinder,
+    function: UserFunction,
+    node: exp.Expression,
+    arguments: list[exp.Expression],
 ) -> list[Expr]:
     """Return the arguments of a call as the parameters have them; E0270 where they do not fit."""
     bound = [binder.bind(a) for a in arguments]
@@ -80,7 +83,7 @@ def user_call(function: UserFunction, taken: Iterable[Expr], span: Span | None) 
     )
 
 
-def _body(function: UserFunction) -> exp.Expression:
+def body_of(function: UserFunction) -> exp.Expression:
     """Return the parsed expression of an SQL function: its text, or the one item of its SELECT."""
 
     def named(match: re.Match[str]) -> str:
@@ -114,15 +117,35 @@ def _inside(function: UserFunction, place: Span | None) -> Iterator[None]:
         raise problem.with_span(place) from None
 
 
-def _returned(function: UserFunction, bound: Expr) -> Expr:
-    try:
-        return coerce(bound, function.result)
-    except BindError:
-        raise _mismatch(function, bound.type) from None
+def bind_body(
+    binder: ExpressionBinder,
+    function: UserFunction,
+    arguments: Sequence[Expr],
+    body: exp.Expression,
+    place: Span | None,
+    *,
+    implicit: bool = False,
+) -> Expr:
+    """Return the expression of an SQL function over its arguments, of the type that it returns.
+
+    E0284 for one that is not cast to that, with `implicit` also for one that is only when a cast
+    is written; errors are at `place`.
+    """
+    with _inside(function, place):
+        bound = _bound(binder, function, arguments, body)
+        if implicit and not assignable(bound.type, function.result):
+            raise _mismatch(function, bound.type)
+        try:
+            return coerce(bound, function.result)
+        except BindError:
+            raise _mismatch(function, bound.type) from None
 
 
 def _bound(
-    binder: Binder, function: UserFunction, arguments: Sequence[Expr], body: exp.Expression
+    binder: ExpressionBinder,
+    function: UserFunction,
+    arguments: Sequence[Expr],
+    body: exp.Expression,
 ) -> Expr:
     """Return the expression of a function over its arguments, of the type that it has there."""
 
@@ -141,7 +164,7 @@ def _bound(
         if name is not None:
             named[name] = argument
     inside = replace(binder.context, source=None, subquery=refused)
-    return type(binder)(ArgumentScope(function, named), inside).bind(body)
+    return binder.over(ArgumentScope(function, named), inside).bind(body)
 
 
 def _mismatch(function: UserFunction, given: SqlType) -> BindError:

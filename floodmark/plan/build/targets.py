@@ -1,4 +1,4 @@
-"""Columns that a statement, a sink or a conflict cannot write."""
+"""Targets of statements, sinks and conflicts: what cannot be written into them."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector, WindowCollector, WindowSite
 from floodmark.plan.bind.context import BindContext
-from floodmark.plan.bind.grouped_calls import overridden, window_parts
 from floodmark.plan.bind.scope import Scope
+from floodmark.plan.bind.window_calls import overridden, window_parts
 from floodmark.plan.build.session_frames import gap_of, in_sessions, whole_sessions
 from floodmark.plan.expr.expressions import Case, ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.nodes.columns import fresh_name

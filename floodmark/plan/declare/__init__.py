@@ -1,1 +1,1 @@
-"""What CREATE says of sources and tables, read and checked."""
+"""What CREATE says of sources, tables and functions, read and checked."""

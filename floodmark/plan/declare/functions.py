@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.errors import BindError, NotSupported
-from floodmark.plan.bind.assignment import assignable
+from floodmark.plan.bind.binder import Binder
 from floodmark.plan.bind.coercion import bind_type
 from floodmark.plan.bind.context import BindContext
-from floodmark.plan.bind.user_functions import _body, _bound, _inside, _mismatch, _returned
+from floodmark.plan.bind.scope import QueryScope
+from floodmark.plan.bind.user_functions import bind_body, body_of
 from floodmark.plan.declare.python_texts import check_python
 from floodmark.plan.expr.determinism import class_of
 from floodmark.plan.expr.expressions import ColumnRef, walk
@@ -21,27 +21,15 @@ from floodmark.scalar.functions.user import FunctionKind, UserFunction
 from floodmark.scalar.types import SqlType, struct_of
 from floodmark.sql import statements as s
 
-if TYPE_CHECKING:
-    pass
-
-
 Functions = Mapping[str, UserFunction]
-
-
 _CLASSES = {
     s.Volatility.IMMUTABLE: Determinism.DETERMINISTIC,
     s.Volatility.STABLE: Determinism.STABLE,
     s.Volatility.VOLATILE: Determinism.VOLATILE,
 }
-
-
 MAX_FUNCTION = 5_000
 """What the text of an SQL function has of nodes, those of what it calls in their places."""
-
-
 _LANGUAGES = ("sql", "python")
-
-
 _SEVERAL = {FunctionKind.TABLE: "table functions", FunctionKind.AGGREGATE: "aggregates"}
 
 
@@ -50,10 +38,10 @@ def functions_of(objects: Iterable[CatalogObject]) -> dict[str, UserFunction]:
 
     Raises E0283 to E0285 for a definition that does not hold.
     """
-    return {o.name: declare(o.statement) for o in objects if o.kind is Kind.FUNCTION}
+    return {o.name: function_of(o.statement) for o in objects if o.kind is Kind.FUNCTION}
 
 
-def declare(statement: s.Definition) -> UserFunction:
+def function_of(statement: s.Definition) -> UserFunction:
     """Return the function that CREATE FUNCTION or CREATE AGGREGATE defines."""
     assert isinstance(statement, s.CreateFunction | s.CreateAggregate)
     name, language = statement.name.name, statement.language.lower()
@@ -126,17 +114,11 @@ def check(function: UserFunction, functions: Functions) -> None:
             span=function.span,
             hint="call each function once, and use its value twice in another one: f(g(x))",
         )
-    from floodmark.plan.bind.binder import Binder
-    from floodmark.plan.bind.scope import QueryScope
-
-    context = BindContext(function.span, functions=functions)
+    binder = Binder(QueryScope(), BindContext(function.span, functions=functions))
     columns = [ColumnRef(t, n or f"${i}") for i, (n, t) in enumerate(function.parameters, 1)]
     try:
-        with _inside(function, function.span):
-            bound = _bound(Binder(QueryScope(), context), function, columns, _body(function))
-            if not assignable(bound.type, function.result):
-                raise _mismatch(function, bound.type)
-            bound = _returned(function, bound)
+        body, place = body_of(function), function.span
+        bound = bind_body(binder, function, columns, body, place, implicit=True)
     except NotSupported as problem:
         if problem.code != "E0375":
             raise
@@ -159,7 +141,7 @@ def _parts_of(function: UserFunction, functions: Functions, known: dict[str, int
         return 1
     if function.name not in known:
         known[function.name] = 0
-        nodes = list(_body(function).walk())
+        nodes = list(body_of(function).walk())
         calls = (str(node.this).lower() for node in nodes if isinstance(node, exp.Anonymous))
         called = (functions[name] for name in calls if name in functions)
         known[function.name] = len(nodes) + sum(_parts_of(f, functions, known) for f in called)

@@ -24,7 +24,7 @@ from floodmark.plan.expr.expressions import (
     Now,
     Outcome,
 )
-from floodmark.plan.nodes import SortKey, WindowCall
+from floodmark.plan.expr.window_values import SortKey, WindowCall
 from floodmark.scalar.functions import ORDERED_SETS
 from floodmark.scalar.rendering import interval_text, time_text, value_text
 from floodmark.scalar.types import Kind, SqlType

@@ -1,4 +1,4 @@
-"""A node with one more column."""
+"""Columns that are added to a node, and their names."""
 
 from __future__ import annotations
 

@@ -24,7 +24,6 @@ MAX_JOINS = 64
 MAX_COLUMNS = 1_664
 """What a select list has of columns, as in PostgreSQL."""
 
-
 _HINT = "give parts of it to materialized views, which are planned and computed once"
 
 

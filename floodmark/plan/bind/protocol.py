@@ -1,0 +1,68 @@
+"""What the forms of expressions need of the binder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sqlglot import exp
+
+from floodmark.errors import Span
+from floodmark.plan.bind.collectors import AggregateCollector, SetCollector, WindowCollector
+from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.scope import Scope
+from floodmark.plan.expr.expressions import Expr
+from floodmark.scalar.types import SqlType
+
+
+class ExpressionBinder(Protocol):
+    """Binds the nodes of one expression; calls without a collector are refused."""
+
+    @property
+    def context(self) -> BindContext:
+        """Return what binding needs besides the scope."""
+
+    @property
+    def aggregates(self) -> AggregateCollector | None:
+        """Return what gathers aggregate calls."""
+
+    @property
+    def windows(self) -> WindowCollector | None:
+        """Return what gathers window calls."""
+
+    @property
+    def sets(self) -> SetCollector | None:
+        """Return what gathers set-returning calls."""
+
+    def span(self, node: exp.Expression) -> Span | None:
+        """Return where a node stands."""
+
+    def bind(self, node: exp.Expression) -> Expr:
+        """Return the typed form of any node."""
+
+    def bind_as(self, node: exp.Expression, target: SqlType) -> Expr:
+        """Bind what is stored or cast as a type."""
+
+    def together(self, nodes: Sequence[exp.Expression]) -> list[Expr]:
+        """Bind what stands together in a call or comparison."""
+
+    def call(self, name: str, node: exp.Expression, arguments: list[exp.Expression]) -> Expr:
+        """Bind a call of a registered scalar function."""
+
+    def condition(self, node: exp.Expression, what: str) -> Expr:
+        """Bind a condition; an error names it `what`."""
+
+    def subquery(self, node: exp.Expression) -> Expr:
+        """Bind a subquery."""
+
+    def over(self, scope: Scope, context: BindContext) -> ExpressionBinder:
+        """Return a binder of another scope, without collectors."""
+
+    def without_calls(self) -> ExpressionBinder:
+        """Return a binder without collectors, for arguments of aggregates."""
+
+    def without_windows(self) -> ExpressionBinder:
+        """Return a binder with aggregates alone, for `rank() OVER (ORDER BY sum(x))`."""
+
+    def without_sets(self) -> ExpressionBinder:
+        """Return a binder that refuses set-returning calls, for their own arguments."""
