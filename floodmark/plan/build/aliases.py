@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
+from floodmark.plan.build.protocol import QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef
-
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
 
 
 def alias_of(
-    builder: Builder, item: exp.Expression, default: str, width: int
+    builder: QueryBuilder, item: exp.Expression, default: str, width: int
 ) -> tuple[str, list[str]]:
     """Return the name of a relation of FROM, and those that its first columns are given.
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan.bind.scope import Correlated
+from floodmark.plan.build.parentheses import without_parentheses
+from floodmark.plan.build.protocol import QueryBuilder
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
-
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
 
 _SHAPES = ("group", "distinct", "order", "limit", "offset", "with_", "with")
 _ALIAS = "__values"
 
 
 def values_of(
-    assignment: s.Assignment, builder: Builder | None = None
+    assignment: s.Assignment, builder: QueryBuilder | None = None
 ) -> Iterator[tuple[str, exp.Expression]]:
     """Yield each column that an assignment names, with its value.
 
@@ -51,7 +49,7 @@ def check_tables(assignment: s.Assignment, *known: str) -> None:
 class _Parts:
     """Takes the tuples of one assignment apart."""
 
-    def __init__(self, assignment: s.Assignment, builder: Builder | None) -> None:
+    def __init__(self, assignment: s.Assignment, builder: QueryBuilder | None) -> None:
         self._assignment = assignment
         self._builder = builder
         self._width = len(assignment.columns)
@@ -91,10 +89,7 @@ class _Parts:
         return out
 
     def _of_query(self, value: exp.Subquery, i: int) -> exp.Expression:
-        # What plans queries reads definitions, whose conflicts have assignments.
-        from floodmark.plan.build.parentheses import plain
-
-        query = plain(value)
+        query = without_parentheses(value)
         starred = any(e.is_star for e in query.expressions)
         if isinstance(query, exp.Select) and not starred:
             self._one_of(query.expressions, i, value)

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 from sqlglot import exp
 
+from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import Relation
-from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.assignment import assigned, is_default
-from floodmark.plan.bind.binder import Binder
-from floodmark.plan.bind.coercion import with_digits
-from floodmark.plan.bind.constant_rows import typed_rows
 from floodmark.plan.bind.context import BindContext, Positions
 from floodmark.plan.bind.outputs import ColumnTypes
 from floodmark.plan.bind.scope import OuterScope, QueryScope
 from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.ordering import ordered
+from floodmark.plan.build.protocol import Bound
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.select import select_rows
-from floodmark.plan.build.set_operations import _cast_all, _met, branches_of
-from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
+from floodmark.plan.build.set_operations import set_operation
+from floodmark.plan.build.values import build_values
+from floodmark.plan.build.where import filtered
+from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.nodes.size import check_size
 from floodmark.scalar.functions.user import UserFunction
-from floodmark.scalar.promotion import common_type
-from floodmark.scalar.types import BIGINT, VARCHAR, Field, Kind, SqlType
-from floodmark.sql.nodes import ChangelogOf, ConstantRows
+from floodmark.scalar.types import SqlType
+from floodmark.sql.nodes import ChangelogOf
 from floodmark.sql.spans import span_of
 
 
-@dataclass
+@dataclass(frozen=True)
 class Builder:
     """Builds the plan of one statement; `ctes` are the plans of the WITH names in reach.
 
@@ -71,8 +69,6 @@ class Builder:
         """Return a relation of the catalog; an unknown one is E0201."""
         found = self.relations.get(name)
         if found is None:
-            from floodmark.catalog.catalog import unknown_object
-
             raise unknown_object(name, self.relations, span)
         return found
 
@@ -83,12 +79,14 @@ class Builder:
             case exp.Subquery():
                 return ordered(inner, inner.query(query.this), query)
             case exp.Select():
-                inner.given = None
+                inner = replace(inner, given=None)
                 return select_rows(inner, query, build_from(inner, query), self.given)
             case exp.SetOperation():
-                return ordered(inner, inner._set_operation(query), query)
+                return ordered(inner, set_operation(inner, query), query)
             case exp.Values():
-                return ordered(inner, inner._values(query), query)
+                return ordered(
+                    inner, build_values(inner, query, self.given or ColumnTypes()), query
+                )
             case ChangelogOf():
                 raise self.refuse(
                     "E0336",
@@ -98,6 +96,22 @@ class Builder:
                 )
             case _:
                 raise self.refuse("E0337", "this form of query is not available yet", query)
+
+    def filter(self, bound: Bound, where: exp.Expression) -> tuple[Bound, list[Expr]]:
+        """Apply a WHERE clause; return the conditions that read columns around the query, too."""
+        return filtered(self, bound, where)
+
+    def with_types(self, given: ColumnTypes) -> Builder:
+        """Return the builder of a query whose columns have their types from elsewhere."""
+        return replace(self, given=given)
+
+    def with_subqueries(self, bind: Callable[[exp.Expression], Expr] | None) -> Builder:
+        """Return the builder with what binds a subquery in an expression; None refuses them."""
+        return replace(self, subquery=bind)
+
+    def inside(self, scope: QueryScope) -> Builder:
+        """Return the builder of a subquery; `scope` has the columns around it."""
+        return replace(self, outer=OuterScope(scope), subquery=None)
 
     def with_ctes(self, query: exp.Expression) -> Builder:
         """Return the builder with the WITH names of a query in reach.
@@ -131,105 +145,6 @@ class Builder:
         check_size(node, self.span(cte))
         return rename_columns(node, names, self.span(cte)) if names else node
 
-    def _set_operation(self, query: exp.SetOperation) -> n.Node:
-        everything = not query.args.get("distinct", True)
-        branches = self._branches(branches_of(query), self.span(query))
-        if isinstance(query, exp.Union):
-            union = n.UnionAll(branches, "__branch", span=self.span(query))
-            if everything:
-                return union
-            names = tuple(f.name for f in union.schema if not is_hidden(f.name))
-            return n.Aggregate(union, names, (), span=self.span(query))
-        left, right = branches
-        kind = n.SetKind.INTERSECT if isinstance(query, exp.Intersect) else n.SetKind.EXCEPT
-        return n.SetOperation(left, right, kind, everything, span=self.span(query))
-
-    def _branches(self, queries: Sequence[exp.Expression], span: Span | None) -> tuple[n.Node, ...]:
-        """Return queries with the names of the first and common types, without hidden columns.
-
-        One whose bare texts and NULLs take their types from the others is built once more.
-        """
-        types_of = [ColumnTypes() for _ in queries]
-        nodes = [replace(self, given=t).query(q) for t, q in zip(types_of, queries, strict=True)]
-        fields = [[f for f in node.schema if not is_hidden(f.name)] for node in nodes]
-        for other in fields[1:]:
-            if len(fields[0]) != len(other):
-                raise BindError(
-                    "E0213",
-                    f"the two sides have {len(fields[0])} and {len(other)} columns",
-                    span=span,
-                    hint="select the same number of columns on both sides",
-                )
-        types: list[SqlType] = []
-        for i, column in enumerate(zip(*fields, strict=True)):
-            own = [
-                t.untyped.get(i, ColumnRef(f.type, f.name))
-                for t, f in zip(types_of, column, strict=True)
-            ]
-            types.append(_met(own, column[0].name, span))
-        names = [f.name for f in fields[0]]
-        for i, given in enumerate(types_of):
-            if any(types[column] != VARCHAR for column in given.untyped):
-                nodes[i] = replace(self, given=ColumnTypes(tuple(types))).query(queries[i])
-                fields[i] = [f for f in nodes[i].schema if not is_hidden(f.name)]
-        return tuple(_cast_all(*s, names, types) for s in zip(nodes, fields, strict=True))
-
-    def _values(self, query: exp.Values) -> n.Node:
-        """Return rows of values, each cast for itself where the types of the columns are known."""
-        given, binder = self.given or ColumnTypes(), Binder(QueryScope(), self.context)
-        first = query.expressions[0]
-        if isinstance(first, ConstantRows):
-            rows = list(typed_rows(first, given, binder))
-        else:
-            rows = [
-                tuple(self._value(e, i, given, binder) for i, e in enumerate(_row(item)))
-                for item in query.expressions
-            ]
-        if len({len(row) for row in rows}) != 1:
-            raise BindError(
-                "E0215",
-                "the rows of VALUES differ in length",
-                span=self.span(query),
-                hint="write the same number of values in each row",
-            )
-        if len(rows[0]) <= len(given.types):
-            return self._typed(query, rows, given.types[: len(rows[0])])
-        types = []
-        rows = list(zip(*(with_digits(c) for c in zip(*rows, strict=True)), strict=True))
-        for i, column in enumerate(zip(*rows, strict=True)):
-            found = common_type(tuple(e.type for e in column))
-            if found is None:
-                raise BindError(
-                    "E0214",
-                    f"column {i + 1} of VALUES mixes types that have no common one",
-                    span=self.span(query),
-                    hint="cast the values",
-                )
-            if all(isinstance(e, Literal) and e.type.kind is Kind.UNKNOWN for e in column):
-                given.untyped[i] = column[0]
-            types.append(found)
-        return self._typed(query, rows, types)
-
-    def _value(self, e: exp.Expression, i: int, given: ColumnTypes, binder: Binder) -> Expr:
-        if is_default(e) and i < len(given.defaults):
-            return given.defaults[i]
-        return binder.bind_as(e, given.types[i]) if i < len(given.types) else binder.bind(e)
-
-    def _typed(
-        self, query: exp.Values, rows: list[tuple[Expr, ...]], types: Sequence[SqlType]
-    ) -> n.Node:
-        ordinal = Field("__ordinal", BIGINT, nullable=False)
-        schema = (*(Field(f"column{i + 1}", t) for i, t in enumerate(types)), ordinal)
-        span = self.span(query)
-        typed = tuple(
-            (
-                *(assigned(e, t, span=span) for e, t in zip(row, types, strict=True)),
-                Literal(BIGINT, i),
-            )
-            for i, row in enumerate(rows)
-        )
-        return n.Values(typed, schema, span=span)
-
 
 def build_query(
     query: exp.Expression,
@@ -253,7 +168,3 @@ def build_query(
     node = builder.query(query)
     check_size(node, builder.span(query) or source)
     return node
-
-
-def _row(item: exp.Expression) -> list[exp.Expression]:
-    return list(item.expressions) if isinstance(item, exp.Tuple) else [item]

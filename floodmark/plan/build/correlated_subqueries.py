@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -19,16 +18,13 @@ from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector
 from floodmark.plan.bind.scope import OUTER, Correlated, OuterScope, QueryScope
 from floodmark.plan.build.joins import join_on
-from floodmark.plan.build.parentheses import plain
-from floodmark.plan.build.protocol import Bound
+from floodmark.plan.build.parentheses import without_parentheses
+from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.stars import starred
 from floodmark.plan.build.table_functions import ONE_ROW
 from floodmark.plan.expr.expressions import BoolOp, ColumnRef, Expr, Literal, columns_of, transform
 from floodmark.scalar.types import BOOLEAN, VARCHAR, Kind
-
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
 
 _CLAUSES = {"group": "GROUP BY", "order": "ORDER BY", "windows": "WINDOW"}
 SHAPES = ("group", "having", "distinct", "limit", "offset", "windows", "order")
@@ -51,10 +47,10 @@ class Related:
         return replace(self, node=n.Filter(self.node, condition))
 
 
-def rows_of(builder: Builder, query: exp.Expression, scope: QueryScope) -> Related:
+def rows_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> Related:
     """Return a subquery's rows; E0325 and E0326 for one that reads outer columns elsewhere."""
-    inner = replace(builder, outer=OuterScope(scope), subquery=None)
-    query = plain(query)
+    inner = builder.inside(scope)
+    query = without_parentheses(query)
     try:
         node = inner.query(query)
     except Correlated:
@@ -68,12 +64,12 @@ def rows_of(builder: Builder, query: exp.Expression, scope: QueryScope) -> Relat
     return Related(node, tuple(ColumnRef(f.type, f.name) for f in shown))
 
 
-def any_of(builder: Builder, query: exp.Expression, scope: QueryScope) -> Related:
+def any_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> Related:
     """Return the rows of a subquery of which only the existence counts."""
-    query = plain(query)
+    query = without_parentheses(query)
     if not isinstance(query, exp.Select) or not _has_rows_of_from(query):
         return rows_of(builder, query, scope)
-    bound, conditions = correlated(replace(builder, outer=OuterScope(scope)), query, scope)
+    bound, conditions = correlated(builder.inside(scope), query, scope)
     return Related(bound.node, (), tuple(conditions))
 
 
@@ -87,22 +83,22 @@ def _has_rows_of_from(query: exp.Select) -> bool:
     return some and not shaped and not any(e.find(*_COMPUTED) for e in query.expressions)
 
 
-def correlated(builder: Builder, query: exp.Select, scope: QueryScope) -> tuple[Bound, list[Expr]]:
+def correlated(
+    builder: QueryBuilder, query: exp.Select, scope: QueryScope
+) -> tuple[Bound, list[Expr]]:
     """Return FROM and WHERE of a subquery, and the conditions that read outer columns."""
-    from floodmark.plan.build.where import filtered
-
-    inner = replace(builder.with_ctes(query), subquery=None)
+    inner = builder.with_ctes(query)
     bound = build_from(inner, query) or Bound(ONE_ROW, QueryScope())
     bound = replace(bound, scope=replace(bound.scope, outer=OuterScope(scope, allowed=True)))
     where = query.args.get("where")
     conditions: list[Expr] = []
     if where is not None:
-        bound, conditions = filtered(inner, bound, where)
+        bound, conditions = inner.filter(bound, where)
     return Bound(bound.node, replace(bound.scope, outer=OuterScope(scope))), conditions
 
 
 def values_of(
-    builder: Builder,
+    builder: QueryBuilder,
     query: exp.Select,
     bound: Bound,
     collector: AggregateCollector | None = None,
@@ -120,7 +116,7 @@ def values_of(
         raise refused(builder, query, "an aggregate over rows that belong to an outer row")
 
 
-def refuse_shapes(builder: Builder, query: exp.Select, shapes: Sequence[str]) -> None:
+def refuse_shapes(builder: QueryBuilder, query: exp.Select, shapes: Sequence[str]) -> None:
     """Raise E0326 for the first of these clauses that a subquery has."""
     for shape in shapes:
         if query.args.get(shape):
@@ -129,7 +125,7 @@ def refuse_shapes(builder: Builder, query: exp.Select, shapes: Sequence[str]) ->
 
 
 def refused(
-    builder: Builder, place: exp.Expression | list[exp.Expression], what: str
+    builder: QueryBuilder, place: exp.Expression | list[exp.Expression], what: str
 ) -> NotSupported:
     """Return the refusal of what a subquery that depends on the row cannot have yet."""
     node = place[0] if isinstance(place, list) else place
@@ -141,7 +137,7 @@ def refused(
     )
 
 
-def one_value(builder: Builder, values: Sequence[Expr], place: exp.Expression) -> Expr:
+def one_value(builder: QueryBuilder, values: Sequence[Expr], place: exp.Expression) -> Expr:
     """Return the one column of a subquery; several are E0296."""
     if len(values) != 1:
         raise BindError(
@@ -165,7 +161,7 @@ def joined(
     right: n.Node,
     kind: n.JoinKind,
     conditions: Sequence[Expr],
-    builder: Builder,
+    builder: QueryBuilder,
     place: exp.Expression | None,
 ) -> n.Join:
     """Return the join on all conditions; equalities become its keys."""

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
+from floodmark.plan.bind.binder import bind_condition
 from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.coercion import coerce
 from floodmark.plan.bind.scope import Column
-from floodmark.plan.build.boolean import boolean
 from floodmark.plan.build.lookups import lookup_join
-from floodmark.plan.build.protocol import Bound
+from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.expr.conjunctions import all_of, conjuncts
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, columns_of
 from floodmark.plan.nodes.columns import fresh_name, with_column
 from floodmark.scalar.promotion import common_type
-
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
 
 _KINDS = {
     "": n.JoinKind.INNER,
@@ -54,7 +50,7 @@ def disjoint(left: Bound, right: Bound) -> Bound:
 
 
 def paired(
-    builder: Builder, left: Bound, right: Bound, join: exp.Join, *, looked_up: bool = False
+    builder: QueryBuilder, left: Bound, right: Bound, join: exp.Join, *, looked_up: bool = False
 ) -> Bound:
     """Return two relations joined as a JOIN says."""
     kind = _KINDS[(join.side or join.kind or "").upper()]
@@ -66,7 +62,9 @@ def paired(
         names = list(dict.fromkeys(c.name for c in left.scope.star(None, None) if c.name in shared))
     pairs, conditions = _using(builder, left, right, names, join)
     on = join.args.get("on")
-    condition = all_of(conditions) if on is None else boolean(builder, on, both, "JOIN … ON")
+    condition = (
+        all_of(conditions) if on is None else bind_condition(on, both, builder.context, "JOIN … ON")
+    )
     # What is kept elsewhere is asked by few types only.
     by_value = looked_up and not any(scan.external for scan in n.scans(right.node))
     node: n.Node = join_on(left.node, right.node, kind, condition, builder, join, by_value=by_value)
@@ -80,7 +78,7 @@ def join_on(
     right: n.Node,
     kind: n.JoinKind,
     condition: Expr | None,
-    builder: Builder,
+    builder: QueryBuilder,
     place: exp.Expression,
     *,
     by_value: bool = False,
@@ -120,7 +118,7 @@ def _sides(
 
 
 def _using(
-    builder: Builder, left: Bound, right: Bound, names: Iterable[str], join: exp.Join
+    builder: QueryBuilder, left: Bound, right: Bound, names: Iterable[str], join: exp.Join
 ) -> tuple[dict[str, tuple[Expr, Expr]], list[Expr]]:
     """Return the columns that USING makes one, brought to their common type, and the equalities."""
     pairs: dict[str, tuple[Expr, Expr]] = {}

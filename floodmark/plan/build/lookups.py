@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Now
 from floodmark.scalar.types import Kind
-
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
-    from floodmark.plan.build.protocol import Bound
 
 ASKED_BY = (
     Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.VARCHAR, Kind.UUID, Kind.BOOLEAN, Kind.DATE
@@ -22,7 +17,7 @@ ASKED_BY = (
 """The types of the columns by which something outside can be asked."""
 
 
-def refuse_version(builder: Builder, item: exp.Table) -> None:
+def refuse_version(builder: QueryBuilder, item: exp.Table) -> None:
     """Raise E0333 for a relation at a version."""
     for arg in ("version", "when", "sample"):
         if item.args.get(arg) is not None:
@@ -35,7 +30,7 @@ def refuse_version(builder: Builder, item: exp.Table) -> None:
             )
 
 
-def looked_up_table(builder: Builder, item: exp.Expression, left: Bound) -> exp.Table | None:
+def looked_up_table(builder: QueryBuilder, item: exp.Expression, left: Bound) -> exp.Table | None:
     """Return the relation of `t FOR SYSTEM_TIME AS OF PROCTIME()` without its time, or None.
 
     As in Flink, the time may also be a column of the left side that a subquery gave PROCTIME().
@@ -70,7 +65,7 @@ def _origin(expr: Expr, node: n.Node) -> Expr:
     return expr
 
 
-def only_looked_up(builder: Builder, name: str, item: exp.Table) -> NotSupported:
+def only_looked_up(builder: QueryBuilder, name: str, item: exp.Table) -> NotSupported:
     """Return E0396: what is outside is asked by key, not read whole."""
     return builder.refuse(
         "E0396",
@@ -80,7 +75,7 @@ def only_looked_up(builder: Builder, name: str, item: exp.Table) -> NotSupported
     )
 
 
-def lookup_join(builder: Builder, node: n.Node, place: exp.Expression) -> n.LookupJoin:
+def lookup_join(builder: QueryBuilder, node: n.Node, place: exp.Expression) -> n.LookupJoin:
     """Return a join as a lookup; it keeps left rows or pairs, and looks up by equality."""
     assert isinstance(node, n.Join)
     if node.kind not in n.LookupJoin.KINDS or not node.equi:
@@ -99,7 +94,9 @@ def lookup_join(builder: Builder, node: n.Node, place: exp.Expression) -> n.Look
     return found
 
 
-def _check_asked(builder: Builder, node: n.LookupJoin, scan: n.Scan, place: exp.Expression) -> None:
+def _check_asked(
+    builder: QueryBuilder, node: n.LookupJoin, scan: n.Scan, place: exp.Expression
+) -> None:
     asked = node.asked
     types = [scan.field(c).type for c in asked or ()]
     if asked is None or any(t.kind not in ASKED_BY for t in types):

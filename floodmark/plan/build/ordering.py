@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -14,13 +13,11 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.outputs import position_of
 from floodmark.plan.bind.scope import unknown_column
 from floodmark.plan.bind.wide_numbers import is_wide
-
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
+from floodmark.plan.build.protocol import QueryBuilder
 
 
 def limited(
-    builder: Builder, node: n.Node, query: exp.Expression, keys: tuple[n.SortKey, ...]
+    builder: QueryBuilder, node: n.Node, query: exp.Expression, keys: tuple[n.SortKey, ...]
 ) -> n.Node:
     """Return the rows in order, those that LIMIT and OFFSET let through."""
     clause = query.args.get("limit")
@@ -40,7 +37,7 @@ def limited(
     return n.TopN(node, (), keys, limit, offset, ties, span=span)
 
 
-def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
+def _number(builder: QueryBuilder, clause: exp.Expression | None) -> int | None:
     if clause is None:
         return None
     value = clause.args.get("expression") or clause.args.get("count") or clause.this
@@ -57,7 +54,7 @@ def _number(builder: Builder, clause: exp.Expression | None) -> int | None:
     return int(number)
 
 
-def ordered(builder: Builder, node: n.Node, query: exp.Expression) -> n.Node:
+def ordered(builder: QueryBuilder, node: n.Node, query: exp.Expression) -> n.Node:
     """Apply ORDER BY and LIMIT over output columns (set operations, parentheses)."""
     order = query.args.get("order")
     keys = []

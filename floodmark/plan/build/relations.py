@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -16,16 +15,13 @@ from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.aliases import alias_of
 from floodmark.plan.build.joins import disjoint, paired
 from floodmark.plan.build.lookups import looked_up_table, only_looked_up, refuse_version
-from floodmark.plan.build.protocol import Bound
+from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.table_functions import alone, beside, function_of
 from floodmark.plan.build.window_tables import window_table
 from floodmark.sql.nodes import WindowTable
 
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
 
-
-def build_from(builder: Builder, select: exp.Expression) -> Bound | None:
+def build_from(builder: QueryBuilder, select: exp.Expression) -> Bound | None:
     """Return the joined relations of a SELECT, or None when it has no FROM."""
     clause = select.args.get("from_") or select.args.get("from")
     if clause is None:
@@ -36,7 +32,7 @@ def build_from(builder: Builder, select: exp.Expression) -> Bound | None:
     return bound
 
 
-def build_relation(builder: Builder, item: exp.Expression) -> Bound:
+def build_relation(builder: QueryBuilder, item: exp.Expression) -> Bound:
     """Return one relation of FROM with the joins that are nested in it."""
     bound = _relation(builder, item)
     for join in item.args.get("joins") or ():
@@ -44,7 +40,7 @@ def build_relation(builder: Builder, item: exp.Expression) -> Bound:
     return bound
 
 
-def _relation(builder: Builder, item: exp.Expression) -> Bound:
+def _relation(builder: QueryBuilder, item: exp.Expression) -> Bound:
     match item:
         case WindowTable():
             return window_table(builder, item, _relation(builder, item.this))
@@ -66,7 +62,7 @@ def _relation(builder: Builder, item: exp.Expression) -> Bound:
             return alone(builder, item)
 
 
-def _table(builder: Builder, item: exp.Table, *, looked_up: bool = False) -> Bound:
+def _table(builder: QueryBuilder, item: exp.Table, *, looked_up: bool = False) -> Bound:
     refuse_version(builder, item)
     name = table_name(item)
     cte = None if item.db else builder.ctes.get(item.name)
@@ -100,7 +96,7 @@ def scan_of(relation: Relation, span: Span | None) -> n.Scan:
     )
 
 
-def _subquery(builder: Builder, item: exp.Subquery) -> Bound:
+def _subquery(builder: QueryBuilder, item: exp.Subquery) -> Bound:
     if not _holds_relations(item):
         return _named(builder, builder.query(item), item, "")
     bound = build_relation(builder, item.this)
@@ -120,7 +116,7 @@ def _holds_relations(item: exp.Subquery) -> bool:
 
 
 def _named(
-    builder: Builder,
+    builder: QueryBuilder,
     node: n.Node,
     item: exp.Expression,
     default: str,
@@ -132,7 +128,7 @@ def _named(
 
 
 def _renamed(
-    builder: Builder,
+    builder: QueryBuilder,
     node: n.Node,
     columns: tuple[Column, ...],
     item: exp.Expression,
@@ -146,7 +142,7 @@ def _renamed(
     return Bound(node, QueryScope.of(Source(name, columns, key=key)))
 
 
-def _join(builder: Builder, left: Bound, join: exp.Join) -> Bound:
+def _join(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound:
     if (join.args.get("method") or "").upper() == "ASOF":
         raise builder.refuse(
             "E0334",

@@ -20,9 +20,8 @@ from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.outputs import ColumnTypes, checked_name
 from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.assignments import check_tables, values_of
-from floodmark.plan.build.builder import Builder
 from floodmark.plan.build.joins import disjoint
-from floodmark.plan.build.protocol import Bound
+from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.relations import build_from, scan_of
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.targets import not_writable
@@ -71,7 +70,7 @@ class Found:
 
 
 def found_rows(
-    builder: Builder,
+    builder: QueryBuilder,
     target: Changing,
     beside: exp.Expression | None,
     where: exp.Expression | None,
@@ -95,7 +94,7 @@ def found_rows(
 
 
 def updated(
-    builder: Builder,
+    builder: QueryBuilder,
     target: Changing,
     found: Found,
     statement: s.Update,
@@ -105,7 +104,7 @@ def updated(
 ) -> n.Node:
     """Return the new rows; `with_old` the old ones beside them, and the columns `passed`."""
     subqueries = Subqueries(builder, found.scope)
-    inner = replace(builder, subquery=subqueries.bind)
+    inner = builder.with_subqueries(subqueries.bind)
     values = _values(inner, target, found.scope, statement)
     fields = target.relation.columns
     new: list[tuple[str, Expr]] = [
@@ -117,13 +116,13 @@ def updated(
 
 
 def _values(
-    builder: Builder, target: Changing, scope: QueryScope, statement: s.Update
+    builder: QueryBuilder, target: Changing, scope: QueryScope, statement: s.Update
 ) -> dict[str, Expr]:
     writable, out = target.writable, dict[str, Expr]()
     generated = {c.name for c in target.columns} - set(writable)
     for assignment in statement.assignments:
         check_tables(assignment, statement.alias or statement.table.name, statement.table.name)
-        for name, value in values_of(assignment, replace(builder, subquery=None)):
+        for name, value in values_of(assignment, builder.with_subqueries(None)):
             if name in generated and is_default(value):
                 continue
             if name not in writable:
@@ -166,7 +165,7 @@ class Returning:
 
 
 def returning(
-    builder: Builder,
+    builder: QueryBuilder,
     target: Changing,
     found: Found | None,
     items: Sequence[exp.Expression],
@@ -179,7 +178,7 @@ def returning(
     for source in beside:
         scope = scope.beside(QueryScope.of(source.renamed(moved)), builder.source)
     subqueries = Subqueries(builder, scope)
-    inner = replace(builder, subquery=subqueries.bind)
+    inner = builder.with_subqueries(subqueries.bind)
     outputs = _outputs(inner, scope, items)
     read = {c for _, e in outputs for c in columns_of(e)}
     read |= {c for e in subqueries.reads() for c in columns_of(e)}
@@ -194,7 +193,7 @@ def returning(
 
 
 def _outputs(
-    builder: Builder, scope: QueryScope, items: Sequence[exp.Expression]
+    builder: QueryBuilder, scope: QueryScope, items: Sequence[exp.Expression]
 ) -> list[tuple[str, Expr]]:
     out, taken = list[tuple[str, Expr]](), set[str]()
     for item in items:

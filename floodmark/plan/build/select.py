@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.binder import bind_condition, bind_scalar
 from floodmark.plan.bind.collectors import (
     OVER_COLUMN,
     SET_COLUMN,
@@ -23,9 +22,8 @@ from floodmark.plan.bind.collectors import (
 from floodmark.plan.bind.outputs import ColumnTypes, Item, checked_name, position_of, said
 from floodmark.plan.bind.scope import QueryScope
 from floodmark.plan.bind.set_calls import in_step
-from floodmark.plan.build.boolean import boolean
 from floodmark.plan.build.ordering import distinct_on, limited
-from floodmark.plan.build.protocol import Bound
+from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.stars import starred
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.table_functions import ONE_ROW
@@ -46,15 +44,11 @@ from floodmark.plan.nodes.columns import fresh_name
 from floodmark.plan.nodes.size import check_columns
 from floodmark.scalar.types import Kind
 
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
-
-
 _GROUPING_SETS = {exp.GroupingSets: "GROUPING SETS", exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}
 
 
 def select_rows(
-    builder: Builder, query: exp.Select, bound: Bound | None, given: ColumnTypes | None = None
+    builder: QueryBuilder, query: exp.Select, bound: Bound | None, given: ColumnTypes | None = None
 ) -> n.Node:
     """Return the plan of a SELECT over its FROM."""
     bound = bound or Bound(ONE_ROW, QueryScope())
@@ -69,14 +63,14 @@ def select_rows(
 class Selection:
     """What follows FROM and WHERE in one SELECT."""
 
-    builder: Builder
+    builder: QueryBuilder
     query: exp.Select
     bound: Bound
     given: ColumnTypes
 
     def __post_init__(self) -> None:
         self.subqueries = Subqueries(self.builder, self.bound.scope)
-        self.builder = replace(self.builder, subquery=self.subqueries.bind)
+        self.builder = self.builder.with_subqueries(self.subqueries.bind)
 
     def plan(self) -> n.Node:
         """Return the plan, ordered and limited."""
@@ -89,7 +83,9 @@ class Selection:
         having = self.query.args.get("having")
         condition: Expr | None = None
         if having is not None:
-            condition = boolean(self.builder, having.this, self.bound.scope, "HAVING", collector)
+            condition = bind_condition(
+                having.this, self.bound.scope, self.builder.context, "HAVING", collector
+            )
         order = self._order_items(items, collector, windows)
         on = self._distinct_on(items, collector, windows)
         node, sites = self.bound.node, windows.sites

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from floodmark.errors import BindError
 from floodmark.plan.bind.outputs import Item
+from floodmark.plan.bind.scope import QueryScope
+from floodmark.plan.build.protocol import QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef
-
-if TYPE_CHECKING:
-    from floodmark.plan.bind.scope import QueryScope
-    from floodmark.plan.build.builder import Builder
 
 
 def star_of(item: exp.Expression) -> exp.Star | None:
@@ -21,7 +17,7 @@ def star_of(item: exp.Expression) -> exp.Star | None:
     return star if isinstance(star, exp.Star) else None
 
 
-def starred(builder: Builder, item: exp.Expression, scope: QueryScope) -> list[Item] | None:
+def starred(builder: QueryBuilder, item: exp.Expression, scope: QueryScope) -> list[Item] | None:
     """Return the columns that an element of a select list stands for; None where it is no `*`.
 
     E0135 where EXCEPT names a column that is not among them, or one twice, or leaves none.

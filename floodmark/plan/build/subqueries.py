@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -14,7 +13,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.collectors import SUBQUERY_COLUMN, AggregateCollector
-from floodmark.plan.bind.scope import OUTER, Correlated, OuterScope, QueryScope
+from floodmark.plan.bind.scope import OUTER, Correlated, QueryScope
 from floodmark.plan.build.correlated_subqueries import (
     SHAPES,
     Related,
@@ -30,7 +29,8 @@ from floodmark.plan.build.correlated_subqueries import (
     rows_of,
     values_of,
 )
-from floodmark.plan.build.parentheses import plain
+from floodmark.plan.build.parentheses import without_parentheses
+from floodmark.plan.build.protocol import QueryBuilder
 from floodmark.plan.expr.expressions import (
     AggCall,
     BoolOp,
@@ -46,9 +46,6 @@ from floodmark.plan.nodes.columns import with_column
 from floodmark.scalar.functions import AGGREGATES, aggregate_for
 from floodmark.scalar.functions.single_row import SINGLE_ROW
 from floodmark.scalar.types import BIGINT, BOOLEAN
-
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def _same(expr: Expr) -> Expr:
 class Subqueries:
     """Binds the subqueries of expressions over one FROM; each adds a join beside its rows."""
 
-    builder: Builder
+    builder: QueryBuilder
     scope: QueryScope
     found: list[Attached] = field(default_factory=list)
 
@@ -124,8 +121,8 @@ class Subqueries:
         self.found.append(Attached(right, kind, tuple(conditions)))
 
     def _scalar(self, node: exp.Subquery) -> Expr:
-        query = plain(node)
-        inner = replace(self.builder, outer=OuterScope(self.scope), subquery=None)
+        query = without_parentheses(node)
+        inner = self.builder.inside(self.scope)
         try:
             below = inner.query(query)
         except Correlated:
@@ -142,7 +139,7 @@ class Subqueries:
         self._add(right, n.JoinKind.INNER if always else n.JoinKind.LEFT)
         return ColumnRef(value.type, name, span=self.builder.span(node))
 
-    def _correlated_scalar(self, inner: Builder, query: exp.Select) -> Expr:
+    def _correlated_scalar(self, inner: QueryBuilder, query: exp.Select) -> Expr:
         bound, conditions = correlated(inner, query, self.scope)
         refuse_shapes(inner, query, [s for s in SHAPES if s != "order"])
         collector = AggregateCollector()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from floodmark.plan import nodes as n
@@ -13,13 +11,10 @@ from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.bind.set_calls import bind_set, is_set
 from floodmark.plan.build.aliases import alias_of
 from floodmark.plan.build.lookups import refuse_version
-from floodmark.plan.build.protocol import Bound
+from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.expr.expressions import TRUE, Call, Case, ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.nodes.columns import fresh_name
 from floodmark.scalar.types import BIGINT, BOOLEAN, Field
-
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
 
 ONE_ROW = n.Values(((Literal(BIGINT, 0),),), (Field("__ordinal", BIGINT, False),))
 """What a query without FROM reads."""
@@ -32,13 +27,13 @@ def function_of(item: exp.Expression) -> exp.Expression | None:
     return table.this if called else None
 
 
-def alone(builder: Builder, item: exp.Expression) -> Bound:
+def alone(builder: QueryBuilder, item: exp.Expression) -> Bound:
     """Return a table function that reads nothing of its FROM."""
     below = Bound(ONE_ROW, QueryScope())
     return _repeated(builder, below, item, _bound(builder, below, item))
 
 
-def beside(builder: Builder, left: Bound, join: exp.Join) -> Bound | None:
+def beside(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound | None:
     """Return the rows on the left, each repeated for the rows that the function gives for it.
 
     None for a join that a function which reads nothing of the left side takes part in like any
@@ -75,7 +70,7 @@ def _is_true(on: exp.Expression) -> bool:
     return isinstance(on, exp.Boolean) or (isinstance(on, exp.Paren) and _is_true(on.this))
 
 
-def _bound(builder: Builder, below: Bound, item: exp.Expression) -> SetCall:
+def _bound(builder: QueryBuilder, below: Bound, item: exp.Expression) -> SetCall:
     call = function_of(item)
     assert call is not None
     if isinstance(item, exp.Table):
@@ -93,7 +88,7 @@ def _bound(builder: Builder, below: Bound, item: exp.Expression) -> SetCall:
 
 
 def _repeated(
-    builder: Builder, below: Bound, item: exp.Expression, call: SetCall, *, outer: bool = False
+    builder: QueryBuilder, below: Bound, item: exp.Expression, call: SetCall, *, outer: bool = False
 ) -> Bound:
     taken = set(below.node.names)
     outputs = tuple(fresh_name(name, taken) for name in call.columns)
@@ -121,7 +116,7 @@ def _shown_ordinal(node: n.Node, ordinal: str, name: str) -> tuple[n.Node, str]:
 
 
 def _source(
-    builder: Builder,
+    builder: QueryBuilder,
     item: exp.Expression,
     call: SetCall,
     node: n.Node,

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.scope import unknown_column
-
-if TYPE_CHECKING:
-    from floodmark.plan.declared import ColumnInfo
+from floodmark.plan.declared import ColumnInfo
 
 
 def not_writable(name: str, columns: Iterable[ColumnInfo], span: Span | None) -> BindError:

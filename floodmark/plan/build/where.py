@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.binder import bind_scalar
+from floodmark.plan.bind.binder import bind_condition, bind_scalar
 from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.collectors import SUBQUERY_COLUMN
 from floodmark.plan.bind.scope import OUTER, OuterScope
-from floodmark.plan.build.boolean import boolean
 from floodmark.plan.build.correlated_subqueries import (
     Related,
     any_of,
@@ -24,7 +22,7 @@ from floodmark.plan.build.correlated_subqueries import (
     rows_of,
     typed,
 )
-from floodmark.plan.build.protocol import Bound
+from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.expr.conjunctions import conjuncts
 from floodmark.plan.expr.expressions import (
@@ -41,14 +39,13 @@ from floodmark.plan.rules.nullability import never_null
 from floodmark.scalar.promotion import common_type
 from floodmark.scalar.types import BOOLEAN
 
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
-
 _SUBQUERY = (exp.Subquery, exp.Exists)
 _COMPARISONS = ("=", "<", "<=", ">", ">=")
 
 
-def filtered(builder: Builder, bound: Bound, where: exp.Expression) -> tuple[Bound, list[Expr]]:
+def filtered(
+    builder: QueryBuilder, bound: Bound, where: exp.Expression
+) -> tuple[Bound, list[Expr]]:
     """Apply a WHERE clause; return the conditions that read columns around the query, too."""
     parts = list(_conjuncts(where.this)) if where.find(*_SUBQUERY) else [where.this]
     node, rest = bound.node, list[Expr]()
@@ -58,8 +55,8 @@ def filtered(builder: Builder, bound: Bound, where: exp.Expression) -> tuple[Bou
             node = _semi_join(builder, Bound(node, bound.scope), semi)
             continue
         collector = Subqueries(builder, bound.scope)
-        inner = replace(builder, subquery=collector.bind)
-        expr = boolean(inner, part, bound.scope, "WHERE")
+        inner = builder.with_subqueries(collector.bind)
+        expr = bind_condition(part, bound.scope, inner.context, "WHERE")
         if _is_dynamic(expr, collector, node):
             (attached,) = collector.found
             node = joined(node, attached.right, n.JoinKind.SEMI, [expr], builder, part)
@@ -122,7 +119,7 @@ def _asked(e: exp.Expression) -> tuple[exp.Expression, ...]:
     return tuple(inner.expressions) if isinstance(inner, exp.Tuple) else (e,)
 
 
-def _semi_join(builder: Builder, bound: Bound, semi: _Semi) -> n.Node:
+def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
     if not semi.asked:
         related = any_of(builder, semi.query, bound.scope)
         kind = n.JoinKind.ANTI if semi.negated else n.JoinKind.SEMI
@@ -154,7 +151,11 @@ def _semi_join(builder: Builder, bound: Bound, semi: _Semi) -> n.Node:
 
 
 def _not_in(
-    builder: Builder, node: n.Node, related: Related, tests: Sequence[Call], place: exp.Expression
+    builder: QueryBuilder,
+    node: n.Node,
+    related: Related,
+    tests: Sequence[Call],
+    place: exp.Expression,
 ) -> n.Node:
     """Keep the rows that differ for certain from all of the subquery's: a NULL is uncertain."""
     unsure = [t for t in tests if not _is_certain(node, related, t)]
@@ -177,7 +178,7 @@ def _is_null(expr: Expr) -> Call:
 
 
 def _reduced(
-    builder: Builder,
+    builder: QueryBuilder,
     node: n.Node,
     related: Related,
     tests: Iterable[Expr],

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_interval, bind_scalar
 from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.aliases import alias_of
-from floodmark.plan.build.protocol import Bound
+from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.nodes.columns import fresh_name, with_column
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.sql.nodes import WindowTable
 
-if TYPE_CHECKING:
-    from floodmark.plan.build.builder import Builder
-
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _DAY = 86_400_000_000
 
 
-def window_table(builder: Builder, item: WindowTable, inner: Bound) -> Bound:
+def window_table(builder: QueryBuilder, item: WindowTable, inner: Bound) -> Bound:
     """Return a relation with the columns of its windows."""
     time = bind_scalar(item.args["time"], inner.scope, builder.context)
     if not isinstance(time, ColumnRef) or time.type.kind not in _TIMES:
@@ -49,7 +45,7 @@ def window_table(builder: Builder, item: WindowTable, inner: Bound) -> Bound:
 
 
 def _window_node(
-    builder: Builder, item: WindowTable, inner: Bound, time: ColumnRef, start: str, end: str
+    builder: QueryBuilder, item: WindowTable, inner: Bound, time: ColumnRef, start: str, end: str
 ) -> n.Node:
     span = builder.span(item)
     match item.args["kind"]:
@@ -70,7 +66,7 @@ def _window_node(
             return n.Session(node, time.name, gap, tuple(names), start=start, end=end, span=span)
 
 
-def _length(builder: Builder, item: WindowTable, name: str, time: SqlType) -> n.Interval:
+def _length(builder: QueryBuilder, item: WindowTable, name: str, time: SqlType) -> n.Interval:
     """Return a length of a window, or the offset of all, 0 where none is given."""
     given = item.args.get(name)
     if given is None:
