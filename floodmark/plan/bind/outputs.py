@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from floodmark.digits import whole
-from floodmark.errors import Span
+from floodmark.errors import BindError, Span
 from floodmark.plan.bind.coercion import coerce
 from floodmark.plan.expr.expressions import Expr, Literal, unplaced
 from floodmark.scalar.types import VARCHAR, SqlType
@@ -46,6 +46,18 @@ def position_of(e: exp.Expression) -> int | None:
     """Return the number that stands for an output column, None for anything else."""
     plain = isinstance(e, exp.Literal) and not e.is_string and e.this.isdigit()
     return whole(e.this) if plain else None
+
+
+def item_at(items: Sequence[Item], position: int, span: Span | None) -> Item:
+    """Return the output of a number; E0216 for one that there is not."""
+    if 1 <= position <= len(items):
+        return items[position - 1]
+    raise BindError(
+        "E0216",
+        f"position {position} is not in the select list",
+        span=span,
+        hint=f"it has {len(items)} columns",
+    )
 
 
 def output_name(e: exp.Expression) -> str:

@@ -16,13 +16,13 @@ from floodmark.plan.bind.context import BindContext, Positions
 from floodmark.plan.bind.outputs import ColumnTypes
 from floodmark.plan.bind.scope import OuterScope, QueryScope
 from floodmark.plan.build.aliases import rename_columns
-from floodmark.plan.build.ordering import ordered
+from floodmark.plan.build.ordering import order_rows
 from floodmark.plan.build.protocol import Bound
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.select import select_rows
 from floodmark.plan.build.set_operations import set_operation
 from floodmark.plan.build.values import build_values
-from floodmark.plan.build.where import filtered
+from floodmark.plan.build.where import filter_rows
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.nodes.size import check_size
 from floodmark.scalar.functions.user import UserFunction
@@ -77,16 +77,15 @@ class Builder:
         inner = replace(self.with_ctes(query), subquery=None)
         match query:
             case exp.Subquery():
-                return ordered(inner, inner.query(query.this), query)
+                return order_rows(inner, inner.query(query.this), query)
             case exp.Select():
                 inner = replace(inner, given=None)
                 return select_rows(inner, query, build_from(inner, query), self.given)
             case exp.SetOperation():
-                return ordered(inner, set_operation(inner, query), query)
+                return order_rows(inner, set_operation(inner, query), query)
             case exp.Values():
-                return ordered(
-                    inner, build_values(inner, query, self.given or ColumnTypes()), query
-                )
+                rows = build_values(inner, query, self.given or ColumnTypes())
+                return order_rows(inner, rows, query)
             case ChangelogOf():
                 raise self.refuse(
                     "E0336",
@@ -99,7 +98,7 @@ class Builder:
 
     def filter(self, bound: Bound, where: exp.Expression) -> tuple[Bound, list[Expr]]:
         """Apply a WHERE clause; return the conditions that read columns around the query, too."""
-        return filtered(self, bound, where)
+        return filter_rows(self, bound, where)
 
     def with_types(self, given: ColumnTypes) -> Builder:
         """Return the builder of a query whose columns have their types from elsewhere."""

@@ -21,7 +21,7 @@ from floodmark.plan.build.joins import join_on
 from floodmark.plan.build.parentheses import without_parentheses
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.relations import build_from
-from floodmark.plan.build.stars import starred
+from floodmark.plan.build.stars import expand_star
 from floodmark.plan.build.table_functions import ONE_ROW
 from floodmark.plan.expr.expressions import BoolOp, ColumnRef, Expr, Literal, columns_of, transform
 from floodmark.scalar.types import BOOLEAN, VARCHAR, Kind
@@ -56,7 +56,7 @@ def rows_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> 
     except Correlated:
         if not isinstance(query, exp.Select):
             raise
-        bound, conditions = correlated(inner, query, scope)
+        bound, conditions = correlated_rows(inner, query, scope)
         refuse_shapes(inner, query, ("group", "having", "limit", "offset", "windows"))
         values = tuple(values_of(inner, query, bound))
         return Related(bound.node, values, tuple(conditions))
@@ -69,7 +69,7 @@ def any_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> R
     query = without_parentheses(query)
     if not isinstance(query, exp.Select) or not _has_rows_of_from(query):
         return rows_of(builder, query, scope)
-    bound, conditions = correlated(builder.inside(scope), query, scope)
+    bound, conditions = correlated_rows(builder.inside(scope), query, scope)
     return Related(bound.node, (), tuple(conditions))
 
 
@@ -83,7 +83,7 @@ def _has_rows_of_from(query: exp.Select) -> bool:
     return some and not shaped and not any(e.find(*_COMPUTED) for e in query.expressions)
 
 
-def correlated(
+def correlated_rows(
     builder: QueryBuilder, query: exp.Select, scope: QueryScope
 ) -> tuple[Bound, list[Expr]]:
     """Return FROM and WHERE of a subquery, and the conditions that read outer columns."""
@@ -106,14 +106,14 @@ def values_of(
     """Return the select list; an aggregate without a collector makes one row of many."""
     calls = AggregateCollector() if collector is None else collector
     for e in query.expressions:
-        columns = starred(builder, e, bound.scope)
+        columns = expand_star(builder, e, bound.scope)
         if columns is not None:
             yield from (item.expr for item in columns)
         else:
             inner = e.this if isinstance(e, exp.Alias) else e
             yield bind_scalar(inner, bound.scope, builder.context, aggregates=calls)
     if collector is None and calls.calls:
-        raise refused(builder, query, "an aggregate over rows that belong to an outer row")
+        raise refusal(builder, query, "an aggregate over rows that belong to an outer row")
 
 
 def refuse_shapes(builder: QueryBuilder, query: exp.Select, shapes: Sequence[str]) -> None:
@@ -121,10 +121,10 @@ def refuse_shapes(builder: QueryBuilder, query: exp.Select, shapes: Sequence[str
     for shape in shapes:
         if query.args.get(shape):
             clause = _CLAUSES.get(shape, shape.upper())
-            raise refused(builder, query.args[shape], f"{clause} of such a subquery")
+            raise refusal(builder, query.args[shape], f"{clause} of such a subquery")
 
 
-def refused(
+def refusal(
     builder: QueryBuilder, place: exp.Expression | list[exp.Expression], what: str
 ) -> NotSupported:
     """Return the refusal of what a subquery that depends on the row cannot have yet."""
@@ -156,7 +156,7 @@ def typed(value: Expr) -> Expr:
     return value
 
 
-def joined(
+def join_rows(
     left: n.Node,
     right: n.Node,
     kind: n.JoinKind,

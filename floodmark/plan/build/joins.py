@@ -49,7 +49,7 @@ def disjoint(left: Bound, right: Bound) -> Bound:
     return Bound(n.Project(right.node, tuple(columns)), right.scope.renamed(renames))
 
 
-def paired(
+def join_relations(
     builder: QueryBuilder, left: Bound, right: Bound, join: exp.Join, *, looked_up: bool = False
 ) -> Bound:
     """Return two relations joined as a JOIN says."""
@@ -70,7 +70,7 @@ def paired(
     node: n.Node = join_on(left.node, right.node, kind, condition, builder, join, by_value=by_value)
     if looked_up:
         node = lookup_join(builder, node, join)
-    return _merged(Bound(node, both), kind, pairs)
+    return _merge_columns(Bound(node, both), kind, pairs)
 
 
 def join_on(
@@ -146,7 +146,7 @@ def _using(
     return pairs, equal
 
 
-def _merged(bound: Bound, kind: n.JoinKind, pairs: Mapping[str, tuple[Expr, Expr]]) -> Bound:
+def _merge_columns(bound: Bound, kind: n.JoinKind, pairs: Mapping[str, tuple[Expr, Expr]]) -> Bound:
     """Put what USING made one before the other columns, in their place."""
     if not pairs:
         return bound

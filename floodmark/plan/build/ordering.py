@@ -16,7 +16,7 @@ from floodmark.plan.bind.wide_numbers import is_wide
 from floodmark.plan.build.protocol import QueryBuilder
 
 
-def limited(
+def limit_rows(
     builder: QueryBuilder, node: n.Node, query: exp.Expression, keys: tuple[n.SortKey, ...]
 ) -> n.Node:
     """Return the rows in order, those that LIMIT and OFFSET let through."""
@@ -54,7 +54,7 @@ def _number(builder: QueryBuilder, clause: exp.Expression | None) -> int | None:
     return int(number)
 
 
-def ordered(builder: QueryBuilder, node: n.Node, query: exp.Expression) -> n.Node:
+def order_rows(builder: QueryBuilder, node: n.Node, query: exp.Expression) -> n.Node:
     """Apply ORDER BY and LIMIT over output columns (set operations, parentheses)."""
     order = query.args.get("order")
     keys = []
@@ -79,7 +79,7 @@ def ordered(builder: QueryBuilder, node: n.Node, query: exp.Expression) -> n.Nod
         if name not in node.names:
             raise unknown_column(name, shown, builder.span(key))
         keys.append(n.SortKey(name, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))))
-    return limited(builder, node, query, tuple(keys))
+    return limit_rows(builder, node, query, tuple(keys))
 
 
 def distinct_on(

@@ -13,10 +13,10 @@ from floodmark.errors import Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.aliases import alias_of
-from floodmark.plan.build.joins import disjoint, paired
+from floodmark.plan.build.joins import disjoint, join_relations
 from floodmark.plan.build.lookups import looked_up_table, only_looked_up, refuse_version
 from floodmark.plan.build.protocol import Bound, QueryBuilder
-from floodmark.plan.build.table_functions import alone, beside, function_of
+from floodmark.plan.build.table_functions import function_of, function_rows, join_function
 from floodmark.plan.build.window_tables import window_table
 from floodmark.sql.nodes import WindowTable
 
@@ -59,7 +59,7 @@ def _relation(builder: QueryBuilder, item: exp.Expression) -> Bound:
                 "them in it with row_number() OVER (PARTITION BY …)",
             )
         case _:
-            return alone(builder, item)
+            return function_rows(builder, item)
 
 
 def _table(builder: QueryBuilder, item: exp.Table, *, looked_up: bool = False) -> Bound:
@@ -152,7 +152,7 @@ def _join(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound:
             "(PARTITION BY the key of a ORDER BY b.t DESC) is 1",
         )
     if function_of(join.this) is not None and not join.this.args.get("joins"):
-        bound = beside(builder, left, join)
+        bound = join_function(builder, left, join)
         if bound is not None:
             return bound
     table = looked_up_table(builder, join.this, left)
@@ -160,6 +160,6 @@ def _join(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound:
         right = disjoint(left, _table(builder, table, looked_up=True))
         plain = join.copy()
         plain.set("this", table)
-        return paired(builder, left, right, plain, looked_up=True)
+        return join_relations(builder, left, right, plain, looked_up=True)
     right = disjoint(left, build_relation(builder, join.this))
-    return paired(builder, left, right, join)
+    return join_relations(builder, left, right, join)

@@ -25,7 +25,7 @@ from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.relations import build_from, scan_of
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.targets import not_writable
-from floodmark.plan.build.where import filtered
+from floodmark.plan.build.where import filter_rows
 from floodmark.plan.declared import ColumnInfo
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.nodes.columns import fresh_name
@@ -87,7 +87,7 @@ def found_rows(
         node = n.Join(bound.node, right.node, n.JoinKind.INNER, (), span=builder.span(beside))
         bound = Bound(node, bound.scope.beside(right.scope, builder.span(beside)))
     if where is not None:
-        bound, _ = filtered(builder, bound, exp.Where(this=where))
+        bound, _ = filter_rows(builder, bound, exp.Where(this=where))
     if beside is not None:
         bound = replace(bound, node=n.TopN(bound.node, relation.stream_key, (), 1))
     return Found(bound.node, bound.scope, others)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,38 +12,32 @@ from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_condition, bind_scalar
 from floodmark.plan.bind.collectors import (
-    OVER_COLUMN,
-    SET_COLUMN,
     AggregateCollector,
     SetCollector,
     WindowCollector,
 )
-from floodmark.plan.bind.outputs import ColumnTypes, Item, checked_name, position_of, said
+from floodmark.plan.bind.outputs import ColumnTypes, Item, checked_name, item_at, position_of, said
 from floodmark.plan.bind.scope import QueryScope
 from floodmark.plan.bind.set_calls import in_step
-from floodmark.plan.build.ordering import distinct_on, limited
+from floodmark.plan.build.grouping import Grouping, over_groups, refuse_grouping_sets
+from floodmark.plan.build.ordering import distinct_on, limit_rows
 from floodmark.plan.build.protocol import Bound, QueryBuilder
-from floodmark.plan.build.stars import starred
+from floodmark.plan.build.stars import expand_star
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.table_functions import ONE_ROW
-from floodmark.plan.build.where import filtered
-from floodmark.plan.build.window_functions import check_named, collector_of, rewritten, windowed
+from floodmark.plan.build.where import filter_rows
+from floodmark.plan.build.window_functions import add_windows, check_named, collector_of, map_sites
 from floodmark.plan.expr.expressions import (
     Call,
     Case,
-    ColumnRef,
     Expr,
     Literal,
     columns_of,
-    transform,
-    unplaced,
     walk,
 )
 from floodmark.plan.nodes.columns import fresh_name
 from floodmark.plan.nodes.size import check_columns
 from floodmark.scalar.types import Kind
-
-_GROUPING_SETS = {exp.GroupingSets: "GROUPING SETS", exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}
 
 
 def select_rows(
@@ -55,7 +48,7 @@ def select_rows(
     bound = replace(bound, scope=replace(bound.scope, outer=builder.outer))
     where = query.args.get("where")
     if where is not None:
-        bound, _ = filtered(builder, bound, where)
+        bound, _ = filter_rows(builder, bound, where)
     return Selection(builder, query, bound, given or ColumnTypes()).plan()
 
 
@@ -74,7 +67,7 @@ class Selection:
 
     def plan(self) -> n.Node:
         """Return the plan, ordered and limited."""
-        self._refuse_grouping_sets()
+        refuse_grouping_sets(self.builder, self.query)
         collector = AggregateCollector()
         sets = SetCollector()
         windows = collector_of(self.query, self.builder.span)
@@ -94,21 +87,22 @@ class Selection:
             read = _above(items, order, on, sets) + self.subqueries.reads()
             read += [e for _, site in sites for e in site.expressions]
             read += [] if condition is None else [condition]
-            node, replaced = self._aggregate(node, collector, items, read)
-            over = partial(self._over_groups, replaced=replaced, node=node)
+            grouping = Grouping(self.builder, self.query, self.bound, self.subqueries, collector)
+            node, replaced = grouping.aggregate(node, items, read)
+            over = partial(over_groups, replaced=replaced, node=node)
             node = self.subqueries.beside(node, over)
-            over = partial(self._over_groups, replaced=replaced, node=node)
+            over = partial(over_groups, replaced=replaced, node=node)
             items = [Item(i.name, over(i.expr)) for i in items]
             order = [(over(e), d, f) for e, d, f in order]
             on = [over(e) for e in on]
             if condition is not None:
                 node = n.Filter(node, over(condition), span=self.builder.span(having))
             sets = SetCollector([(c, replace(s, call=over(s.call))) for c, s in sets.calls])
-            sites = rewritten(sites, over)
+            sites = map_sites(sites, over)
         else:
             node = self.subqueries.beside(node)
-        node = windowed(node, sites, _above(items, order, on, sets))
-        return self._finish(_repeated(node, sets), items, order, on)
+        node = add_windows(node, sites, _above(items, order, on, sets))
+        return self._finish(_repeat_rows(node, sets), items, order, on)
 
     def _items(
         self, collector: AggregateCollector, sets: SetCollector, windows: WindowCollector
@@ -131,7 +125,7 @@ class Selection:
         windows: WindowCollector,
     ) -> list[tuple[str, Expr]]:
         span = self.builder.span(e)
-        columns = starred(self.builder, e, self.bound.scope)
+        columns = expand_star(self.builder, e, self.bound.scope)
         if columns is not None:
             return [(item.name, item.expr) for item in columns]
         expr = bind_scalar(
@@ -177,7 +171,7 @@ class Selection:
         """Return an ORDER BY key: an output's number or name, or an expression over FROM."""
         position = position_of(key)
         if position is not None:
-            return self._at(position, key, items).expr
+            return item_at(items, position, self.builder.span(key)).expr
         if isinstance(key, exp.Column) and not key.table:
             named = [i for i in items if i.name == key.name]
             if named:
@@ -187,113 +181,6 @@ class Selection:
         )
         same = said(expr, items)
         return expr if same is None else same.expr
-
-    def _at(self, position: int, key: exp.Expression, items: list[Item]) -> Item:
-        """Return the output of a number; E0216 for one that there is not."""
-        if 1 <= position <= len(items):
-            return items[position - 1]
-        raise BindError(
-            "E0216",
-            f"position {position} is not in the select list",
-            span=self.builder.span(key),
-            hint=f"it has {len(items)} columns",
-        )
-
-    def _aggregate(
-        self,
-        node: n.Node,
-        collector: AggregateCollector,
-        items: list[Item],
-        above: Sequence[Expr],
-    ) -> tuple[n.Node, Mapping[Expr, ColumnRef]]:
-        """Return the aggregate, and what stands for each group expression above it."""
-        keys = self._group_keys(items)
-        grouped = {key.name for key, _ in keys if isinstance(key, ColumnRef)}
-        stray = {name for e in above for name in columns_of(e)} - grouped
-        settled = [c for c in self.bound.scope.settled_by(grouped) if c.plan_name in stray]
-        keys += [(ColumnRef(c.type, c.plan_name), c.name) for c in settled]
-        read = _reads(collector) | {c for key, _ in keys for c in columns_of(key)}
-        node = self.subqueries.beside(node, only=read)
-        columns = list(node.identity)
-        replaced: dict[Expr, ColumnRef] = {}
-        taken = set(node.names) | {name for name, _ in collector.calls}
-        names: list[str] = []
-        for key, wanted in keys:
-            if columns_of(key) - set(node.names):
-                raise _not_in_group(key, collector)
-            if isinstance(key, ColumnRef):
-                name = key.name
-            else:
-                name = fresh_name(wanted, taken)
-                columns.append((name, key))
-            replaced[unplaced(key)] = ColumnRef(key.type, name)
-            if name not in names:
-                names.append(name)
-        needed = set(names) | _reads(collector)
-        kept = [(c, e) for c, e in columns if c in needed] or columns[:1]
-        below = n.Project(node, tuple(kept)) if _computes(kept) else node
-        return self._aggregate_node(below, tuple(names), collector), replaced
-
-    def _aggregate_node(
-        self, below: n.Node, names: tuple[str, ...], collector: AggregateCollector
-    ) -> n.Node:
-        span = self.builder.span(self.query.args.get("group")) or self.builder.span(self.query)
-        return n.Aggregate(below, names, tuple(collector.calls), span=span)
-
-    def _group_keys(self, items: list[Item]) -> list[tuple[Expr, str]]:
-        group = self.query.args.get("group")
-        if group is None:
-            return []
-        rows = (e.expressions if isinstance(e, exp.Tuple) else [e] for e in group.expressions)
-        return [self._group_key(e, items) for row in rows for e in row]
-
-    def _refuse_grouping_sets(self) -> None:
-        group = self.query.args.get("group")
-        for element in () if group is None else group.expressions:
-            for kind, word in _GROUPING_SETS.items():
-                if isinstance(element, kind):
-                    raise self.builder.refuse(
-                        "E0339",
-                        f"{word} is not available yet",
-                        element,
-                        hint="write one SELECT per grouping, with NULL for what it leaves out, and "
-                        "UNION ALL them",
-                    )
-
-    def _group_key(self, e: exp.Expression, items: list[Item]) -> tuple[Expr, str]:
-        position = position_of(e)
-        if position is not None:
-            item = self._at(position, e, items)
-            return item.expr, item.name
-        if isinstance(e, exp.Column) and not e.table:
-            # A name is the query's own column, else its own output, else one of a query around it.
-            named = [i for i in items if i.name == e.name]
-            scope = replace(self.bound.scope, outer=None) if named else self.bound.scope
-            try:
-                return bind_scalar(e, scope, self.builder.context), e.name
-            except BindError as error:
-                if not named or error.code != "E0206":
-                    raise
-                return named[0].expr, named[0].name
-        expr = bind_scalar(e, self.bound.scope, self.builder.context)
-        same = said(expr, items)
-        return (expr, "__group") if same is None else (same.expr, same.name)
-
-    def _over_groups(self, expr: Expr, replaced: Mapping[Expr, ColumnRef], node: n.Node) -> Expr:
-        """Return the expression over the aggregate's output; E0217 for a column that is not."""
-        out = transform(expr, lambda e: replaced.get(unplaced(e), e))
-        made = (SET_COLUMN, OVER_COLUMN)
-        stray = {c for c in columns_of(out) - set(node.names) if not c.startswith(made)}
-        if stray:
-            name = sorted(stray)[0]
-            raise BindError(
-                "E0217",
-                f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate '
-                "function",
-                span=_place_of(expr, name) or expr.span,
-                hint=f"GROUP BY {name}, or an aggregate such as max({name})",
-            )
-        return out
 
     def _finish(
         self,
@@ -313,7 +200,7 @@ class Selection:
         groups = [_column(columns, expr, "__on") for expr in on]
         out: n.Node = n.Project(node, tuple(columns), span=self.builder.span(self.query))
         out = self._distinct(out, groups, tuple(keys.values()))
-        return limited(self.builder, out, self.query, tuple(keys.values()))
+        return limit_rows(self.builder, out, self.query, tuple(keys.values()))
 
     def _unordered(self, key: Expr) -> BindError:
         return BindError(
@@ -350,7 +237,7 @@ def _column(columns: list[tuple[str, Expr]], expr: Expr, prefix: str) -> str:
     return name
 
 
-def _repeated(node: n.Node, sets: SetCollector) -> n.Node:
+def _repeat_rows(node: n.Node, sets: SetCollector) -> n.Node:
     """Return the rows, each repeated for the rows of the select list's set-returning calls."""
     if not sets.calls:
         return node
@@ -375,32 +262,3 @@ def _check_sets(expr: Expr, sets: SetCollector, span: Span | None) -> None:
                 span=span,
                 hint="write it in FROM, and the condition in the select list",
             )
-
-
-def _not_in_group(key: Expr, collector: AggregateCollector) -> BindError:
-    if columns_of(key) & {name for name, _ in collector.calls}:
-        return BindError(
-            "E0273",
-            "an aggregate cannot stand in GROUP BY",
-            span=key.span,
-            hint="group by what it aggregates, or in a query around this one",
-        )
-    return BindError(
-        "E0289",
-        "a function that returns a set of rows cannot stand in GROUP BY",
-        span=key.span,
-        hint="write it in FROM: GROUP BY takes its column",
-    )
-
-
-def _reads(collector: AggregateCollector) -> set[str]:
-    calls = [call for _, call in collector.calls]
-    return {name for call in calls for e in call.children for name in columns_of(e)}
-
-
-def _computes(columns: Sequence[tuple[str, Expr]]) -> bool:
-    return any(not isinstance(e, ColumnRef) for _, e in columns)
-
-
-def _place_of(expr: Expr, name: str) -> Span | None:
-    return next((e.span for e in walk(expr) if isinstance(e, ColumnRef) and e.name == name), None)

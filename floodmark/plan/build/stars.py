@@ -17,7 +17,9 @@ def star_of(item: exp.Expression) -> exp.Star | None:
     return star if isinstance(star, exp.Star) else None
 
 
-def starred(builder: QueryBuilder, item: exp.Expression, scope: QueryScope) -> list[Item] | None:
+def expand_star(
+    builder: QueryBuilder, item: exp.Expression, scope: QueryScope
+) -> list[Item] | None:
     """Return the columns that an element of a select list stands for; None where it is no `*`.
 
     E0135 where EXCEPT names a column that is not among them, or one twice, or leaves none.

@@ -18,14 +18,14 @@ from floodmark.plan.build.correlated_subqueries import (
     SHAPES,
     Related,
     any_of,
-    correlated,
+    correlated_rows,
     inward,
     is_outer,
-    joined,
+    join_rows,
     one_value,
     outward,
+    refusal,
     refuse_shapes,
-    refused,
     rows_of,
     values_of,
 )
@@ -106,7 +106,7 @@ class Subqueries:
                 continue
             self.found.remove(attached)
             conditions = [outward(c, change) for c in attached.conditions]
-            node = joined(node, attached.right, attached.kind, conditions, self.builder, None)
+            node = join_rows(node, attached.right, attached.kind, conditions, self.builder, None)
         return node
 
     def reads(self) -> list[Expr]:
@@ -140,7 +140,7 @@ class Subqueries:
         return ColumnRef(value.type, name, span=self.builder.span(node))
 
     def _correlated_scalar(self, inner: QueryBuilder, query: exp.Select) -> Expr:
-        bound, conditions = correlated(inner, query, self.scope)
+        bound, conditions = correlated_rows(inner, query, self.scope)
         refuse_shapes(inner, query, [s for s in SHAPES if s != "order"])
         collector = AggregateCollector()
         values = list(values_of(inner, query, bound, collector))
@@ -173,7 +173,7 @@ class Subqueries:
         names = {name: self.name() for name, _ in calls}
         stray = columns_of(value) - set(names)
         if stray:
-            raise refused(self.builder, query, f"{sorted(stray)[0]} outside of an aggregate")
+            raise refusal(self.builder, query, f"{sorted(stray)[0]} outside of an aggregate")
         fields = {f.name: f for f in groups.schema}
         renamed = {**keys, **names}
         shown = tuple((new, ColumnRef(fields[old].type, old)) for old, new in renamed.items())
@@ -255,7 +255,7 @@ class Subqueries:
         for condition in conditions:
             pair = _equal_sides(condition)
             if pair is None:
-                raise refused(self.builder, place, "a comparison other than an equality")
+                raise refusal(self.builder, place, "a comparison other than an equality")
             node, key = with_column(node, pair[1])
             keys.append(key)
             equal.append(Call(BOOLEAN, "=", (pair[0], ColumnRef(pair[1].type, key))))

@@ -27,26 +27,26 @@ def function_of(item: exp.Expression) -> exp.Expression | None:
     return table.this if called else None
 
 
-def alone(builder: QueryBuilder, item: exp.Expression) -> Bound:
+def function_rows(builder: QueryBuilder, item: exp.Expression) -> Bound:
     """Return a table function that reads nothing of its FROM."""
     below = Bound(ONE_ROW, QueryScope())
-    return _repeated(builder, below, item, _bound(builder, below, item))
+    return _repeat_rows(builder, below, item, _bind_function(builder, below, item))
 
 
-def beside(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound | None:
+def join_function(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound | None:
     """Return the rows on the left, each repeated for the rows that the function gives for it.
 
     None for a join that a function which reads nothing of the left side takes part in like any
     other relation; E0385 where one that does cannot.
     """
     item = join.this
-    call = _bound(builder, left, item)
+    call = _bind_function(builder, left, item)
     side = (join.side or join.kind or "").upper()
     on = join.args.get("on")
     plain = not join.args.get("using") and not (join.args.get("method") or "")
     condition: Expr | None = None
     if plain and side in ("", "INNER", "CROSS"):
-        bound = _repeated(builder, left, item, call)
+        bound = _repeat_rows(builder, left, item, call)
         if on is None:
             return bound
         condition = Binder(bound.scope, builder.context).condition(on, "ON")
@@ -54,7 +54,7 @@ def beside(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound | None:
     if plain and side == "LEFT" and on is not None:
         condition = Binder(left.scope, builder.context).bind(on) if _is_true(on) else None
         if condition == TRUE:
-            return _repeated(builder, left, item, call, outer=True)
+            return _repeat_rows(builder, left, item, call, outer=True)
     if not columns_of(call.call):
         return None
     raise builder.refuse(
@@ -70,7 +70,7 @@ def _is_true(on: exp.Expression) -> bool:
     return isinstance(on, exp.Boolean) or (isinstance(on, exp.Paren) and _is_true(on.this))
 
 
-def _bound(builder: QueryBuilder, below: Bound, item: exp.Expression) -> SetCall:
+def _bind_function(builder: QueryBuilder, below: Bound, item: exp.Expression) -> SetCall:
     call = function_of(item)
     assert call is not None
     if isinstance(item, exp.Table):
@@ -87,7 +87,7 @@ def _bound(builder: QueryBuilder, below: Bound, item: exp.Expression) -> SetCall
     return bind_set(binder, name, call)
 
 
-def _repeated(
+def _repeat_rows(
     builder: QueryBuilder, below: Bound, item: exp.Expression, call: SetCall, *, outer: bool = False
 ) -> Bound:
     taken = set(below.node.names)

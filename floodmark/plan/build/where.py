@@ -17,7 +17,7 @@ from floodmark.plan.build.correlated_subqueries import (
     Related,
     any_of,
     is_outer,
-    joined,
+    join_rows,
     outward,
     rows_of,
     typed,
@@ -43,7 +43,7 @@ _SUBQUERY = (exp.Subquery, exp.Exists)
 _COMPARISONS = ("=", "<", "<=", ">", ">=")
 
 
-def filtered(
+def filter_rows(
     builder: QueryBuilder, bound: Bound, where: exp.Expression
 ) -> tuple[Bound, list[Expr]]:
     """Apply a WHERE clause; return the conditions that read columns around the query, too."""
@@ -59,7 +59,7 @@ def filtered(
         expr = bind_condition(part, bound.scope, inner.context, "WHERE")
         if _is_dynamic(expr, collector, node):
             (attached,) = collector.found
-            node = joined(node, attached.right, n.JoinKind.SEMI, [expr], builder, part)
+            node = join_rows(node, attached.right, n.JoinKind.SEMI, [expr], builder, part)
             continue
         node = collector.beside(node)
         rest += conjuncts(expr) if is_outer(expr) else [expr]
@@ -123,7 +123,7 @@ def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
     if not semi.asked:
         related = any_of(builder, semi.query, bound.scope)
         kind = n.JoinKind.ANTI if semi.negated else n.JoinKind.SEMI
-        return _reduced(builder, bound.node, related, [], kind, semi.place)
+        return _reduce_rows(builder, bound.node, related, [], kind, semi.place)
     related = rows_of(builder, semi.query.unnest(), bound.scope)
     if len(related.values) != len(semi.asked):
         raise BindError(
@@ -146,7 +146,7 @@ def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
         mine = ColumnRef(equal.args[0].type, OUTER + name)
         tests.append(replace(equal, args=(mine, equal.args[1])))
     if not semi.negated:
-        return _reduced(builder, node, related, tests, n.JoinKind.SEMI, semi.place)
+        return _reduce_rows(builder, node, related, tests, n.JoinKind.SEMI, semi.place)
     return _not_in(builder, node, related, tests, semi.place)
 
 
@@ -162,22 +162,22 @@ def _not_in(
     if len(tests) > 1 and unsure:
         equal = BoolOp(BOOLEAN, "and", tuple(tests))
         maybe = BoolOp(BOOLEAN, "or", (equal, _is_null(equal)))
-        return _reduced(builder, node, related, [maybe], n.JoinKind.ANTI, place)
+        return _reduce_rows(builder, node, related, [maybe], n.JoinKind.ANTI, place)
     for test in unsure:
         mine, theirs = test.args
         if not never_null(theirs, related.node):
             nulls = related.where(_is_null(theirs))
-            node = _reduced(builder, node, nulls, [], n.JoinKind.ANTI, place)
+            node = _reduce_rows(builder, node, nulls, [], n.JoinKind.ANTI, place)
         if not never_null(outward(mine, lambda e: e), node):
-            node = _reduced(builder, node, related, [_is_null(mine)], n.JoinKind.ANTI, place)
-    return _reduced(builder, node, related, tests, n.JoinKind.ANTI, place)
+            node = _reduce_rows(builder, node, related, [_is_null(mine)], n.JoinKind.ANTI, place)
+    return _reduce_rows(builder, node, related, tests, n.JoinKind.ANTI, place)
 
 
 def _is_null(expr: Expr) -> Call:
     return Call(BOOLEAN, "is_null", (expr,))
 
 
-def _reduced(
+def _reduce_rows(
     builder: QueryBuilder,
     node: n.Node,
     related: Related,
@@ -199,7 +199,7 @@ def _reduced(
         return e
 
     meet = [outward(transform(e, renamed), lambda c: c) for e in conditions]
-    return joined(node, right, kind, meet, builder, place)
+    return join_rows(node, right, kind, meet, builder, place)
 
 
 def _is_dynamic(expr: Expr, collector: Subqueries, node: n.Node) -> bool:

@@ -46,7 +46,7 @@ def check_named(named: Mapping[str, exp.Window], scope: Scope, context: BindCont
             bind_scalar(key, scope, context, aggregates=AggregateCollector())
 
 
-def rewritten(sites: Sites, change: Callable[[Expr], Expr]) -> list[tuple[str, WindowSite]]:
+def map_sites(sites: Sites, change: Callable[[Expr], Expr]) -> list[tuple[str, WindowSite]]:
     """Return the window calls with every expression changed."""
     return [(name, _map(site, change)) for name, site in sites]
 
@@ -72,7 +72,7 @@ _Window = tuple[tuple[str, ...], tuple[n.SortKey, ...], str | None]
 """PARTITION BY, ORDER BY, the gap of the sessions that are the frames."""
 
 
-def windowed(node: n.Node, sites: Sites, above: Sequence[Expr]) -> n.Node:
+def add_windows(node: n.Node, sites: Sites, above: Sequence[Expr]) -> n.Node:
     """Return the rows with a column per window call; `above` are the expressions over them.
 
     What a call reads is computed below it, once, so that a row that has no value there is in no

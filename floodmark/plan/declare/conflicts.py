@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
@@ -23,9 +23,6 @@ from floodmark.scalar.types import BOOLEAN, SqlType
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
 from floodmark.sql.statements import ConflictAction
-
-if TYPE_CHECKING:
-    from floodmark.plan.declared import ColumnInfo
 
 EXCLUDED = "__excluded_"
 """Prefix under which the expressions of DO UPDATE SET see the columns of the incoming row."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -32,9 +31,6 @@ from floodmark.scalar.functions.user import UserFunction
 from floodmark.scalar.types import INTERVAL, TIMESTAMPTZ, SqlType
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
-
-if TYPE_CHECKING:
-    from floodmark.plan.declared import Declared
 
 FEED = ("delta", "change_feed")
 """The connector and mode whose rows are changes by key without any FORMAT."""
