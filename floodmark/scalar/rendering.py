@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -35,8 +36,6 @@ def float_text(value: float, *, single: bool = False) -> str:
 def _shortest(value: float, single: bool) -> str:
     if not single:
         return f"{Decimal(repr(value)):e}"
-    import struct
-
     for precision in range(9):
         text = f"{value:.{precision}e}"
         if struct.pack("f", float(text)) == struct.pack("f", value):

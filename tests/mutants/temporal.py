@@ -9,7 +9,7 @@ _OPERATOR = "dataflow/operators/temporal_filter.py"
 TEMPORAL = (
     Planted(
         "months back from the end of a month are a day short",
-        "plan/bind/inverses.py",
+        "plan/rules/inverses.py",
         "((short, _plus(back, (0, 1, 0))),)",
         "((short, back),)",
         (_PERIODS,),
