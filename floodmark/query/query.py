@@ -19,8 +19,8 @@ from floodmark.dataflow.operators.accumulators import aggregate_of
 from floodmark.dataflow.state.fetched import as_columns
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.outputs import ColumnTypes
 from floodmark.plan.build.builder import Builder
+from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.nodes.size import check_size, within_stack
 from floodmark.plan.rules import RULES

@@ -18,7 +18,7 @@ from plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, keyed_changes
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.user_functions import user_call
+from floodmark.plan.bind.user_calls import user_call
 from floodmark.plan.expr.expressions import (
     Call,
     Case,

@@ -5,15 +5,13 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
-from floodmark.plan.bind.aggregate_forms import (
-    check_within,
-)
+from floodmark.plan.bind.aggregate_arguments import check_within
 from floodmark.plan.bind.call_parts import CallParts, arguments_of, bind_order, check_star
 from floodmark.plan.bind.calls import check_constants, choose_overload, operand_of
 from floodmark.plan.bind.coercion import refuse
 from floodmark.plan.bind.collectors import AggregateCollector
 from floodmark.plan.bind.protocol import ExpressionBinder
-from floodmark.plan.bind.user_functions import bind_arguments, user_call
+from floodmark.plan.bind.user_calls import bind_arguments, user_call
 from floodmark.plan.expr.expressions import AggCall, Call, Expr
 from floodmark.scalar.functions import (
     AGGREGATES,

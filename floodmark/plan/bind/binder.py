@@ -35,7 +35,7 @@ from floodmark.plan.bind.precisions import in_digits
 from floodmark.plan.bind.scope import SchemaScope, Scope
 from floodmark.plan.bind.set_calls import bind_set_column, is_set
 from floodmark.plan.bind.special_forms import bind_array, bind_special, bind_zone, collated, picked
-from floodmark.plan.bind.user_functions import bind_user_call
+from floodmark.plan.bind.user_calls import bind_user_call
 from floodmark.plan.bind.wide_numbers import as_inexact, bound_together
 from floodmark.plan.bind.window_calls import bind_window
 from floodmark.plan.expr.expressions import Call, Case, Expr, Literal, Now

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
-from floodmark.plan.bind.aggregate_forms import Order, jsonb_arguments, ordered_set_arguments
+from floodmark.plan.bind.aggregate_arguments import Order, jsonb_arguments, ordered_set_arguments
 from floodmark.plan.bind.coercion import coerce
 from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.expr.expressions import Expr

@@ -8,7 +8,7 @@ from floodmark.errors import BindError
 from floodmark.plan.bind.calls import checked_call, choose_overload
 from floodmark.plan.bind.collectors import SetCall
 from floodmark.plan.bind.protocol import ExpressionBinder
-from floodmark.plan.bind.user_functions import bind_arguments, user_call
+from floodmark.plan.bind.user_calls import bind_arguments, user_call
 from floodmark.plan.expr.expressions import Call, Expr
 from floodmark.scalar.functions import SETS
 from floodmark.scalar.functions.user import FunctionKind

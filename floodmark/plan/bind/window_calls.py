@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
+from floodmark.plan.bind.aggregate_arguments import check_within
 from floodmark.plan.bind.aggregate_calls import is_user_aggregate
-from floodmark.plan.bind.aggregate_forms import check_within
 from floodmark.plan.bind.call_parts import CallParts, arguments_of, bind_order, check_star
 from floodmark.plan.bind.calls import check_constants, choose_overload, operand_of
 from floodmark.plan.bind.coercion import refuse

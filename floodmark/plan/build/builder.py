@@ -13,10 +13,10 @@ from floodmark.catalog.objects import Relation
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.context import BindContext, Positions
-from floodmark.plan.bind.outputs import ColumnTypes
 from floodmark.plan.bind.scope import OuterScope, QueryScope
 from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.ordering import order_rows
+from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.build.protocol import Bound
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.select import select_rows

@@ -11,7 +11,7 @@ from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import OVER_COLUMN, SET_COLUMN, AggregateCollector
-from floodmark.plan.bind.outputs import Item, item_at, position_of, said
+from floodmark.plan.build.outputs import Item, item_at, position_of, said
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transform, unplaced, walk

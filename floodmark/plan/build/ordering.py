@@ -10,9 +10,9 @@ from sqlglot import exp
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.outputs import position_of
 from floodmark.plan.bind.scope import unknown_column
 from floodmark.plan.bind.wide_numbers import is_wide
+from floodmark.plan.build.outputs import position_of
 from floodmark.plan.build.protocol import QueryBuilder
 
 

@@ -11,8 +11,8 @@ from sqlglot import exp
 from floodmark.catalog.objects import Relation
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.bind.context import BindContext
-from floodmark.plan.bind.outputs import ColumnTypes
 from floodmark.plan.bind.scope import OuterScope, QueryScope
+from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.nodes import Node
 

@@ -17,10 +17,10 @@ from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import assigned, is_default
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.outputs import ColumnTypes, checked_name
 from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.assignments import check_tables, values_of
 from floodmark.plan.build.joins import disjoint
+from floodmark.plan.build.outputs import ColumnTypes, checked_name
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.relations import build_from, scan_of
 from floodmark.plan.build.subqueries import Subqueries

@@ -16,11 +16,11 @@ from floodmark.plan.bind.collectors import (
     SetCollector,
     WindowCollector,
 )
-from floodmark.plan.bind.outputs import ColumnTypes, Item, checked_name, item_at, position_of, said
 from floodmark.plan.bind.scope import QueryScope
 from floodmark.plan.bind.set_calls import in_step
 from floodmark.plan.build.grouping import Grouping, over_groups, refuse_grouping_sets
 from floodmark.plan.build.ordering import distinct_on, limit_rows
+from floodmark.plan.build.outputs import ColumnTypes, Item, checked_name, item_at, position_of, said
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.stars import expand_star
 from floodmark.plan.build.subqueries import Subqueries

@@ -11,7 +11,7 @@ from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import cast_to
 from floodmark.plan.bind.coercion import with_digits
-from floodmark.plan.bind.outputs import ColumnTypes
+from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.build.protocol import QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef, Expr
 from floodmark.scalar.promotion import common_type

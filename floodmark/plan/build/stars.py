@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.errors import BindError
-from floodmark.plan.bind.outputs import Item
 from floodmark.plan.bind.scope import QueryScope
+from floodmark.plan.build.outputs import Item
 from floodmark.plan.build.protocol import QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef
 

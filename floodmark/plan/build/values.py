@@ -11,9 +11,9 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import assigned, is_default
 from floodmark.plan.bind.binder import Binder
 from floodmark.plan.bind.coercion import with_digits
-from floodmark.plan.bind.constant_rows import typed_rows
-from floodmark.plan.bind.outputs import ColumnTypes
 from floodmark.plan.bind.scope import QueryScope
+from floodmark.plan.build.constant_rows import typed_rows
+from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.build.protocol import QueryBuilder
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.promotion import common_type

@@ -12,7 +12,7 @@ from floodmark.plan.bind.binder import Binder
 from floodmark.plan.bind.coercion import bind_type
 from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import QueryScope
-from floodmark.plan.bind.user_functions import bind_body, body_of
+from floodmark.plan.bind.user_calls import bind_body, body_of
 from floodmark.plan.declare.python_texts import check_python
 from floodmark.plan.expr.determinism import class_of
 from floodmark.plan.expr.expressions import ColumnRef, walk

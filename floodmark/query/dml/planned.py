@@ -18,7 +18,7 @@ from floodmark.dataflow.operators.merge import DML_ORDINAL
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import assigned
-from floodmark.plan.bind.outputs import ColumnTypes
+from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.build.row_changes import (
     Changing,
     Found,

@@ -12,8 +12,8 @@ from decimal import Decimal
 
 from floodmark import digits
 from floodmark.plan.bind.assignment import assigned, is_default
-from floodmark.plan.bind.outputs import ColumnTypes
 from floodmark.plan.bind.protocol import ExpressionBinder
+from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.casts import BITS, from_text
 from floodmark.scalar.functions import RowError
