@@ -12,7 +12,7 @@ from floodmark.scalar.functions.like import print_like
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import VARCHAR
-from tests.plan.like_cases import ESCAPES, SLOW, drawn, naive
+from tests.scalar.like_cases import ESCAPES, SLOW, drawn, naive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "sql"))
-from planned_scripts import Planner
-
 from floodmark.errors import FloodmarkError
+from tests.sql.planned_scripts import Planner
 
 TABLES = """
 CREATE TABLE t (k INT PRIMARY KEY, v INT, s TEXT);

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from program_reference import compile_sql
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Volatile, walk
+from tests.program_reference import compile_sql
 
 TABLES = "CREATE TABLE t (k INT PRIMARY KEY, v INT, s TEXT, d DATE);"
 GROWING = "CREATE TABLE a (v INT) APPEND ONLY;"

@@ -7,7 +7,7 @@ import pytest
 
 from floodmark.scalar.types import INT, VARCHAR
 from floodmark.sql.constant_rows import MANY
-from tests.plan.test_wide_numbers import outcome
+from tests.plan.bind.test_wide_numbers import outcome
 
 LONG = "9" * 5000
 EXPONENT = "e" + "9" * 25

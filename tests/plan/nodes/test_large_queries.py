@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-from program_reference import compile_sql
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import FloodmarkError
 from floodmark.stream.objects import supported
+from tests.program_reference import compile_sql
 
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY, v INT, s TEXT);"
 SECONDS = 10

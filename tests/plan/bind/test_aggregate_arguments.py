@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from program_reference import compile_sql
 
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import aggregate_text
+from tests.program_reference import compile_sql
 
 TABLES = """CREATE TABLE t (k INT PRIMARY KEY, g INT, a INT, d DOUBLE, at TIMESTAMP, s TEXT, j JSONB, l INT[]);
 CREATE FUNCTION last(x INT) RETURNS INT LANGUAGE python IMMUTABLE AS $$

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from program_reference import compile_sql
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import to_text
+from tests.program_reference import compile_sql
 
 TABLES = """
 CREATE TABLE a (k INT PRIMARY KEY, x INT, d DOUBLE);

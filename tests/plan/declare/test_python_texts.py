@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from users_functions import user_function
 
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import UserError
 from floodmark.plan.declare.functions import check
+from tests.plan.declare.users_functions import user_function
 
 TEXT = """
 CREATE FUNCTION f(a INT) RETURNS INT LANGUAGE python IMMUTABLE AS $$

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from users_functions import bound, created, user_function, value
 
 from floodmark.errors import UserError
 from floodmark.plan.declare.functions import check, functions_of
@@ -12,6 +11,7 @@ from floodmark.plan.expr.expressions import UserCall, walk
 from floodmark.scalar.functions import RowError, RowErrorCode
 from floodmark.scalar.functions.user import CallError
 from floodmark.spark.user_functions import _batch_form
+from tests.plan.declare.users_functions import bound, created, user_function, value
 
 
 @pytest.mark.parametrize("raised", ["SystemExit(1)", "KeyboardInterrupt('x')", "GeneratorExit"])

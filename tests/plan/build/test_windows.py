@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
-from program_reference import compile_sql
 
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n
 from floodmark.reference.intervals import windows_of
 from floodmark.scalar.types import TIMESTAMP, Field
+from tests.program_reference import compile_sql
 
 TABLES = "CREATE TABLE t (k INT PRIMARY KEY, g INT, a INT, m NUMERIC(10, 2), at TIMESTAMP, s TEXT);"
 

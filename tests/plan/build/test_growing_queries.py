@@ -5,17 +5,13 @@ The time is that of the processor: other programs of the machine do not count.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "sql"))
-from planned_scripts import Planner
-
 from floodmark.errors import FloodmarkError
+from tests.sql.planned_scripts import Planner
 
 SECONDS = 10
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY, v INT, s TEXT, b BOOLEAN, d NUMERIC(10, 2));\n"

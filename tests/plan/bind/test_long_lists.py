@@ -5,7 +5,7 @@ import pytest
 from floodmark.plan.bind import binder
 from floodmark.plan.bind.coercion import number_literal
 from floodmark.plan.expr.size import MAX_EXPRESSION
-from tests.plan.test_wide_numbers import outcome
+from tests.plan.bind.test_wide_numbers import outcome
 
 
 @pytest.mark.parametrize(

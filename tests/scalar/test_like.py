@@ -8,7 +8,7 @@ import pytest
 
 from floodmark.scalar.functions.like import is_like
 from floodmark.scalar.functions.model import RowError
-from tests.plan.like_cases import SLOW, drawn, naive
+from tests.scalar.like_cases import SLOW, drawn, naive
 
 
 def said(text: str, pattern: str, escape: str) -> bool | None:

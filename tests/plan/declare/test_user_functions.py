@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from users_functions import bound, created, user_function, value
 
 from floodmark.catalog.dropping import without
 from floodmark.errors import UserError
@@ -17,6 +16,7 @@ from floodmark.reference.expressions import evaluate
 from floodmark.scalar.functions import Determinism, RowErrorCode, lookup
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
+from tests.plan.declare.users_functions import bound, created, user_function, value
 
 PLUS = "CREATE FUNCTION plus(a int, b int) RETURNS bigint LANGUAGE sql AS 'SELECT a + b';"
 DOUBLE_IT = "CREATE FUNCTION double_it(int) RETURNS int LANGUAGE sql AS $$ $1 * 2 $$;"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from program_reference import compile_sql
 
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import FloodmarkError
 from floodmark.plan.declared import Transform
 from floodmark.plan.expr.printing import to_text
+from tests.program_reference import compile_sql
 
 BEFORE = """
 CREATE TABLE other (k INT PRIMARY KEY);

@@ -11,7 +11,7 @@ from floodmark.plan.rules.push_filters import push_all_filters
 from floodmark.testing.program import load
 from tests.program_reference import compile_sql
 
-PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.txt"))
+PROGRAMS = sorted((Path(__file__).parents[2] / "programs").glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.plan.test_wide_numbers import outcome
+from tests.plan.bind.test_wide_numbers import outcome
 
 OPEN = {"group": "(", "plain group": "(?:a|", "look ahead": "(?=a", "beside": "()(("}
 
