@@ -9,7 +9,13 @@ from sqlglot import exp
 
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.aggregate_calls import bind_aggregate, is_aggregate
-from floodmark.plan.bind.calls import CLOCKS, bind_call, bind_volatile, folded, unknown_function
+from floodmark.plan.bind.calls import (
+    CLOCKS,
+    bind_call,
+    bind_volatile,
+    identifier_name,
+    unknown_function,
+)
 from floodmark.plan.bind.coercion import (
     as_boolean,
     bind_type,
@@ -31,10 +37,16 @@ from floodmark.plan.bind.comparisons import (
 )
 from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.operators import OPERATORS
-from floodmark.plan.bind.precisions import in_digits
+from floodmark.plan.bind.precisions import round_digits
 from floodmark.plan.bind.scope import SchemaScope, Scope
 from floodmark.plan.bind.set_calls import bind_set_column, is_set
-from floodmark.plan.bind.special_forms import bind_array, bind_special, bind_zone, collated, picked
+from floodmark.plan.bind.special_forms import (
+    bind_array,
+    bind_special,
+    bind_zone,
+    regex_group,
+    without_collation,
+)
 from floodmark.plan.bind.user_calls import bind_user_call
 from floodmark.plan.bind.wide_numbers import as_inexact, bound_together
 from floodmark.plan.bind.window_calls import bind_window
@@ -88,7 +100,7 @@ class Binder:
             case exp.Paren() | exp.Alias():
                 return self.bind(node.this)
             case exp.Collate():
-                return self.bind(collated(node, self.span(node)))
+                return self.bind(without_collation(node, self.span(node)))
             case exp.Column():
                 return self._column(node)
             case exp.Literal() | exp.Null() | exp.Boolean() | exp.Interval():
@@ -173,7 +185,9 @@ class Binder:
             )
         table = node.args.get("table")
         return self.scope.resolve(
-            None if table is None else folded(table), folded(node.this), self.span(node)
+            None if table is None else identifier_name(table),
+            identifier_name(node.this),
+            self.span(node),
         )
 
     def _literal(self, node: exp.Expression) -> Expr:
@@ -198,7 +212,7 @@ class Binder:
         cast = coerce(bound, target)
         if length is not None:
             cast = Call(VARCHAR, "left", (cast, Literal(INT, length)))
-        cast = in_digits(cast, node.args["to"], span)
+        cast = round_digits(cast, node.args["to"], span)
         return replace(cast, span=span)
 
     def _logic(self, node: exp.Expression) -> Expr:
@@ -249,13 +263,13 @@ class Binder:
     def _subscript(self, node: exp.Bracket) -> Expr:
         index = node.expressions[0]
         if not isinstance(index, exp.Slice):
-            return picked(self.call("subscript", node, [node.this, index]))
+            return regex_group(self.call("subscript", node, [node.this, index]))
         low = index.this or exp.Literal.number(1)
         high = index.expression or exp.Literal.number((1 << 31) - 1)
         return self.call("array_slice", node, [node.this, low, high])
 
     def _field(self, node: exp.Dot) -> Expr:
-        operand, name = self.bind(node.this), folded(node.expression)
+        operand, name = self.bind(node.this), identifier_name(node.expression)
         names = [f.name for f in operand.type.fields]
         if name not in names:
             known = ", ".join(names) or "none: it is no struct"

@@ -258,7 +258,7 @@ def _fold(function: Function, call: Call, span: Span | None) -> Expr:
         ) from None
 
 
-def folded(identifier: exp.Expression) -> str:
+def identifier_name(identifier: exp.Expression) -> str:
     """Return a name as PostgreSQL reads it: lower case unless it is quoted."""
     name = str(identifier.name)
     return name if identifier.args.get("quoted") else name.lower()

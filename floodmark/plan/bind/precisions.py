@@ -16,7 +16,7 @@ _UNITS = {0: ("second", 1_000_000), 3: ("milliseconds", 1_000)}
 _MOST = 6
 
 
-def in_digits(value: Expr, type_: exp.DataType, span: Span | None) -> Expr:
+def round_digits(value: Expr, type_: exp.DataType, span: Span | None) -> Expr:
     """Return a value that was cast to a type, rounded to the digits that the type says.
 
     Raises E0144 for digits to which nothing rounds, and for lengths inside of arrays, maps and

@@ -49,7 +49,7 @@ def bind_set_column(binder: ExpressionBinder, name: str, node: exp.Anonymous) ->
     return binder.sets.add(bind_set(binder.without_sets(), name, node))
 
 
-def in_step(calls: list[tuple[str, SetCall]]) -> Expr:
+def zip_sets(calls: list[tuple[str, SetCall]]) -> Expr:
     """Return several calls as one whose rows have a column for each, NULL where one has ended."""
     fields = ((f"c{i}", call.element) for i, (_, call) in enumerate(calls, 1))
     return Call(list_of(struct_of(*fields)), "unnest", tuple(call.call for _, call in calls))

@@ -95,7 +95,7 @@ def _array_of(binder: ExpressionBinder, node: exp.Expression, type_: SqlType) ->
     return bind_call("array", items, span) if items else Literal(type_, (), span=span)
 
 
-def picked(element: Expr) -> Expr:
+def regex_group(element: Expr) -> Expr:
     """Return an element of an array; of a match's groups, the one group that is asked for."""
     match element:
         case Call(function="subscript", args=(Call(function="regexp_match") as groups, place)):
@@ -240,7 +240,7 @@ _FORMS: Mapping[str, tuple[tuple[int, ...], Callable[[ExpressionBinder, exp.Anon
 """The numbers of arguments, empty for any, and how the call is bound."""
 
 
-def collated(node: exp.Collate, span: Span | None) -> exp.Expression:
+def without_collation(node: exp.Collate, span: Span | None) -> exp.Expression:
     """Return a text in the one order that there is, that of its bytes; E0860 for another."""
     name = str(node.expression.name)
     if name.lower() not in _BY_BYTES:

@@ -32,7 +32,7 @@ _COMPUTED = (exp.Anonymous, exp.Window, exp.Filter, exp.Subquery, exp.Exists)
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class SubqueryRows:
     """The rows of a subquery: its columns over a node, and the conditions by which they belong.
 
     A condition reads the node's columns and, under `OUTER` names, those of the query around it.
@@ -42,12 +42,12 @@ class Related:
     values: tuple[Expr, ...] = ()
     conditions: tuple[Expr, ...] = ()
 
-    def where(self, condition: Expr) -> Related:
+    def where(self, condition: Expr) -> SubqueryRows:
         """Return the rows for which a condition over the node is TRUE."""
         return replace(self, node=n.Filter(self.node, condition))
 
 
-def rows_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> Related:
+def rows_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> SubqueryRows:
     """Return a subquery's rows; E0325 and E0326 for one that reads outer columns elsewhere."""
     inner = builder.inside(scope)
     query = without_parentheses(query)
@@ -59,18 +59,18 @@ def rows_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> 
         bound, conditions = correlated_rows(inner, query, scope)
         refuse_shapes(inner, query, ("group", "having", "limit", "offset", "windows"))
         values = tuple(values_of(inner, query, bound))
-        return Related(bound.node, values, tuple(conditions))
+        return SubqueryRows(bound.node, values, tuple(conditions))
     shown = [f for f in node.schema if not is_hidden(f.name)]
-    return Related(node, tuple(ColumnRef(f.type, f.name) for f in shown))
+    return SubqueryRows(node, tuple(ColumnRef(f.type, f.name) for f in shown))
 
 
-def any_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> Related:
+def rows_of_exists(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> SubqueryRows:
     """Return the rows of a subquery of which only the existence counts."""
     query = without_parentheses(query)
     if not isinstance(query, exp.Select) or not _has_rows_of_from(query):
         return rows_of(builder, query, scope)
     bound, conditions = correlated_rows(builder.inside(scope), query, scope)
-    return Related(bound.node, (), tuple(conditions))
+    return SubqueryRows(bound.node, (), tuple(conditions))
 
 
 def _has_rows_of_from(query: exp.Select) -> bool:
@@ -146,10 +146,10 @@ def one_value(builder: QueryBuilder, values: Sequence[Expr], place: exp.Expressi
             span=builder.span(place),
             hint="name the one column in its SELECT list",
         )
-    return typed(values[0])
+    return typed_literal(values[0])
 
 
-def typed(value: Expr) -> Expr:
+def typed_literal(value: Expr) -> Expr:
     """Return a literal without a type as a text."""
     if isinstance(value, Literal) and value.type.kind is Kind.UNKNOWN:
         return replace(value, type=VARCHAR)
@@ -172,16 +172,16 @@ def join_rows(
     return replace(join_on(left, right, kind, both, builder, exp.Null()), span=span)
 
 
-def inward(expr: Expr) -> Expr:
+def mark_outer(expr: Expr) -> Expr:
     """Return an expression over the rows around a subquery as one inside of it."""
-    return transform(expr, _inward)
+    return transform(expr, _mark_outer)
 
 
-def _inward(e: Expr) -> Expr:
+def _mark_outer(e: Expr) -> Expr:
     return replace(e, name=OUTER + e.name) if isinstance(e, ColumnRef) else e
 
 
-def outward(condition: Expr, change: Callable[[Expr], Expr]) -> Expr:
+def unmark_outer(condition: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return a condition with its outer columns under their own names, changed."""
 
     def named(e: Expr) -> Expr:

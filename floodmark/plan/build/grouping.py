@@ -11,7 +11,7 @@ from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import OVER_COLUMN, SET_COLUMN, AggregateCollector
-from floodmark.plan.build.outputs import Item, item_at, position_of, said
+from floodmark.plan.build.outputs import Item, item_at, position_of, same_output
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transform, unplaced, walk
@@ -58,7 +58,7 @@ class Grouping:
         settled = [c for c in self.bound.scope.settled_by(grouped) if c.plan_name in stray]
         keys += [(ColumnRef(c.type, c.plan_name), c.name) for c in settled]
         read = _reads(self.collector) | {c for key, _ in keys for c in columns_of(key)}
-        node = self.subqueries.beside(node, only=read)
+        node = self.subqueries.attach(node, only=read)
         columns = list(node.identity)
         replaced: dict[Expr, ColumnRef] = {}
         taken = set(node.names) | {name for name, _ in self.collector.calls}
@@ -104,7 +104,7 @@ class Grouping:
                     raise
                 return named[0].expr, named[0].name
         expr = bind_scalar(e, self.bound.scope, self.builder.context)
-        same = said(expr, items)
+        same = same_output(expr, items)
         return (expr, "__group") if same is None else (same.expr, same.name)
 
 

@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-def disjoint(left: Bound, right: Bound) -> Bound:
+def rename_clashes(left: Bound, right: Bound) -> Bound:
     """Return the right side with plan names that the left one does not use."""
     taken = set(left.node.names)
     clashes = [f.name for f in right.node.schema if f.name in taken]

@@ -30,7 +30,7 @@ def refuse_version(builder: QueryBuilder, item: exp.Table) -> None:
             )
 
 
-def looked_up_table(builder: QueryBuilder, item: exp.Expression, left: Bound) -> exp.Table | None:
+def lookup_table(builder: QueryBuilder, item: exp.Expression, left: Bound) -> exp.Table | None:
     """Return the relation of `t FOR SYSTEM_TIME AS OF PROCTIME()` without its time, or None.
 
     As in Flink, the time may also be a column of the left side that a subquery gave PROCTIME().
@@ -65,7 +65,7 @@ def _origin(expr: Expr, node: n.Node) -> Expr:
     return expr
 
 
-def only_looked_up(builder: QueryBuilder, name: str, item: exp.Table) -> NotSupported:
+def lookup_only(builder: QueryBuilder, name: str, item: exp.Table) -> NotSupported:
     """Return E0396: what is outside is asked by key, not read whole."""
     return builder.refuse(
         "E0396",

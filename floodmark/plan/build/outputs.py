@@ -94,7 +94,7 @@ def checked_name(e: exp.Expression, span: Span | None) -> str:
     return name
 
 
-def said(expr: Expr, items: Iterable[Item]) -> Item | None:
+def same_output(expr: Expr, items: Iterable[Item]) -> Item | None:
     """Return the output that an expression's text says once more."""
     text = unplaced(expr)
     return next((i for i in items if unplaced(i.expr) == text), None)

@@ -13,8 +13,8 @@ from floodmark.errors import Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.aliases import alias_of
-from floodmark.plan.build.joins import disjoint, join_relations
-from floodmark.plan.build.lookups import looked_up_table, only_looked_up, refuse_version
+from floodmark.plan.build.joins import join_relations, rename_clashes
+from floodmark.plan.build.lookups import lookup_only, lookup_table, refuse_version
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.table_functions import function_of, function_rows, join_function
 from floodmark.plan.build.window_tables import window_table
@@ -72,7 +72,7 @@ def _table(builder: QueryBuilder, item: exp.Table, *, looked_up: bool = False) -
         return _named(builder, builder.views[name], item, item.name)
     relation = builder.relation(name, builder.span(item))
     if relation.external and not looked_up:
-        raise only_looked_up(builder, relation.name, item)
+        raise lookup_only(builder, relation.name, item)
     scan = scan_of(relation, builder.span(item))
     # What is looked up once does not change with what its key has later.
     # Nor where the row of a key ends unheard, and another one of it comes.
@@ -155,11 +155,11 @@ def _join(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound:
         bound = join_function(builder, left, join)
         if bound is not None:
             return bound
-    table = looked_up_table(builder, join.this, left)
+    table = lookup_table(builder, join.this, left)
     if table is not None:
-        right = disjoint(left, _table(builder, table, looked_up=True))
+        right = rename_clashes(left, _table(builder, table, looked_up=True))
         plain = join.copy()
         plain.set("this", table)
         return join_relations(builder, left, right, plain, looked_up=True)
-    right = disjoint(left, build_relation(builder, join.this))
+    right = rename_clashes(left, build_relation(builder, join.this))
     return join_relations(builder, left, right, join)

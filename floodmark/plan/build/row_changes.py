@@ -19,7 +19,7 @@ from floodmark.plan.bind.assignment import assigned, is_default
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.assignments import check_tables, values_of
-from floodmark.plan.build.joins import disjoint
+from floodmark.plan.build.joins import rename_clashes
 from floodmark.plan.build.outputs import ColumnTypes, checked_name
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.relations import build_from, scan_of
@@ -82,7 +82,7 @@ def found_rows(
     if beside is not None:
         joined = build_from(builder, beside)
         assert joined is not None
-        right = disjoint(bound, joined)
+        right = rename_clashes(bound, joined)
         others = right.scope.sources
         node = n.Join(bound.node, right.node, n.JoinKind.INNER, (), span=builder.span(beside))
         bound = Bound(node, bound.scope.beside(right.scope, builder.span(beside)))
@@ -111,7 +111,7 @@ def updated(
         (f.name, values.get(f.name, ColumnRef(f.type, f.name))) for f in fields
     ]
     old = [(f"{OLD}{i}", ColumnRef(f.type, f.name)) for i, f in enumerate(fields) if with_old]
-    node = subqueries.beside(found.node)
+    node = subqueries.attach(found.node)
     return with_generated(n.Project(node, (*new, *old, *passed)), target.columns)
 
 
@@ -187,7 +187,7 @@ def returning(
     extra = tuple(Field(name, e.type) for name, e in passed)
     written = (*target.relation.columns, *extra, ordinal)
     scan = n.Scan(WRITTEN, written, (ordinal.name,), ChangelogMode.APPEND_ONLY)
-    node = subqueries.beside(scan)
+    node = subqueries.attach(scan)
     last = (ordinal.name, ColumnRef(ordinal.type, ordinal.name))
     return Returning(n.Project(node, (*outputs, last)), written, passed)
 

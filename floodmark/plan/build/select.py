@@ -17,10 +17,17 @@ from floodmark.plan.bind.collectors import (
     WindowCollector,
 )
 from floodmark.plan.bind.scope import QueryScope
-from floodmark.plan.bind.set_calls import in_step
+from floodmark.plan.bind.set_calls import zip_sets
 from floodmark.plan.build.grouping import Grouping, over_groups, refuse_grouping_sets
 from floodmark.plan.build.ordering import distinct_on, limit_rows
-from floodmark.plan.build.outputs import ColumnTypes, Item, checked_name, item_at, position_of, said
+from floodmark.plan.build.outputs import (
+    ColumnTypes,
+    Item,
+    checked_name,
+    item_at,
+    position_of,
+    same_output,
+)
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.stars import expand_star
 from floodmark.plan.build.subqueries import Subqueries
@@ -90,7 +97,7 @@ class Selection:
             grouping = Grouping(self.builder, self.query, self.bound, self.subqueries, collector)
             node, replaced = grouping.aggregate(node, items, read)
             over = partial(over_groups, replaced=replaced, node=node)
-            node = self.subqueries.beside(node, over)
+            node = self.subqueries.attach(node, over)
             over = partial(over_groups, replaced=replaced, node=node)
             items = [Item(i.name, over(i.expr)) for i in items]
             order = [(over(e), d, f) for e, d, f in order]
@@ -100,7 +107,7 @@ class Selection:
             sets = SetCollector([(c, replace(s, call=over(s.call))) for c, s in sets.calls])
             sites = map_sites(sites, over)
         else:
-            node = self.subqueries.beside(node)
+            node = self.subqueries.attach(node)
         node = add_windows(node, sites, _above(items, order, on, sets))
         return self._finish(_repeat_rows(node, sets), items, order, on)
 
@@ -179,7 +186,7 @@ class Selection:
         expr = bind_scalar(
             key, self.bound.scope, self.builder.context, aggregates=collector, windows=windows
         )
-        same = said(expr, items)
+        same = same_output(expr, items)
         return expr if same is None else same.expr
 
     def _finish(
@@ -246,7 +253,7 @@ def _repeat_rows(node: n.Node, sets: SetCollector) -> n.Node:
         ((_, one),) = sets.calls
         call, spread = one.call, one.spread and len(one.columns) == 1
     else:
-        call, spread = in_step(sets.calls), True
+        call, spread = zip_sets(sets.calls), True
     ordinal = fresh_name("__ordinal", set(node.names))
     return n.ProjectSet(node, call, outputs, ordinal, spread=spread, span=call.span)
 

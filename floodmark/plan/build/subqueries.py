@@ -16,17 +16,17 @@ from floodmark.plan.bind.collectors import SUBQUERY_COLUMN, AggregateCollector
 from floodmark.plan.bind.scope import OUTER, Correlated, QueryScope
 from floodmark.plan.build.correlated_subqueries import (
     SHAPES,
-    Related,
-    any_of,
+    SubqueryRows,
     correlated_rows,
-    inward,
     is_outer,
     join_rows,
+    mark_outer,
     one_value,
-    outward,
     refusal,
     refuse_shapes,
     rows_of,
+    rows_of_exists,
+    unmark_outer,
     values_of,
 )
 from floodmark.plan.build.parentheses import without_parentheses
@@ -73,7 +73,7 @@ class Subqueries:
         """Return what stands for a subquery in an expression."""
         match node:
             case exp.Exists():
-                related = any_of(self.builder, node.this, self.scope)
+                related = rows_of_exists(self.builder, node.this, self.scope)
                 return self._mark(node, related)
             case exp.In():
                 return self._is_in(node)
@@ -91,7 +91,7 @@ class Subqueries:
             "min(y) for > ANY",
         )
 
-    def beside(
+    def attach(
         self,
         node: n.Node,
         change: Callable[[Expr], Expr] = _same,
@@ -105,13 +105,13 @@ class Subqueries:
             if only is not None and not {*only} & {*attached.right.names}:
                 continue
             self.found.remove(attached)
-            conditions = [outward(c, change) for c in attached.conditions]
+            conditions = [unmark_outer(c, change) for c in attached.conditions]
             node = join_rows(node, attached.right, attached.kind, conditions, self.builder, None)
         return node
 
     def reads(self) -> list[Expr]:
         """Return what joins the subqueries, over the columns of FROM and their own."""
-        return [outward(c, _same) for attached in self.found for c in attached.conditions]
+        return [unmark_outer(c, _same) for attached in self.found for c in attached.conditions]
 
     def name(self) -> str:
         """Return a name that no other subquery's column has."""
@@ -205,7 +205,7 @@ class Subqueries:
         found = (ColumnRef(value.type, one), ColumnRef(BIGINT, rows))
         return bind_call(SINGLE_ROW, found, right.span)
 
-    def _mark(self, node: exp.Expression, related: Related, *tests: Expr) -> Expr:
+    def _mark(self, node: exp.Expression, related: SubqueryRows, *tests: Expr) -> Expr:
         """Attach whether there is a row, and return that."""
         conditions = [*related.conditions, *tests]
         below, keys, equal = self._keyed(related.node, conditions, node)
@@ -239,7 +239,7 @@ class Subqueries:
         equal = bind_call("=", [asked, value], self.builder.span(node))
         assert isinstance(equal, Call)
         mine, theirs = equal.args
-        found = self._mark(node, related, Call(BOOLEAN, "=", (inward(mine), theirs)))
+        found = self._mark(node, related, Call(BOOLEAN, "=", (mark_outer(mine), theirs)))
         unknown = self._mark(node, related.where(Call(BOOLEAN, "is_null", (theirs,))))
         some = self._mark(node, related)
         lost = BoolOp(BOOLEAN, "and", (Call(BOOLEAN, "is_null", (mine,)), some))

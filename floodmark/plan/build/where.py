@@ -14,13 +14,13 @@ from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.collectors import SUBQUERY_COLUMN
 from floodmark.plan.bind.scope import OUTER, OuterScope
 from floodmark.plan.build.correlated_subqueries import (
-    Related,
-    any_of,
+    SubqueryRows,
     is_outer,
     join_rows,
-    outward,
     rows_of,
-    typed,
+    rows_of_exists,
+    typed_literal,
+    unmark_outer,
 )
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.subqueries import Subqueries
@@ -61,7 +61,7 @@ def filter_rows(
             (attached,) = collector.found
             node = join_rows(node, attached.right, n.JoinKind.SEMI, [expr], builder, part)
             continue
-        node = collector.beside(node)
+        node = collector.attach(node)
         rest += conjuncts(expr) if is_outer(expr) else [expr]
     own = [e for e in rest if not is_outer(e)]
     if own:
@@ -121,7 +121,7 @@ def _asked(e: exp.Expression) -> tuple[exp.Expression, ...]:
 
 def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
     if not semi.asked:
-        related = any_of(builder, semi.query, bound.scope)
+        related = rows_of_exists(builder, semi.query, bound.scope)
         kind = n.JoinKind.ANTI if semi.negated else n.JoinKind.SEMI
         return _reduce_rows(builder, bound.node, related, [], kind, semi.place)
     related = rows_of(builder, semi.query.unnest(), bound.scope)
@@ -139,7 +139,9 @@ def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
     node, tests = bound.node, list[Call]()
     for e, value in zip(semi.asked, related.values, strict=True):
         equal = bind_call(
-            "=", [bind_scalar(e, own, builder.context), typed(value)], builder.span(semi.place)
+            "=",
+            [bind_scalar(e, own, builder.context), typed_literal(value)],
+            builder.span(semi.place),
         )
         assert isinstance(equal, Call)
         node, name = with_column(node, equal.args[0])
@@ -153,7 +155,7 @@ def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
 def _not_in(
     builder: QueryBuilder,
     node: n.Node,
-    related: Related,
+    related: SubqueryRows,
     tests: Sequence[Call],
     place: exp.Expression,
 ) -> n.Node:
@@ -168,7 +170,7 @@ def _not_in(
         if not never_null(theirs, related.node):
             nulls = related.where(_is_null(theirs))
             node = _reduce_rows(builder, node, nulls, [], n.JoinKind.ANTI, place)
-        if not never_null(outward(mine, lambda e: e), node):
+        if not never_null(unmark_outer(mine, lambda e: e), node):
             node = _reduce_rows(builder, node, related, [_is_null(mine)], n.JoinKind.ANTI, place)
     return _reduce_rows(builder, node, related, tests, n.JoinKind.ANTI, place)
 
@@ -180,7 +182,7 @@ def _is_null(expr: Expr) -> Call:
 def _reduce_rows(
     builder: QueryBuilder,
     node: n.Node,
-    related: Related,
+    related: SubqueryRows,
     tests: Iterable[Expr],
     kind: n.JoinKind,
     place: exp.Expression,
@@ -198,7 +200,7 @@ def _reduce_rows(
             return replace(e, name=names[e.name])
         return e
 
-    meet = [outward(transform(e, renamed), lambda c: c) for e in conditions]
+    meet = [unmark_outer(transform(e, renamed), lambda c: c) for e in conditions]
     return join_rows(node, right, kind, meet, builder, place)
 
 
@@ -225,6 +227,6 @@ def _uncast(expr: Expr) -> Expr:
     return expr
 
 
-def _is_certain(node: n.Node, related: Related, test: Call) -> bool:
+def _is_certain(node: n.Node, related: SubqueryRows, test: Call) -> bool:
     mine, theirs = test.args
-    return never_null(theirs, related.node) and never_null(outward(mine, lambda e: e), node)
+    return never_null(theirs, related.node) and never_null(unmark_outer(mine, lambda e: e), node)

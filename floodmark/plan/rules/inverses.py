@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.expr.expressions import Call, Case, Cast, Expr, Literal, Now, walk
+from floodmark.plan.expr.window_values import Interval
 from floodmark.scalar.functions.datetime import TRUNCATIONS, unit_of
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import (
@@ -23,7 +24,6 @@ from floodmark.scalar.types import (
     Kind,
 )
 
-Interval = tuple[int, int, int]
 _DAY = 86_400_000_000
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _UNITS: dict[str, Interval] = {
