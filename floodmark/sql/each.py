@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
 from floodmark.sql.lexer import TokenKind
-from floodmark.sql.statement_parser import StatementParser
+from floodmark.sql.parser.cursor import Cursor
+from floodmark.sql.parser.statement import GRAMMAR, read_single
 from floodmark.sql.statements import Statement
 from floodmark.sql.validate import validate
 
@@ -44,26 +45,26 @@ def each_statement(text: str, file: str | None = None) -> Iterator[Attempt]:
     ['E0121', None]
     """
     try:
-        parser = StatementParser(text, file)
+        cursor = Cursor(text, file, grammar=GRAMMAR)
     except SqlSyntaxError as error:
         yield Attempt(error.span or Span.at(text, 0, len(text), file), error=error)
         return
-    while parser.current.kind is not TokenKind.END:
-        yield _attempt(parser)
-        parser.accept(";")
+    while cursor.current.kind is not TokenKind.END:
+        yield _attempt(cursor)
+        cursor.accept(";")
 
 
-def _attempt(parser: StatementParser) -> Attempt:
-    start = parser.index
+def _attempt(cursor: Cursor) -> Attempt:
+    start = cursor.index
     try:
-        statement = parser.single()
+        statement = read_single(cursor)
         validate(statement)
     except FloodmarkError as error:
-        _skip(parser, start)
-        return Attempt(parser.span_from(start), error=error)
+        _skip(cursor, start)
+        return Attempt(cursor.span_from(start), error=error)
     except RecursionError:
-        _skip(parser, start)
-        span = parser.span_from(start)
+        _skip(cursor, start)
+        span = cursor.span_from(start)
         nested = SqlSyntaxError(
             "E0123",
             "the statement is nested too deeply for this call stack",
@@ -71,12 +72,12 @@ def _attempt(parser: StatementParser) -> Attempt:
             hint="split the query into views or common table expressions",
         )
         return Attempt(span, error=nested)
-    return Attempt(parser.span_from(start), statement=statement)
+    return Attempt(cursor.span_from(start), statement=statement)
 
 
-def _skip(parser: StatementParser, start: int) -> None:
+def _skip(cursor: Cursor, start: int) -> None:
     """Go to the end of the statement: a semicolon, or a CREATE that begins the next one."""
-    if parser.index == start:
-        parser.advance()
-    while not (parser.at_end() or parser.at("create")):
-        parser.advance()
+    if cursor.index == start:
+        cursor.advance()
+    while not (cursor.at_end() or cursor.at("create")):
+        cursor.advance()

@@ -8,7 +8,9 @@ from typing import TypeVar
 from sqlglot import exp
 
 from floodmark.errors import Span, SqlSyntaxError
-from floodmark.sql.statement_parser import StatementParser
+from floodmark.sql.parser.cursor import Cursor
+from floodmark.sql.parser.query import read_row_item
+from floodmark.sql.parser.statement import GRAMMAR, read_script
 from floodmark.sql.statements import Statement
 from floodmark.sql.validate import validate
 
@@ -24,7 +26,7 @@ def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
     >>> [type(s).__name__ for s in parse_script("CREATE TABLE t (k INT); SELECT 1")]
     ['CreateTable', 'Select']
     """
-    return _parse(text, file, lambda: _checked(StatementParser(text, file).script()))
+    return _parse(text, file, lambda: _script(text, file))
 
 
 def parse_statement(
@@ -63,8 +65,8 @@ def parse_expression(text: str, file: str | None = None) -> exp.Expression:
     >>> parse_expression("a + 1").key
     'add'
     """
-    parser = StatementParser(text, file)
-    return _parse(text, file, lambda: _whole(parser, parser.expression))
+    cursor = Cursor(text, file, grammar=GRAMMAR)
+    return _parse(text, file, lambda: _whole(cursor, Cursor.expression))
 
 
 def parse_value(text: str, file: str | None, start: int, end: int) -> exp.Expression:
@@ -73,21 +75,22 @@ def parse_value(text: str, file: str | None, start: int, end: int) -> exp.Expres
     >>> parse_value("VALUES (7, -2)", None, 11, 13).key
     'neg'
     """
-    parser = StatementParser(text, file, start=start, end=end)
-    return _parse(text, file, lambda: _whole(parser, parser.row_item))
+    cursor = Cursor(text, file, grammar=GRAMMAR, start=start, end=end)
+    return _parse(text, file, lambda: _whole(cursor, read_row_item))
 
 
-def _checked(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def _script(text: str, file: str | None) -> tuple[Statement, ...]:
+    statements = read_script(Cursor(text, file, grammar=GRAMMAR))
     for statement in statements:
         validate(statement)
     return statements
 
 
-def _whole(parser: StatementParser, parse: Callable[[], T]) -> T:
-    result = parse()
-    parser.accept(";")
-    if not parser.at_end():
-        raise parser.unexpected("the end")
+def _whole(cursor: Cursor, read: Callable[[Cursor], T]) -> T:
+    result = read(cursor)
+    cursor.accept(";")
+    if not cursor.at_end():
+        raise cursor.unexpected("the end")
     return result
 
 

@@ -86,6 +86,13 @@ RESERVED = frozenset(
 AFTER_EXPRESSION = frozenset({"over", "filter", "within", "emit", "asof", "set"})
 """Words that are aliases only behind AS, as they may start the next clause."""
 
+FIRST_WORDS = (
+    "abort", "alter", "begin", "commit", "copy", "create", "delete", "describe", "drop", "end",
+    "explain", "flush", "insert", "rollback", "select", "set", "show", "start", "update", "values",
+    "with",
+)  # fmt: skip
+"""Words that start a statement."""
+
 _SLIPS = {
     "selct": "SELECT", "slect": "SELECT", "form": "FROM", "fom": "FROM", "wehre": "WHERE",
     "were": "WHERE", "gruop": "GROUP", "oder": "ORDER", "jion": "JOIN", "vlaues": "VALUES",

@@ -78,7 +78,7 @@ def statement_fields() -> set[Place]:
 def node_arguments() -> set[Place]:
     """Return the arguments that the parser gives to query nodes, as its source has them."""
     found = set()
-    for path in sorted((Path(inspect.getfile(statements)).parent).glob("*_parser.py")):
+    for path in sorted((Path(inspect.getfile(statements)).parent / "parser").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 kind = getattr(exp, node.func.attr, None)

@@ -1,32 +1,71 @@
-"""A cursor over tokens with the few moves that every part of the parser uses."""
+"""A cursor over tokens, with the moves that all readers of statements share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlglot import exp
 
 from floodmark.errors import Span, SqlSyntaxError
 from floodmark.sql.lexer import Token, TokenKind, tokenize
+from floodmark.sql.parts import Statement
 from floodmark.sql.words import RESERVED, reserved_hint, slip_hint
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _MAX_DEPTH = 60
 _PLAIN = (TokenKind.WORD, TokenKind.OPERATOR)
 
 
-class TokenStream:
-    """The tokens of a text and the place of the next one."""
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The rules of the language that contain themselves: a query stands inside an expression.
+
+    The files of the parser form an order, and lower ones read these rules through the cursor.
+    """
+
+    expression: Callable[[Cursor], exp.Expression]
+    operand: Callable[[Cursor], exp.Expression]
+    query: Callable[[Cursor], exp.Expression]
+    statement: Callable[[Cursor], Statement]
+
+
+class Cursor:
+    """The tokens of a text, the place of the next one, and the language they are read in."""
 
     def __init__(
-        self, text: str, file: str | None = None, *, start: int = 0, end: int | None = None
+        self,
+        text: str,
+        file: str | None = None,
+        *,
+        grammar: Grammar,
+        start: int = 0,
+        end: int | None = None,
     ) -> None:
         self.text = text
         self.file = file
+        self.grammar = grammar
         self.tokens = tokenize(text, file, start=start, end=end)
         self.index = 0
         self._depth = 0
+
+    def expression(self) -> exp.Expression:
+        """Read an expression without alias."""
+        return self.grammar.expression(self)
+
+    def operand(self) -> exp.Expression:
+        """Read an expression that AND and comparisons end, as in BETWEEN and frames."""
+        return self.grammar.operand(self)
+
+    def query(self) -> exp.Expression:
+        """Read a whole query."""
+        return self.grammar.query(self)
+
+    def statement(self) -> Statement:
+        """Read a statement up to its semicolon."""
+        return self.grammar.statement(self)
 
     @property
     def current(self) -> Token:
@@ -60,7 +99,8 @@ class TokenStream:
 
     def at_any(self, *words: str) -> bool:
         """Tell whether one of these words or operators comes next."""
-        return any(self.at(word) for word in words)
+        token = self.current
+        return token.value in words and token.kind in _PLAIN
 
     def at_end(self) -> bool:
         """Tell whether the statement is over."""
@@ -70,13 +110,12 @@ class TokenStream:
         """Take these words when all of them come next."""
         if not self.at(*words):
             return False
-        for _ in words:
-            self.advance()
+        self.index += len(words)
         return True
 
     def accept_any(self, *words: str) -> str | None:
         """Take one of these words and return it."""
-        return next((word for word in words if self.accept(word)), None)
+        return self.advance().value if self.at_any(*words) else None
 
     def expect(self, *words: str, hint: str | None = None) -> None:
         """Take these words, or fail saying what was expected."""
@@ -126,24 +165,26 @@ class TokenStream:
         expression.meta["end"] = last.end - 1
         return expression
 
-    def comma_list(self, item: Callable[[], T], *, trailing: tuple[str, ...] = ()) -> list[T]:
-        """Parse items between commas; before one of the words `trailing` a last comma may stand."""
-        items = [item()]
+    def comma_list(self, item: Callable[[Cursor], T], *, trailing: tuple[str, ...] = ()) -> list[T]:
+        """Read items between commas; before one of the words `trailing` a last comma may stand."""
+        items = [item(self)]
         while self.accept(","):
             if trailing and (self.at_any(*trailing) or self.at_end()):
                 break
-            items.append(item())
+            items.append(item(self))
         return items
 
-    def parenthesised(self, item: Callable[[], T]) -> list[T]:
-        """Parse `( item, … )` with at least one item."""
+    def parenthesised(self, item: Callable[[Cursor], T]) -> list[T]:
+        """Read `( item, … )` with at least one item."""
         self.expect("(")
         items = self.comma_list(item)
         self.expect(")")
         return items
 
-    def nested(self, parse: Callable[[], T]) -> T:
-        """Parse one level deeper; too many levels are the user's error, not a crash."""
+    def nested(
+        self, read: Callable[Concatenate[Cursor, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Read one level deeper; too many levels are the user's error, not a crash."""
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise SqlSyntaxError(
@@ -153,7 +194,7 @@ class TokenStream:
                 hint="split the query into views or common table expressions",
             )
         try:
-            return parse()
+            return read(self, *args, **kwargs)
         finally:
             self._depth -= 1
 
