@@ -65,3 +65,8 @@ def test_spans_are_exact() -> None:
     assert texts["Alias"] == "a + f(b) AS c"
     assert texts["Where"] == "WHERE x = 2"
     assert texts["From"] == "FROM t"
+
+
+def test_an_empty_list_of_options_is_none() -> None:
+    view = "CREATE MATERIALIZED VIEW v WITH (refresh = 'full') AS SELECT 1 AS a"
+    assert to_sql(parse_statement(f"{view} WITH ()")) == to_sql(parse_statement(view))

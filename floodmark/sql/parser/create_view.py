@@ -21,7 +21,7 @@ def read_create_materialized_view(
     query = read_as_query(cursor, "MATERIALIZED VIEW")
     tail = read_view_tail(cursor)
     if options is not None:
-        if "options" in tail:
+        if tail.get("options"):
             refuse_twice("WITH (…)", tail["options"][0].span)
         tail["options"] = options
     return CreateMaterializedView(
