@@ -27,9 +27,9 @@ from floodmark.session.logged import Begun, telling
 from floodmark.session.show import explain_statement
 from floodmark.session.suspension import notices
 from floodmark.sql import statements as s
-from floodmark.sql.dialect import print_expression
-from floodmark.sql.normalise_parts import object_sql
 from floodmark.sql.parse import parse_statement
+from floodmark.sql.printer.dialect import print_expression
+from floodmark.sql.printer.parts import object_sql
 from floodmark.storage.epoch_log import dml_of
 from floodmark.stream.explain.explained import Explanation
 from floodmark.stream.objects.table_of_query import is_continuous

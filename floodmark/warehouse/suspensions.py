@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from floodmark.errors import FloodmarkError, TransientError
-from floodmark.sql.dialect import quote_name
+from floodmark.sql.printer.dialect import quote_name
 from floodmark.storage.epoch_log import Event
 from floodmark.storage.local_files import disk_error
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -12,15 +12,9 @@ from floodmark.plan.build.builder import build_query
 from floodmark.plan.rules.first_rows import unordered
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
-from floodmark.sql.dialect import print_expression, quote_name
-from floodmark.sql.normalise_parts import (
-    conflict_sql,
-    names_sql,
-    object_sql,
-    options_sql,
-    tail_sql,
-)
 from floodmark.sql.parse import parse_statement
+from floodmark.sql.printer.dialect import print_expression, quote_name
+from floodmark.sql.printer.parts import conflict_sql, names_sql, object_sql, options_sql, tail_sql
 from floodmark.stream.ndu.mode import OPTION
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views

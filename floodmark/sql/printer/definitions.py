@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from floodmark.sql.dialect import print_expression, quote_name, quote_string
-from floodmark.sql.normalise_parts import (
+from floodmark.sql.printer.dialect import print_expression, quote_name, quote_string
+from floodmark.sql.printer.parts import (
     column_sql,
     conflict_sql,
     format_sql,

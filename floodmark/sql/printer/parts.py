@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floodmark.sql.dialect import print_expression, quote_name, quote_string
+from floodmark.sql.printer.dialect import print_expression, quote_name, quote_string
 from floodmark.sql.statements import (
     Assignment,
     ColumnDef,
     ConflictAction,
     ConflictClause,
     FormatEncode,
+    ObjectKind,
     ObjectName,
     Option,
     WatermarkDef,
@@ -21,6 +22,11 @@ def object_sql(name: ObjectName) -> str:
     """Return a name with its schema."""
     plain = quote_name(name.name)
     return plain if name.schema is None else f"{quote_name(name.schema)}.{plain}"
+
+
+def kind_sql(kind: ObjectKind | None) -> str:
+    """Return a kind of object with a blank behind it, nothing for none."""
+    return "" if kind is None else f"{kind.value} "
 
 
 def names_sql(names: tuple[str, ...]) -> str:

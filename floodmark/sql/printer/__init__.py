@@ -1,0 +1,1 @@
+"""The printer: statements as normalised text, by family of statement."""
