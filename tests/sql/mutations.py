@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from field_mutations import examples, parts_of, refused, trees_of
-from field_mutations import setup as defined_before
 from sqlglot import exp
 
 from floodmark.errors import FloodmarkError
@@ -26,6 +24,8 @@ from floodmark.sql.parse import parse_script
 from floodmark.sql.statements import Statement
 from floodmark.sql.words import RESERVED
 from floodmark.testing.program import load
+from tests.sql.field_mutations import examples, parts_of, refused, trees_of
+from tests.sql.field_mutations import setup as defined_before
 
 _TESTS = Path(__file__).parent.parent
 _EDGES = (

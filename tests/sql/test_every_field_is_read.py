@@ -11,7 +11,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from field_mutations import (
+
+from floodmark.sql import statements
+from floodmark.sql.normalise import to_sql
+from floodmark.warehouse.deployed import Deployed
+from tests.sql.field_mutations import (
     Place,
     examples,
     given,
@@ -22,12 +26,8 @@ from field_mutations import (
     statement_fields,
     whole_only,
 )
-from observed import is_error, observed
-from planned_scripts import Planner
-
-from floodmark.sql import statements
-from floodmark.sql.normalise import to_sql
-from floodmark.warehouse.deployed import Deployed
+from tests.sql.observed import is_error, observed
+from tests.sql.planned_scripts import Planner
 
 _HINT = "an index is a hint: its columns are checked, a notice tells"
 UNREAD: dict[Place, str] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from mutations import mutated
-from planned_scripts import Planner
 
 from floodmark.errors import FloodmarkError
+from tests.sql.mutations import mutated
+from tests.sql.planned_scripts import Planner
 
 _LONGEST_S = 10
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pytest
-from planned_scripts import Planner
 
 from floodmark.connectors import datagen, delta_options, files_options, lookup, nexmark, options
 from floodmark.errors import FloodmarkError
@@ -18,6 +17,7 @@ from floodmark.stream.ndu import mode
 from floodmark.stream.objects import analysed, outside, owners, sinks, snapshot
 from floodmark.stream.passes import refresh
 from floodmark.warehouse.settings import SETTINGS
+from tests.sql.planned_scripts import Planner
 
 VALUES = {
     "nothing": "''", "blank": "' '", "number": "5", "huge": "99999999999999999999",
