@@ -15,7 +15,6 @@ from floodmark.dataflow.operators.context import Origin
 from floodmark.dataflow.operators.materialize import cancelled
 from floodmark.plan import nodes as n
 from floodmark.plan.declared import UPPER
-from floodmark.reference.watermarks import propagate
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.keyed import FEW
@@ -24,6 +23,7 @@ from floodmark.spark.types import quoted
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.properties.watermark_values import propagate
 from floodmark.tables import bounds, layout
 from floodmark.tables.bounds import Bounds
 from floodmark.tables.current import current_at

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.plan import nodes as n
-from floodmark.reference.highest import highest
-from floodmark.reference.watermarks import propagate
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import blocked, upstream_of
+from floodmark.stream.properties.highest_values import highest
+from floodmark.stream.properties.watermark_values import propagate
 from floodmark.tables.cutoff import LAST
 
 if TYPE_CHECKING:

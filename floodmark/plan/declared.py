@@ -137,6 +137,17 @@ def at_clock(moment: datetime, type_: SqlType) -> Any:
     return plain.date() if type_.kind is Kind.DATE else plain
 
 
+def moment_of(value: datetime | date) -> datetime:
+    """Return the moment at which a date or timestamp begins; without a zone it is in UTC.
+
+    >>> moment_of(date(2024, 1, 1))
+    datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    if not isinstance(value, datetime):
+        return datetime.combine(value, time(), UTC)
+    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+
+
 def _less(value: Any, delay: timedelta) -> Any:
     if isinstance(value, datetime):
         return value - delay

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
-from floodmark.plan.declared import ClockOptions
+from floodmark.plan.declared import ClockOptions, Term
 from floodmark.reference.rows import sort_value
 from floodmark.reference.watermarks import Watermark, WatermarkState
+from floodmark.scalar.casts import cast_value
+from floodmark.scalar.functions.intervals import micros_of
+from floodmark.scalar.types import TIMESTAMPTZ, Kind
+
+_TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
 def heard(
@@ -38,8 +44,27 @@ def advanced(
     sealed = dict(state.sealed)
     for mark in marks:
         highest = state.highest.get(mark.column)
-        values = options.advanced(mark.column, mark.delayed.type, highest, now)
+        values = [_term(term, mark, highest, now) for term in options.advance]
         known = [v for v in (sealed.get(mark.column), *values) if v is not None]
         if known:
             sealed[mark.column] = max(known, key=sort_value)
     return replace(state, sealed=sealed)
+
+
+def _term(term: Term, mark: Watermark, highest: Any, now: datetime) -> Any:
+    """Return the value of a term for a column of time, None where it says nothing of it."""
+    type_ = mark.delayed.type
+    if type_.kind not in _TIMES or term.column not in (None, mark.column):
+        return None
+    moment = now if term.column is None else cast_value(highest, type_, TIMESTAMPTZ)
+    try:
+        return None if moment is None else cast_value(moment - term.delay, TIMESTAMPTZ, type_)
+    except OverflowError:
+        return None
+
+
+def is_ahead(mark: Watermark, value: Any, options: ClockOptions, now: datetime) -> bool:
+    """Tell whether a time is further ahead of the epoch's than is allowed."""
+    if options.max_ahead is None or mark.delayed.type.kind not in _TIMES:
+        return False
+    return micros_of(value) > micros_of(now) + options.max_ahead // timedelta(microseconds=1)

@@ -26,8 +26,8 @@ from floodmark.reference.pipeline import (
     ReferenceObject,
     States,
 )
+from floodmark.reference.propagation import propagate
 from floodmark.reference.rows import ascending, freeze, ordered, thaw
-from floodmark.reference.watermarks import propagate
 
 
 def advance(

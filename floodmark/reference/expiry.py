@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time
+from datetime import datetime
 from typing import Any
 
 from floodmark.plan.declared import Ttl
 from floodmark.reference.rows import Row, key_of, sort_value
+from floodmark.scalar.functions.intervals import micros_of
 
 Key = tuple[Any, ...]
 
@@ -43,8 +44,7 @@ class Ends:
             return False
         column = self.ttl.column
         counts = self.wrote.get(key_of(row, self.key)) if column is None else row[column]
-        written = moment_of(counts)
-        return written is not None and written <= self.now - self.ttl.length
+        return counts is not None and micros_of(counts) <= micros_of(self.now - self.ttl.length)
 
     def is_below(self, row: Row, bound: Any) -> bool:
         """Tell whether a row is below a value of the watermark."""
@@ -66,20 +66,3 @@ class Ends:
         if not self.forgets:
             return None
         return tuple(r for r in rows if not (self.is_over(r) or self.is_below(r, bound)))
-
-
-def moment_of(value: Any) -> datetime | None:
-    """Return a time as a moment: without a zone in UTC, a date at its beginning.
-
-    >>> moment_of(date(2024, 1, 1))
-    datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
-    """
-    match value:
-        case None:
-            return None
-        case datetime():
-            return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        case date():
-            return datetime.combine(value, time(), UTC)
-        case _:
-            raise AssertionError(value)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from floodmark.changelog import OWNERS, ROW_ID, RowKind, is_hidden
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.reference import clock
 from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.expiry import Ends
-from floodmark.reference.expressions import evaluate
 from floodmark.reference.pipeline import (
     Aside,
     EpochInput,
@@ -17,7 +17,7 @@ from floodmark.reference.pipeline import (
     ObjectState,
     ReferenceObject,
 )
-from floodmark.reference.rows import Row, sort_value
+from floodmark.reference.rows import Row
 from floodmark.reference.stored import after
 from floodmark.reference.tables import NOT_NULL, of_sinks, rekey
 from floodmark.reference.watermarks import Values, WatermarkState, late_column, raise_by
@@ -145,11 +145,10 @@ class _Intake:
         return FUTURE_TIME if self._is_ahead(row) else None
 
     def _is_ahead(self, row: Row) -> bool:
-        for mark in self.item.watermarks:
-            latest = self.item.clock.latest(self.epoch.now, mark.delayed.type)
-            if latest is not None and sort_value(row[mark.column]) > sort_value(latest):
-                return True
-        return False
+        options, now = self.item.clock, self.epoch.now
+        return any(
+            clock.is_ahead(mark, row[mark.column], options, now) for mark in self.item.watermarks
+        )
 
     def _identified(self, row: Row, batch: _Batch) -> Row:
         hidden = [column.name for column in self.item.taken if is_hidden(column.name)]

@@ -16,8 +16,8 @@ from floodmark.plan.expr.expressions import Call, Expr, Now, walk
 from floodmark.reference import grouping, joins, windows
 from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, Remembered
 from floodmark.reference.over import over_window
+from floodmark.reference.propagation import propagate
 from floodmark.reference.rows import Row, ascending, ordered, sort_value
-from floodmark.reference.watermarks import propagate
 from floodmark.scalar.functions.volatile import CLOCK, RowSeed
 from floodmark.stream.properties import stream_key
 

@@ -12,10 +12,10 @@ from typing import Any
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall
 from floodmark.reference.grouping import compute
-from floodmark.reference.intervals import shift
 from floodmark.reference.moment import Moment
 from floodmark.reference.rows import Row, ascending, key_of, ordered, sort_value
 from floodmark.scalar.functions import RowError
+from floodmark.scalar.time_windows import shift
 
 
 @dataclass(frozen=True)

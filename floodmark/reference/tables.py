@@ -10,9 +10,9 @@ from typing import Any
 from floodmark.changelog import OWNERS, RowKind
 from floodmark.errors import IntakeCode
 from floodmark.plan.declare.conflicts import EXCLUDED
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.changes import Change
-from floodmark.reference.expressions import evaluate
 from floodmark.reference.owned import Holds, after_owner
 from floodmark.reference.rows import Row, canonical, key_of, sort_value
 from floodmark.sql.statements import ConflictAction

@@ -12,8 +12,8 @@ from datetime import datetime
 
 from floodmark.changelog import is_hidden
 from floodmark.plan.declared import Transform
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
-from floodmark.reference.expressions import evaluate
 from floodmark.reference.rows import Row
 from floodmark.scalar.types import Schema
 

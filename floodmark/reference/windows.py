@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from floodmark.plan import nodes as n
-from floodmark.reference.intervals import moved_by, windows_of
 from floodmark.reference.rows import Row, key_of
+from floodmark.scalar.time_windows import moved_by, windows_of
 
 
 def tumble(node: n.Tumble, rows: Iterable[Row]) -> list[Row]:

@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Any
 
 from floodmark.plan import nodes as n
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr, Literal
-from floodmark.reference.expressions import evaluate
-from floodmark.reference.intervals import align, moved_by, windows_of
+from floodmark.scalar.time_windows import align, moved_by, windows_of
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.monotonicity import monotone_columns
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from floodmark.reference.expiry import moment_of
+from floodmark.plan.declared import moment_of
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store
@@ -78,7 +78,6 @@ def _scalar(column: Any, cutoff: Cutoff) -> Any:
 def _due(value: Any, cutoff: Cutoff, time_of: TimeOf) -> datetime | None:
     """Return when rows are over whose column has a value; None after the last year."""
     moment = time_of(value) if cutoff.ttl.column is None else moment_of(value)
-    assert moment is not None
     with suppress(OverflowError):
         return moment.astimezone(UTC) + cutoff.ttl.length
     return None

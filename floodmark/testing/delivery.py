@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from floodmark.changelog import ROW_ID, WEIGHT, RowKind
 from floodmark.dataflow.operators.merge import DML_ORDINAL
 from floodmark.plan.declared import Declared
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.query.dml import PARTITION
-from floodmark.reference.expressions import evaluate
 from floodmark.scalar.types import BIGINT, INT, Field, Kind, Schema, SqlType
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.testing.messages import deliver_messages

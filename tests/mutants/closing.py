@@ -29,7 +29,7 @@ CLOSING = (
     ),
     Planted(
         "a frame that looks ahead in time is final too early",
-        "reference/watermarks.py",
+        "stream/properties/watermark_values.py",
         "bound = moved(values[time], -ahead.distance)",
         "bound = moved(values[time], ahead.distance)",
         on_spark("close_over"),
@@ -85,7 +85,7 @@ CLOSING = (
     ),
     Planted(
         "rows come before the time of all of them has",
-        "reference/watermarks.py",
+        "stream/properties/watermark_values.py",
         "return own - low * unit if low else own",
         "return own",
         on_spark("close_conditions_on_now"),

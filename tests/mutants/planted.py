@@ -311,9 +311,9 @@ TIMES = (
     ),
     Planted(
         "the watermark of a union is that of its fastest input",
-        "reference/watermarks.py",
-        "out[name] = min(bounds, key=sort_value)",
-        "out[name] = max(bounds, key=sort_value)",
+        "stream/properties/watermark_values.py",
+        "out[name] = _lowest(bounds, node.field(name).type)",
+        "out[name] = max(bounds)",
         on_spark("watermark_of_union_is_the_minimum"),
     ),
     Planted(

@@ -10,13 +10,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from floodmark.plan.build.build import build_query
+
 from floodmark.errors import FloodmarkError, Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.context import BindContext, SchemaScope
 from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.build.builder import build_query
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.rules import RULES
-from floodmark.reference.expressions import evaluate
 from floodmark.reference.interpreter import evaluate as rows_of
 from floodmark.reference.moment import DeadLetter
 from floodmark.scalar.functions import RowErrorCode

@@ -12,10 +12,12 @@ import pytest
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector
-from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.context import BindContext, SchemaScope
 from floodmark.plan.bind.scope import SchemaScope
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
-from floodmark.reference.expressions import aggregate, evaluate
+from floodmark.reference.grouping import compute
+from floodmark.reference.moment import Moment
 from floodmark.scalar.functions import aggregate_for
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Kind, SqlType
@@ -187,7 +189,7 @@ def test_every_aggregate_means_on_spark_what_it_means(spark: SparkSession) -> No
         condition = None if call.filter is None else compile(call.filter).value
         printed = function.print_batch(operands, distinct=call.distinct, condition=condition)
         columns.append(f"{printed} AS a{index}")
-        expected.append((text, call.type, aggregate(call, ROWS)[0]))
+        expected.append((text, call.type, compute(call, ROWS, Moment(NOW))))
     got = frame(spark).selectExpr(*columns).toArrow().to_pylist()[0]
     wrong = [
         f"{text}: Spark {got[f'a{index}']!r}, reference {value!r}"
@@ -217,7 +219,7 @@ def test_accumulators_end_where_the_aggregate_does(spark: SparkSession) -> None:
             combine = "collect_list" if accumulator.gathered else "sum"
             sums.append(f"{combine}({text_}) AS {names[accumulator.suffix]}")
         finals.append(f"{kept.finished(names)} AS v{index}")
-        expected.append((text, index, call.type, aggregate(call, ROWS)[0]))
+        expected.append((text, index, call.type, compute(call, ROWS, Moment(NOW))))
     got = frame(spark).selectExpr(*sums).selectExpr(*finals).toArrow().to_pylist()[0]
     wrong = [
         f"{text}: Spark {got[f'v{index}']!r}, reference {value!r}"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import BoolOp, Expr, transform
-from floodmark.reference.expressions import evaluate
 from tests.spark.expression_rows import ROWS
 from tests.spark.test_expressions import NOW, bound, differences
 

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from floodmark.reference.expressions import evaluate
 
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.context import BindContext, SchemaScope
 from floodmark.plan.bind.scope import SchemaScope
-from floodmark.reference.expressions import evaluate
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.scalar.casts import cast_value
 from floodmark.scalar.types import DOUBLE, REAL, VARCHAR, Field, SqlType, numeric
 from floodmark.spark.expressions import compile

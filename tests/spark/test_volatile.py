@@ -11,10 +11,10 @@ import pytest
 
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.context import BindContext, SchemaScope
 from floodmark.plan.bind.scope import SchemaScope
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
-from floodmark.reference.expressions import evaluate
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.volatile import RowSeed, replayed
 from floodmark.scalar.types import BIGINT, DOUBLE, INT, TIMESTAMP, VARCHAR, Field, numeric

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from floodmark.plan.declared import WatermarkInfo
-from floodmark.reference.expressions import evaluate
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.spark.expressions import compile_bound
 from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.plan.declared import Declared, WatermarkInfo
-from floodmark.reference.expressions import evaluate
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.storage.epoch_log import ObjectRecord
 
 CONNECTOR = "0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -157,6 +158,12 @@ def _lists(part: pa.Table, columns: Sequence[str]) -> list[list[object]]:
 
 def _plain(value: object) -> object:
     """Return a value that can be looked up: one NaN, one zero, no lists."""
-    from floodmark.reference.rows import canonical
-
-    return canonical(value)
+    match value:
+        case float():
+            return math.nan if math.isnan(value) else value + 0.0
+        case list() | tuple():
+            return tuple(map(_plain, value))
+        case dict():
+            return tuple((name, _plain(part)) for name, part in value.items())
+        case _:
+            return value

@@ -2,7 +2,7 @@
 
 Every node knows its SQL type. A node is a value: no engine, no session, no clock. The Spark form
 is printed by `floodmark.spark.expressions`, the Python form evaluated by
-`floodmark.reference.expressions`; both look functions up in `floodmark.scalar.functions` by the
+`floodmark.plan.expr.evaluate`; both look functions up in `floodmark.scalar.functions` by the
 name in `Call.function`.
 """
 

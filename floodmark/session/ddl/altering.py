@@ -12,8 +12,8 @@ from floodmark.catalog.alterations import altered, catalog_with, found_by
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, title_of
 from floodmark.errors import BindError, FloodmarkError, NotSupported
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import UserCall, walk
-from floodmark.reference.expressions import evaluate
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline

@@ -8,8 +8,8 @@ from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.plan.declared import TIMES, at_clock
-from floodmark.reference.watermarks import propagate
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.properties.watermark_values import propagate
 from floodmark.tables.cutoff import LAST
 
 CONNECTOR = "connector"

@@ -3,7 +3,7 @@
 A watermark W on a column promises that no later change of either sign is below W, and that it is
 never NULL. Where a join pads rows, one column of a pair carries the promise in each row: what
 chooses between the two, `coalesce(l.w, r.w)`, carries it again. This file says which columns carry
-one; `floodmark.reference.watermarks` computes the values, epoch by epoch.
+one; `floodmark.stream.properties.watermark_values` computes the values, epoch by epoch.
 """
 
 from __future__ import annotations

@@ -3,12 +3,13 @@
 from datetime import datetime
 
 import pytest
+from floodmark.plan.build.build import build_query
 
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n
 from floodmark.plan.build.builder import build_query
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
-from floodmark.reference.expressions import evaluate
 from floodmark.scalar.functions.arithmetic import to_real
 from floodmark.scalar.types import BOOLEAN, DOUBLE, INT, REAL, SqlType, numeric
 from floodmark.sql import statements as s

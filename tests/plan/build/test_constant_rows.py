@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from floodmark.plan.build.build import build_query
 
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n
 from floodmark.plan.build.builder import build_query
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
-from floodmark.reference.expressions import evaluate
 from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,

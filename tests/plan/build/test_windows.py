@@ -8,7 +8,7 @@ import pytest
 
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n
-from floodmark.reference.intervals import windows_of
+from floodmark.scalar.time_windows import windows_of
 from floodmark.scalar.types import TIMESTAMP, Field
 from tests.program_reference import compile_sql
 

@@ -6,13 +6,15 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from floodmark.plan.bind.python_functions import check_loaded
+from floodmark.plan.bind.user_functions import check, functions_of
 
 from floodmark.catalog.dropping import without
 from floodmark.errors import UserError
 from floodmark.plan.declare.functions import check, functions_of
 from floodmark.plan.declare.python_functions import check_loaded
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import UserCall, Volatile, walk
-from floodmark.reference.expressions import evaluate
 from floodmark.scalar.functions import Determinism, RowErrorCode, lookup
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from floodmark.plan.bind.user_functions import functions_of
+
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.context import BindContext, SchemaScope
 from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.declare.functions import functions_of
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
-from floodmark.reference.expressions import evaluate
 from floodmark.scalar.functions.user import UserFunction
 from floodmark.scalar.types import DOUBLE, INT, VARCHAR, Field
 from floodmark.sql import statements as s

@@ -1,4 +1,8 @@
-"""Arithmetic of timestamps, dates and intervals; windows are cut where the years end."""
+"""Windows of time: which of them hold a date or timestamp; they are cut where the years end.
+
+The reference puts rows into them. The engine has Spark do that, which is compared with it, and asks
+here for the bounds of values alone.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,14 @@ import calendar
 from datetime import datetime, timedelta
 from typing import Any
 
-from floodmark.plan.nodes import Interval
-from floodmark.scalar.functions.intervals import FIRST, LAST, datetime_of, micros_of
+from floodmark.scalar.functions.intervals import (
+    DAY_MICROS,
+    FIRST,
+    LAST,
+    Interval,
+    datetime_of,
+    micros_of,
+)
 
 
 def shift(value: Any, interval: Interval, sign: int = 1) -> Any:
@@ -20,7 +30,7 @@ def shift(value: Any, interval: Interval, sign: int = 1) -> Any:
     """
     months, days, micros = (sign * part for part in interval)
     if isinstance(value, int):
-        return value + days * 86_400_000_000 + micros
+        return value + days * DAY_MICROS + micros
     if months:
         value = _add_months(value, months)
     return value + timedelta(days=days, microseconds=micros)
@@ -76,15 +86,9 @@ def _cut(micros: int, like: Any) -> Any:
 
 
 def _micros(interval: Interval) -> int:
-    """Return an interval without months in microseconds."""
+    """Return an interval without months in microseconds; a day has 24 hours."""
     assert not interval[0], "windows of months have no fixed size"
-    return length(interval) // timedelta(microseconds=1)
-
-
-def length(interval: Interval) -> timedelta:
-    """Return an interval without months as a duration; a day has 24 hours."""
-    assert not interval[0], "an interval of months has no fixed length"
-    return timedelta(days=interval[1], microseconds=interval[2])
+    return interval[1] * DAY_MICROS + interval[2]
 
 
 def _add_months(value: Any, months: int) -> Any:

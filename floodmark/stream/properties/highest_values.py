@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from floodmark.plan import nodes as n
+from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
-from floodmark.reference.expressions import evaluate
-from floodmark.reference.intervals import align, moved_by
-from floodmark.reference.rows import sort_value
-from floodmark.reference.watermarks import Values
+from floodmark.scalar.functions.comparison import order_key
+from floodmark.scalar.time_windows import align, moved_by
 from floodmark.stream.properties.monotonicity import monotone_columns
+from floodmark.stream.properties.watermark_values import Values
 
 
 def highest(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Values:
@@ -52,15 +53,15 @@ def _followed(expr: Expr, values: Values, now: datetime) -> Any:
     known = sorted(columns & values.keys())
     found = [evaluate(expr, {**nothing, c: values[c]}, now) for c in known]
     reached = [value for value, error in found if error is None and value is not None]
-    return max(reached, key=sort_value) if reached else None
+    return max(reached, key=partial(order_key, type_=expr.type)) if reached else None
 
 
 def _union(node: n.UnionAll, inputs: list[Values]) -> Values:
     out: dict[str, Any] = {}
-    for position, name in enumerate(node.branches[0].names):
+    for position, (name, type_) in enumerate((f.name, f.type) for f in node.branches[0].schema):
         names = (branch.names[position] for branch in node.branches)
         found = [values.get(column) for values, column in zip(inputs, names, strict=True)]
         present = [value for value in found if value is not None]
         if present:
-            out[name] = max(present, key=sort_value)
+            out[name] = max(present, key=partial(order_key, type_=type_))
     return out

@@ -1,4 +1,9 @@
-"""What an expression means: the oracle that Spark's results are compared with."""
+"""What an expression means, over the Python values of one row.
+
+The engine asks it for bounds, watermarks and defaults; the reference evaluates whole queries by it.
+So neither checks it. Two others do: `tests/spark/test_expressions.py` compares it with what Spark
+computes from the text that the engine gives it, and `tests/postgres` with a PostgreSQL server.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,6 @@ from typing import Any
 
 from floodmark.plan.expr.determinism import class_of
 from floodmark.plan.expr.expressions import (
-    AggCall,
     Attempt,
     BoolOp,
     Call,
@@ -24,8 +28,8 @@ from floodmark.plan.expr.expressions import (
 )
 from floodmark.plan.expr.sums import is_near_sum
 from floodmark.scalar.casts import cast_value
-from floodmark.scalar.functions import Determinism, RowError, aggregate_for, lookup
-from floodmark.scalar.functions.comparison import COMPARISONS, interval_micros, order_key
+from floodmark.scalar.functions import Determinism, RowError, lookup
+from floodmark.scalar.functions.comparison import COMPARISONS, interval_micros
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.volatile import RowSeed, replayed
 from floodmark.scalar.functions.years import ENDS, Beyond
@@ -162,56 +166,3 @@ def _call(expr: Call, at: _At) -> Pair:
         return None, None
     types = (tuple(a.type for a in expr.args), expr.type) if function.typed else ()
     return _guarded(lambda: function.python(*types, *values))
-
-
-def aggregate(
-    call: AggCall, rows: Sequence[Mapping[str, Any]], now: datetime | None = None
-) -> Pair:
-    """Return the value of an aggregate over the rows of one group, or why it has none.
-
-    The rows come in the order that breaks ties; an error in an argument is the group's.
-    """
-    kept: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
-    for row in rows:
-        if call.filter is not None:
-            wanted, error = evaluate(call.filter, row, now)
-            if error is not None:
-                return None, error
-            if not wanted:
-                continue
-        pairs = [evaluate(e, row, now) for e in (*call.args, *(e for e, _, _ in call.order_by))]
-        errors = [error for _, error in pairs if error is not None]
-        if errors:
-            return None, min(errors)
-        values = tuple(value for value, _ in pairs)
-        kept.append((values[: len(call.args)], values[len(call.args) :]))
-    for index in reversed(range(len(call.order_by))):
-        _sort(kept, index, call)
-    arguments = [args for args, _ in kept]
-    if call.distinct:
-        arguments = _distinct(arguments, call)
-    types = tuple(a.type for a in call.args)
-    function = aggregate_for(call.function, types)
-    return _guarded(lambda: function.python(arguments, types, call.type))
-
-
-def _sort(kept: list[tuple[Any, Any]], index: int, call: AggCall) -> None:
-    expr, descending, nulls_first = call.order_by[index]
-    null_rank = 1 if nulls_first is descending else -1
-
-    def key(item: tuple[Any, Any]) -> tuple[Any, ...]:
-        value = item[1][index]
-        return (null_rank,) if value is None else (0, order_key(value, expr.type))
-
-    kept.sort(key=key, reverse=descending)
-
-
-def _distinct(arguments: list[tuple[Any, ...]], call: AggCall) -> list[tuple[Any, ...]]:
-    types = [a.type for a in call.args]
-    seen: dict[str, tuple[Any, ...]] = {}
-    for args in arguments:
-        key = repr(
-            [None if v is None else order_key(v, t) for v, t in zip(args, types, strict=True)]
-        )
-        seen.setdefault(key, args)
-    return list(seen.values())
