@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.join_sides import JoinSides
 from floodmark.dataflow.operators import (
     aggregate,
     close_aggregate,
     close_session,
-    context,
     dispatch,
     dynamic_filter,
     full_join,
@@ -30,8 +28,7 @@ from floodmark.dataflow.operators import (
     union_all,
     values,
 )
-from floodmark.dataflow.operators.context import Inputs, Keeps, Stages
-from floodmark.dataflow.operators.unneeded import unneeded
+from floodmark.dataflow.operators.context import Inputs, Keeps, Origin, Stages
 from floodmark.dataflow.parts import Parts
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
@@ -42,7 +39,6 @@ from floodmark.spark.user_functions import register
 from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
 from floodmark.stream.properties.expressions_of import expressions_of
-from floodmark.stream.properties.state import arrangement_name, rereadable
 from floodmark.tables import bounds
 from floodmark.tables.bounds import EVERYWHERE, Bounds
 
@@ -59,10 +55,25 @@ Read = Callable[[n.Scan | n.Aggregate, Keeps | None], "DataFrame | None"]
 """Reads rows at rest, of an object or the groups of an aggregate."""
 
 
+class Scans(Inputs, Protocol):
+    """What the scans of a plan read in one epoch; None is an empty relation."""
+
+    origin: Origin
+
+    def changes(self, scan: n.Scan) -> Rows | None:
+        """Return what the epoch changed in an object."""
+
+    def before(self, scan: n.Scan, keeps: Keeps | None = None) -> DataFrame | None:
+        """Return the object's rows before the epoch, at least those of the files that matter."""
+
+    def after(self, scan: n.Scan, keeps: Keeps | None = None) -> DataFrame | None:
+        """Return the object's rows after the epoch, at least those of the files that matter."""
+
+
 class Evaluation:
     """Computes changes; a node that occurs twice in a plan is computed once."""
 
-    def __init__(self, plan: AnalysedPlan, inputs: Inputs, stages: Stages) -> None:
+    def __init__(self, plan: AnalysedPlan, inputs: Scans, stages: Stages) -> None:
         self.plan = plan
         self.inputs = inputs
         self.stages = stages
@@ -86,7 +97,7 @@ class Evaluation:
         if node not in self._changes:
             rows = self._changes[node] = self._delta(node)
             if rows is not None and self._is_settled_first(node, rows):
-                settled = self.settled(node)
+                settled = self.materialized_delta(node)
                 self._changes[node] = (
                     None
                     if settled is None
@@ -109,20 +120,18 @@ class Evaluation:
                 return values.delta(node, self.inputs.spark, self.now)
             case n.Join(kind=n.JoinKind.FULL):
                 return full_join.delta(node, self)
+            case n.Join() if is_dynamic_filter(node):
+                return dynamic_filter.delta(node, self)
             case n.Join():
-                sides = JoinSides(self, node)
-                compute = dynamic_filter.delta if is_dynamic_filter(node) else join.delta
-                changes = compute(node, sides, self.now)
-                sides.keep()
-                return changes
+                return join.delta(node, self)
             case n.Aggregate():
-                return aggregate.delta(node, self)
+                return aggregate.delta(node, self.delta(node.input), self)
             case n.CloseAggregate():
                 return close_aggregate.delta(node, self)
             case n.SortBuffer():
                 return sort_buffer.delta(node, self)
             case n.MaterializeProject():
-                return materialize_project.delta(node, self)
+                return materialize_project.delta(node, self.delta(node.input), self)
             case n.SetOperation():
                 return set_operation.delta(node, self)
             case n.CloseSession():
@@ -134,40 +143,36 @@ class Evaluation:
             case n.TopN():
                 return top_n.delta(node, self)
             case n.TemporalFilter():
-                return temporal_filter.delta(node, self)
+                return temporal_filter.delta(node, self.delta(node.input), self)
             case n.GrowingSeries():
-                return growing_series.delta(node, self)
+                return growing_series.delta(node, self.delta(node.input), self)
             case n.LookupJoin():
-                return lookup_join.delta(node, self)
+                return lookup_join.delta(node, self.delta(node.left), self)
             case _:
-                return dispatch.row_local(node, self)
-
-    def own_state(self, node: n.Node) -> context.Stored | None:
-        """Return the node's groups at rest, where they live in the object's own table."""
-        return self.stages.own_state(node)
+                return dispatch.row_local(node, [*map(self.delta, node.inputs)], self)
 
     def name(self, node: n.Node) -> str:
         """Return the node's name in the plan, `r0`, `r1`, …"""
         return self.plan[node].identifier
 
-    def settled(self, node: n.Node) -> DataFrame | None:
+    def materialized_delta(self, node: n.Node) -> DataFrame | None:
         """Return the changes of a node without failing rows, cheap to read more than once."""
         if node not in self._settled:
             self._settled[node] = self._settle(node)
         return self._settled[node]
 
-    def once(self, node: n.Node) -> DataFrame | None:
+    def single_use_delta(self, node: n.Node) -> DataFrame | None:
         """Return the changes of a node without failing rows, for a reader who reads them once."""
         rows = self.delta(node)
         if rows is None:
             return None
         if rows.failing or node in self._settled or self._readers[node] > 1:
-            return self.settled(node)
+            return self.materialized_delta(node)
         return rows.frame.selectExpr(*map(quoted, node.names), WEIGHT)
 
-    def begun(self, node: n.Node) -> DataFrame | None:
+    def initial_rows(self, node: n.Node) -> DataFrame | None:
         """Return all rows of a re-readable node in an epoch that fills, to be read once."""
-        rows, frame = self.delta(node), self.once(node)
+        rows, frame = self.delta(node), self.single_use_delta(node)
         if rows is None or frame is None or not rows.inserts:
             return self.after(node)
         return frame.selectExpr(*map(quoted, node.names))
@@ -187,7 +192,7 @@ class Evaluation:
         An aggregate has written which groups it touches.
         """
         if isinstance(node, n.Aggregate):
-            return self.stages.lasting and self.own_state(node) is None
+            return self.stages.lasting and self.stages.own_state(node) is None
         return isinstance(node, _CHEAP) and all(map(self._is_cheap, node.inputs))
 
     def seed(self, node: n.Node, epoch: str | None = None) -> RowSeed:
@@ -234,23 +239,9 @@ class Evaluation:
         names = [quoted(c) for c in leaf.names]
         if changes.failing:
             return changes.frame.where(f"{ERROR} IS NULL").selectExpr(*names)
-        settled = self.settled(leaf)
+        settled = self.materialized_delta(leaf)
         assert settled is not None
         return settled.selectExpr(*names)
-
-    def before_and_after(
-        self, node: n.Node, i: int, within: Bounds
-    ) -> tuple[DataFrame | None, DataFrame | None]:
-        """Return the rows of a node's input before and after the epoch, at least those in bounds.
-
-        They are read again where they are persisted; otherwise the node has an arrangement of them.
-        """
-        child = node.inputs[i]
-        if rereadable(child):
-            return self.before(child, within), self.after(child, within)
-        name = arrangement_name(node, i, self.name(node))
-        held = self.stages.arrangement(name, child.schema, unneeded(node, i, self))
-        return held.before(within), held.after(self.settled(child), within)
 
     def _rows(self, node: n.Node, read: Read, within: Bounds) -> DataFrame | None:
         rows = self._put_together(node, read, within)

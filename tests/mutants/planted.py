@@ -363,8 +363,8 @@ PROTOCOL = (
     Planted(
         "a drawn value is drawn anew when its row goes",
         f"{_OPERATORS}/materialize_project.py",
-        "parts.append(_joined(node, old, before, key, around))",
-        "parts.append(_joined(node, old, stored, key, around))",
+        "parts.append(_joined(node, old, before, key, ctx))",
+        "parts.append(_joined(node, old, stored, key, ctx))",
         ("tests/runtime/test_volatile_values.py::test_what_was_drawn_is_taken_back",),
     ),
     Planted(

@@ -12,7 +12,7 @@ import pytest
 from program_reference import compile_sql
 from pyspark.sql import DataFrame, SparkSession
 
-from floodmark.dataflow.operators import over, touched
+from floodmark.dataflow.operators import frames, over, touched
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
 from floodmark.stream.properties.reach import reach_of
@@ -111,7 +111,7 @@ def test_touched_rows_are_all_that_change(name: str, rows: DataFrame) -> None:
     sides = rows.where(f"{AFTER} IS NOT NULL")
     whole = over.batch(node, sides, 0, ("k",), (AFTER,))
     tagged = rows.select(*node.input.names, AFTER)
-    narrow = touched.rows_of(node, tagged, reach, over.total_order(node, ("k",)))
+    narrow = touched.rows_of(node, tagged, reach, frames.total_order(node, ("k",)))
     found = over.batch(node, narrow, 0, ("k",), (AFTER,), (touched.TOUCHED,))
     kept = found.where(touched.TOUCHED).drop(touched.TOUCHED)
     assert changes(kept) == changes(whole)

@@ -14,7 +14,7 @@ from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import distinct_values
 from floodmark.dataflow.operators.accumulators import NEW, OLD
-from floodmark.dataflow.operators.context import StateFiles, Surroundings
+from floodmark.dataflow.operators.context import AggregateState, EpochContext
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import bound_columns
 from floodmark.dataflow.operators.transitions import (
@@ -40,28 +40,28 @@ if TYPE_CHECKING:
     from floodmark.dataflow.operators.context import Keeps
 
 
-def delta(node: n.Aggregate, around: Surroundings) -> Rows | None:
+def delta(node: n.Aggregate, rows: Rows | None, ctx: EpochContext) -> Rows | None:
     """Return the changes of the groups that the input's changes touch."""
-    parts = parts_of(node, around.plan[node.input].mode, around.now)
-    settled = settled_input(node, around)
+    parts = parts_of(node, ctx.plan[node.input].mode, ctx.now)
+    settled = settled_input(node, rows, ctx)
     if settled is None:
-        if node.group or not around.inputs.fills:
+        if node.group or not ctx.inputs.fills:
             return None
-        settled = _nothing(node, around)
-    widened = distinct_values.widened(node, settled, around)
-    own = around.own_state(node)
+        settled = _nothing(node, ctx)
+    widened = distinct_values.widened(node, settled, ctx)
+    own = ctx.stages.own_state(node)
     if own is not None:
-        merged = transitions(node, settled, parts, own, around, widened)
+        merged = transitions(node, settled, parts, own, ctx, widened)
         carried = tuple(f.name for f in acc.state_schema((), parts))
-        return changes(node, merged, parts, fills=around.inputs.fills, carried=carried)
-    state = state_of(node, around, parts)
-    merged = transitions(node, settled, parts, state, around, widened)
+        return changes(node, merged, parts, fills=ctx.inputs.fills, carried=carried)
+    state = state_of(node, ctx, parts)
+    merged = transitions(node, settled, parts, state, ctx, widened)
     read_back = state.keep(merged, transition_schema(node, parts), node.group)
-    return changes(node, read_back, parts, fills=around.inputs.fills)
+    return changes(node, read_back, parts, fills=ctx.inputs.fills)
 
 
 def at_rest(
-    node: n.Aggregate, around: Surroundings, keeps: Keeps | None, *, after: bool
+    node: n.Aggregate, ctx: EpochContext, keeps: Keeps | None, *, after: bool
 ) -> DataFrame | None:
     """Return the rows of the groups in the state table, before or after the epoch.
 
@@ -69,10 +69,10 @@ def at_rest(
     """
     from pyspark.sql import functions as F
 
-    parts = parts_of(node, around.plan[node.input].mode, around.now)
-    groups = state_of(node, around, parts).groups(keeps, after=after)
+    parts = parts_of(node, ctx.plan[node.input].mode, ctx.now)
+    groups = state_of(node, ctx, parts).groups(keeps, after=after)
     if not node.group:
-        one = around.inputs.spark.range(1).selectExpr()
+        one = ctx.inputs.spark.range(1).selectExpr()
         nulls = (
             f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
             for f in acc.state_schema((), parts)
@@ -85,29 +85,28 @@ def at_rest(
     return (named.where(there) if there else named).selectExpr(*_values(node, parts, ""))
 
 
-def state_of(node: Grouping, around: Surroundings, parts: list[acc.Kept]) -> StateFiles:
+def state_of(node: Grouping, ctx: EpochContext, parts: list[acc.Kept]) -> AggregateState:
     """Return the node's state table."""
     schema = acc.state_schema(group_fields(node), parts)
-    return around.stages.aggregate_state(f"{around.name(node)}_aggregate", schema)
+    return ctx.stages.aggregate_state(f"{ctx.name(node)}_aggregate", schema)
 
 
-def settled_input(node: Grouping, around: Surroundings) -> DataFrame | None:
+def settled_input(node: Grouping, rows: Rows | None, ctx: EpochContext) -> DataFrame | None:
     """Return the input's changes without the rows that an argument or FILTER refuses."""
-    rows = around.delta(node.input)
     if rows is None:
         return None
-    marked = checked(node, rows, around.now)
+    marked = checked(node, rows, ctx.now)
     if not marked.failing:
         again = bool(distinct_arguments(node))
-        return around.settled(node.input) if again else marked.frame
+        return ctx.materialized_delta(node.input) if again else marked.frame
     columns = (*node.input.schema, Field(WEIGHT, INT, nullable=False))
-    return around.stages.settle(f"{around.name(node)}_accepted", marked, columns)
+    return ctx.stages.settle(f"{ctx.name(node)}_accepted", marked, columns)
 
 
-def _nothing(node: Grouping, around: Surroundings) -> DataFrame:
+def _nothing(node: Grouping, ctx: EpochContext) -> DataFrame:
     columns = (*node.input.schema, Field(WEIGHT, INT))
     nulls = (f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in columns)
-    return around.inputs.spark.range(0).selectExpr(*nulls)
+    return ctx.inputs.spark.range(0).selectExpr(*nulls)
 
 
 def checked(node: Grouping, rows: Rows, now: int) -> Rows:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import ERROR
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import aggregate, transitions
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.shared_state import bound_columns
 from floodmark.plan import nodes as n
 from floodmark.spark.literals import literal
@@ -22,32 +23,28 @@ from floodmark.stream.properties.state import closes_from_input
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
-
-def delta(node: n.CloseAggregate, around: Evaluation) -> Rows | None:
+def delta(node: n.CloseAggregate, ctx: EpochContext) -> Rows | None:
     """Return the groups that this epoch's watermark closes."""
-    before = around.inputs.watermark(node.input, node.window, before=True)
-    after = around.inputs.watermark(node.input, node.window, before=False)
-    if around.inputs.fills:
+    before = ctx.inputs.watermark(node.input, node.window, before=True)
+    after = ctx.inputs.watermark(node.input, node.window, before=False)
+    if ctx.inputs.fills:
         before = None
-    if closes_from_input(node, around.plan[node.input].mode):
-        return (
-            None if after is None or after == before else _from_input(node, around, before, after)
-        )
-    return _from_state(node, around, after)
+    if closes_from_input(node, ctx.plan[node.input].mode):
+        return None if after is None or after == before else _from_input(node, ctx, before, after)
+    return _from_state(node, ctx, after)
 
 
-def _from_input(node: n.CloseAggregate, around: Evaluation, before: Any, after: Any) -> Rows | None:
-    rows = around.after(node.input, {node.window: (before, after)} if before is not None else {})
+def _from_input(node: n.CloseAggregate, ctx: EpochContext, before: Any, after: Any) -> Rows | None:
+    rows = ctx.after(node.input, {node.window: (before, after)} if before is not None else {})
     if rows is None:
         return None
-    found = _closed(node, rows, around, before, after)
+    found = _closed(node, rows, ctx, before, after)
     return replace(found, frame=weighted(found.frame), consolidated=True)
 
 
 def _closed(
-    node: n.CloseAggregate, rows: DataFrame, around: Evaluation, before: Any, after: Any
+    node: n.CloseAggregate, rows: DataFrame, ctx: EpochContext, before: Any, after: Any
 ) -> Rows:
     type_ = node.input.field(node.window).type
     window = quoted(node.window)
@@ -58,18 +55,18 @@ def _closed(
         condition += f" AND {window} >= __before"
     names = [quoted(name) for name in node.input.names]
     closed = rows.selectExpr("*", constants(bounds)).where(condition).selectExpr(*names)
-    return aggregate.computed(node, closed, around.now)
+    return aggregate.computed(node, closed, ctx.now)
 
 
-def _from_state(node: n.CloseAggregate, around: Evaluation, after: Any) -> Rows | None:
-    parts = transitions.parts_of(node, around.plan[node.input].mode, around.now)
-    settled = aggregate.settled_input(node, around)
+def _from_state(node: n.CloseAggregate, ctx: EpochContext, after: Any) -> Rows | None:
+    parts = transitions.parts_of(node, ctx.plan[node.input].mode, ctx.now)
+    settled = aggregate.settled_input(node, ctx.delta(node.input), ctx)
     if settled is None and after is None:
         return None
-    state = aggregate.state_of(node, around, parts)
+    state = aggregate.state_of(node, ctx, parts)
     merged = None
     if settled is not None:
-        merged = transitions.transitions(node, settled, parts, state, around)
+        merged = transitions.transitions(node, settled, parts, state, ctx)
     type_ = node.input.field(node.window).type
     bound = literal(after, type_)
     closed = "FALSE" if after is None else f"coalesce({quoted(node.window)} < {bound}, FALSE)"

@@ -7,10 +7,10 @@ its last row and the gap; so only rows below the watermark say which ones are.
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.operators import session
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.materialize import cancelled
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
@@ -19,19 +19,16 @@ from floodmark.spark.rows import Rows, constants
 from floodmark.spark.types import quoted
 from floodmark.stream.properties.state import held_name
 
-if TYPE_CHECKING:
-    from floodmark.dataflow.evaluation import Evaluation
-
 _AFTER = "floodmark__after"
 
 
-def delta(node: n.CloseSession, around: Evaluation) -> Rows | None:
+def delta(node: n.CloseSession, ctx: EpochContext) -> Rows | None:
     """Return the rows of the sessions that this epoch's watermark closes."""
-    after = around.inputs.watermark(node.input, node.time, before=False)
-    child, few = node.input, around.inputs.few
+    after = ctx.inputs.watermark(node.input, node.time, before=False)
+    child, few = node.input, ctx.inputs.few
     schema = (*child.schema, Field(WEIGHT, INT, nullable=False))
-    state = around.stages.held_rows(held_name(around.name(node)), schema, node.time)
-    fresh, held = around.settled(child), state.reached(after)
+    state = ctx.stages.held_rows(held_name(ctx.name(node)), schema, node.time)
+    fresh, held = ctx.materialized_delta(child), state.reached(after)
     parts = [part for part in (fresh, held) if part is not None]
     if not parts:
         state.keep(None, after, few=few)
@@ -45,8 +42,8 @@ def delta(node: n.CloseSession, around: Evaluation) -> Rows | None:
     type_ = child.field(node.time).type
     timed = changes.selectExpr("*", constants({_AFTER: literal(after, type_)}))
     below = timed.where(f"{time} < {_AFTER}").selectExpr(*names)
-    if around.plan[child].mode is not ChangelogMode.APPEND_ONLY:
-        below = cancelled(below, child.schema, around.plan[child].stream_key)
+    if ctx.plan[child].mode is not ChangelogMode.APPEND_ONLY:
+        below = cancelled(below, child.schema, ctx.plan[child].stream_key)
     sessions = session.batch(node, below).selectExpr(
         "*", constants({_AFTER: literal(after, type_)})
     )

@@ -1,57 +1,66 @@
-"""What an operator is given in one epoch: its inputs, and the state it keeps."""
+"""What an operator may ask in one epoch: of its inputs, of the epoch, of the state it keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from floodmark.connectors.lookup import Key, Lookup
 from floodmark.plan import nodes as n
+from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import Schema
 from floodmark.spark.rows import Rows
 from floodmark.storage.table import DataFile
+from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.tables.bounds import EVERYWHERE, Bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from floodmark.connectors.lookup import Lookup
-    from floodmark.dataflow.state.fetched import FetchedRows
-    from floodmark.stream.properties.analyse import AnalysedPlan
-    from floodmark.tables.bounds import Bounds
+
+Keeps = Callable[[DataFile], bool]
+"""Tells whether a file can hold rows that matter."""
 
 
-class Stored(Protocol):
-    """Groups at rest; with `values` beside the accumulators there are those of the aggregates."""
+@dataclass(frozen=True)
+class Origin:
+    """Where replay-stable values come from: the warehouse's seed, the key of the plan's object."""
 
-    values: bool
-
-    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
-        """Return the stored groups as of the epoch before; None when there are none.
-
-        Groups that are not among `keys`, all of which lie within the bounds, may be left out.
-        """
+    seed: str = ""
+    object: str = ""
 
 
-class StateFiles(Stored, Protocol):
-    """The state table of one aggregate in one epoch."""
+@dataclass(frozen=True)
+class Gone:
+    """Rows whose keys are stored anew or not at all: few of them or not, all within bounds."""
 
-    def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
-        """Write the transitions, bring the state up to date, return them read back."""
-
-    def groups(self, keeps: Keeps | None, *, after: bool) -> DataFrame | None:
-        """Return the groups before or after the epoch, at least those of the files that matter."""
-
-    def release(
-        self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
-    ) -> DataFrame | None:
-        """Bring the state up to date without the groups that `closed` selects; return those."""
+    rows: DataFrame
+    key: tuple[str, ...]
+    few: bool
+    within: Bounds
 
 
-class Surroundings(Protocol):
-    """What an aggregate needs of the evaluation it is part of."""
+@dataclass(frozen=True, slots=True)
+class Unneeded:
+    """Rows whose `column` is below `bound` are not needed from this epoch on.
+
+    But for those that `stays` tells, a condition on the places of the rows below in their
+    partition: `places` are the columns that it reads. Without it none of them stays.
+    """
+
+    column: str
+    bound: Any
+    places: tuple[str, ...] = ()
+    stays: str | None = None
+
+
+class EpochContext(Protocol):
+    """One plan in one epoch, as its operators see it.
+
+    `node` is the operator itself where its name is asked, and one of its inputs elsewhere. None is
+    an empty relation.
+    """
 
     @property
     def now(self) -> int:
@@ -63,7 +72,7 @@ class Surroundings(Protocol):
 
     @property
     def inputs(self) -> Inputs:
-        """Return what the plan's scans read."""
+        """Return what is known of the epoch."""
 
     @property
     def stages(self) -> Stages:
@@ -72,41 +81,40 @@ class Surroundings(Protocol):
     def name(self, node: n.Node) -> str:
         """Return the node's name in the plan."""
 
+    def seed(self, node: n.Node, epoch: str | None = None) -> RowSeed:
+        """Return what identifies a row of a node, for values that are the same on each replay.
+
+        `epoch` is the column with the epoch in which the row has changed, where rows do.
+        """
+
     def delta(self, node: n.Node) -> Rows | None:
         """Return the changes of a node."""
 
-    def settled(self, node: n.Node) -> DataFrame | None:
+    def materialized_delta(self, node: n.Node) -> DataFrame | None:
         """Return the changes of a node without failing rows, cheap to read more than once."""
+
+    def single_use_delta(self, node: n.Node) -> DataFrame | None:
+        """Return the changes of a node without failing rows, for a reader who reads them once."""
+
+    def initial_rows(self, node: n.Node) -> DataFrame | None:
+        """Return all rows of a re-readable node in an epoch that fills, to be read once."""
 
     def bounds(self, node: n.Node) -> Bounds:
         """Return where the values of a node's changes lie."""
 
-    def after(self, node: n.Node, within: Bounds) -> DataFrame | None:
+    def before(self, node: n.Node, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows of a re-readable node before the epoch, at least those within bounds."""
+
+    def after(self, node: n.Node, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows of a re-readable node after the epoch, at least those within bounds."""
-
-    def own_state(self, node: n.Node) -> Stored | None:
-        """Return the node's groups at rest, where they live in the object's own table."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where replay-stable values come from: the warehouse's seed, the key of the plan's object."""
-
-    seed: str = ""
-    object: str = ""
-
-
-Keeps = Callable[[DataFile], bool]
-"""Tells whether a file can hold rows that matter."""
 
 
 class Inputs(Protocol):
-    """What the scans of a plan read in one epoch; None is an empty relation."""
+    """What operators ask of the epoch and of the objects that the plan reads."""
 
     spark: SparkSession
     now: int
     epoch: int
-    origin: Origin
     fills: bool
     """The plan's object is new: its input changes are all rows, and there was nothing before."""
 
@@ -124,19 +132,10 @@ class Inputs(Protocol):
     def fall_due(self, rows: int) -> None:
         """Count rows, at most so many, that change because of the time."""
 
-    def changes(self, scan: n.Scan) -> Rows | None:
-        """Return what the epoch changed in an object."""
-
     def bounds(self, scan: n.Scan) -> Bounds | None:
         """Return the bounds of what the epoch changed in an object, None when that is nothing."""
 
-    def before(self, scan: n.Scan, keeps: Keeps | None = None) -> DataFrame | None:
-        """Return the object's rows before the epoch, at least those of the files that matter."""
-
-    def after(self, scan: n.Scan, keeps: Keeps | None = None) -> DataFrame | None:
-        """Return the object's rows after the epoch, at least those of the files that matter."""
-
-    def watermark(self, node: n.Node, column: str, *, before: bool) -> object | None:
+    def watermark(self, node: n.Node, column: str, *, before: bool) -> Any:
         """Return the watermark of a node's column, before or after the epoch."""
 
     def lookup(self, scan: n.Scan) -> Lookup:
@@ -154,13 +153,13 @@ class Stages(Protocol):
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""
 
-    def own_state(self, node: n.Node) -> Stored | None:
+    def own_state(self, node: n.Node) -> StoredGroups | None:
         """Return an aggregate's groups, where they live in the object's own table."""
 
-    def own_rows(self, node: n.TopN | n.OverWindow) -> OwnRows | None:
+    def own_rows(self, node: n.TopN | n.OverWindow) -> RowsAtRest | None:
         """Return the rows of a node, where they are those of the object's own table."""
 
-    def aggregate_state(self, name: str, schema: Schema) -> StateFiles:
+    def aggregate_state(self, name: str, schema: Schema) -> AggregateState:
         """Return the state table of an aggregate."""
 
     def arrangement(self, name: str, columns: Schema, gone: Unneeded | None) -> Arrangement:
@@ -179,42 +178,26 @@ class Stages(Protocol):
         """Return what an operator fetches of a table that is kept elsewhere."""
 
 
-class Arrangement(Protocol):
-    """The consolidated rows of an input that no persisted object holds."""
+class RowsAtRest(Protocol):
+    """Rows that were written before the epoch."""
 
     def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return its rows before the epoch, at least those within bounds."""
+        """Return those of before the epoch, at least those within bounds; None for nothing."""
+
+
+class Arrangement(RowsAtRest, Protocol):
+    """The consolidated rows of an input that no persisted object holds."""
 
     def after(self, changes: DataFrame | None, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return its rows after the epoch's changes, at least those within bounds; records them."""
 
 
-class OwnRows(Protocol):
-    """An operator's rows at rest, in the object's own table."""
-
-    def before(self, within: Bounds) -> DataFrame | None:
-        """Return those of before the epoch, at least of the scopes within bounds."""
-
-
-class HeldRows(Protocol):
-    """Changes of rows that the watermark has not passed: the node's columns and weight."""
-
-    def reached(self, bound: Any) -> DataFrame | None:
-        """Return all held changes of files with some below a bound; None where there are none."""
-
-    def keep(self, changes: DataFrame | None, bound: Any, *, few: bool) -> None:
-        """Record changes in place of those files."""
-
-
-class StoredValues(Protocol):
+class StoredValues(RowsAtRest, Protocol):
     """The state table of one operator in one epoch: key, stored columns, error, epoch."""
 
     @property
     def epoch(self) -> int:
         """Return the epoch that is being advanced."""
-
-    def before(self, within: Bounds) -> DataFrame | None:
-        """Return what was stored before, at least of the keys within bounds; None for nothing."""
 
     def keep(
         self, fresh: Callable[[], DataFrame], gone: Gone, over: Unneeded | None
@@ -229,14 +212,41 @@ class StoredValues(Protocol):
         """Store the fresh rows in place of all others; return them, or what is recorded."""
 
 
-@dataclass(frozen=True)
-class Gone:
-    """Rows whose keys are stored anew or not at all: few of them or not, all within bounds."""
+class StoredGroups(Protocol):
+    """Groups at rest; with `values` beside the accumulators there are those of the aggregates."""
 
-    rows: DataFrame
-    key: tuple[str, ...]
-    few: bool
-    within: Bounds
+    values: bool
+
+    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
+        """Return the stored groups as of the epoch before; None when there are none.
+
+        Groups that are not among `keys`, all of which lie within the bounds, may be left out.
+        """
+
+
+class AggregateState(StoredGroups, Protocol):
+    """The state table of one aggregate in one epoch."""
+
+    def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+        """Write the transitions, bring the state up to date, return them read back."""
+
+    def groups(self, keeps: Keeps | None, *, after: bool) -> DataFrame | None:
+        """Return the groups before or after the epoch, at least those of the files that matter."""
+
+    def release(
+        self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
+    ) -> DataFrame | None:
+        """Bring the state up to date without the groups that `closed` selects; return those."""
+
+
+class HeldRows(Protocol):
+    """Changes of rows that the watermark has not passed: the node's columns and weight."""
+
+    def reached(self, bound: Any) -> DataFrame | None:
+        """Return all held changes of files with some below a bound; None where there are none."""
+
+    def keep(self, changes: DataFrame | None, bound: Any, *, few: bool) -> None:
+        """Record changes in place of those files."""
 
 
 class DueChanges(Protocol):
@@ -252,27 +262,8 @@ class DueChanges(Protocol):
         """Record the fresh ones in place of those whose time has come."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unneeded:
-    """Rows whose `column` is below `bound` are not needed from this epoch on.
+class FetchedRows(Protocol):
+    """What one operator fetches of a table that is kept elsewhere."""
 
-    But for those that `stays` tells, a condition on the places of the rows below in their
-    partition: `places` are the columns that it reads. Without it none of them stays.
-    """
-
-    column: str
-    bound: Any
-    places: tuple[str, ...] = ()
-    stays: str | None = None
-
-
-class InEpoch(Protocol):
-    """A plan in one epoch."""
-
-    @property
-    def plan(self) -> AnalysedPlan:
-        """Return the analysed plan."""
-
-    @property
-    def inputs(self) -> Inputs:
-        """Return what the plan's scans read."""
+    def of(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> DataFrame | None:
+        """Return the rows of keys, written; None where there are none."""

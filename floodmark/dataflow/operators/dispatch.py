@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators import (
     aggregate,
@@ -20,8 +20,8 @@ from floodmark.dataflow.operators import (
     union_all,
     values,
 )
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.plan import nodes as n
-from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.spark.rows import Rows
 from floodmark.stream.properties import stream_key
 
@@ -37,23 +37,8 @@ BATCH = (
 """The nodes that have a batch form."""
 
 
-class RowLocal(Protocol):
-    """What row-local changes need of the evaluation."""
-
-    @property
-    def now(self) -> int:
-        """Return the epoch's time in microseconds."""
-
-    def delta(self, node: n.Node) -> Rows | None:
-        """Return the changes of a node."""
-
-    def seed(self, node: n.Node) -> RowSeed:
-        """Return what identifies a row of a node, for values that are the same on each replay."""
-
-
-def row_local(node: n.Node, evaluation: RowLocal) -> Rows | None:
+def row_local(node: n.Node, inputs: list[Rows | None], ctx: EpochContext) -> Rows | None:
     """Return the changes of an operator that looks at one row at a time."""
-    inputs = [evaluation.delta(child) for child in node.inputs]
     if isinstance(node, n.UnionAll):
         return union_all.delta(node, inputs)
     rows = inputs[0]
@@ -61,11 +46,11 @@ def row_local(node: n.Node, evaluation: RowLocal) -> Rows | None:
         return None
     match node:
         case n.Project():
-            return project.delta(node, rows, evaluation.now, evaluation.seed(node.input))
+            return project.delta(node, rows, ctx.now, ctx.seed(node.input))
         case n.Filter():
-            return filter.delta(node, rows, evaluation.now, evaluation.seed(node.input))
+            return filter.delta(node, rows, ctx.now, ctx.seed(node.input))
         case n.ProjectSet():
-            return project_set.delta(node, rows, evaluation.now, evaluation.seed(node.input))
+            return project_set.delta(node, rows, ctx.now, ctx.seed(node.input))
         case n.Tumble():
             return tumble.delta(node, rows)
         case n.Hop():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators.accumulators import NEW, OLD
-from floodmark.dataflow.operators.context import Surroundings
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.transitions import (
     group_fields,
     parts_of,
@@ -34,7 +34,7 @@ _PASSES = "__passes"
 """BOOLEAN, with a number: a condition is TRUE."""
 
 
-def widened(node: n.Aggregate, changes: DataFrame, around: Surroundings) -> DataFrame | None:
+def widened(node: n.Aggregate, changes: DataFrame, ctx: EpochContext) -> DataFrame | None:
     """Return the changes, and a row without weight for each value of DISTINCT that comes or goes.
 
     Beside the input's columns there are those of the values and their crossings.
@@ -48,7 +48,7 @@ def widened(node: n.Aggregate, changes: DataFrame, around: Surroundings) -> Data
     names = [quoted(c) for c in (*node.input.names, WEIGHT)]
     nulls = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, columns)]
     rows = [changes.selectExpr(*names, *nulls)]
-    rows += [_crossings(node, i, one, changes, around, columns) for i, one in enumerate(found)]
+    rows += [_crossings(node, i, one, changes, ctx, columns) for i, one in enumerate(found)]
     return reduce(lambda a, b: a.unionAll(b), rows)
 
 
@@ -66,16 +66,16 @@ def _crossings(
     i: int,
     one: Distinct,
     changes: DataFrame,
-    around: Surroundings,
+    ctx: EpochContext,
     columns: dict[str, str],
 ) -> DataFrame:
     """Return the values of one argument that come or go, as rows beside the changes."""
     counts = _counts(node, one)
-    parts = parts_of(counts, ChangelogMode.RETRACT, around.now)
+    parts = parts_of(counts, ChangelogMode.RETRACT, ctx.now)
     schema = acc.state_schema(group_fields(counts), parts)
-    state = around.stages.aggregate_state(values_name(around.name(node), i), schema)
-    rows = _values(node, one, changes, around.now)
-    merged = transitions(counts, rows, parts, state, around)
+    state = ctx.stages.aggregate_state(values_name(ctx.name(node), i), schema)
+    rows = _values(node, one, changes, ctx.now)
+    merged = transitions(counts, rows, parts, state, ctx)
     done = state.keep(merged, transition_schema(counts, parts), counts.group)
     signs = [_sign(part.columns[0].name) for part in parts]
     texts = dict(columns)

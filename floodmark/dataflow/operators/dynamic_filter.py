@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import join
-from floodmark.dataflow.operators.join import Sides
+from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.join_sides import JoinSides
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, Expr, transform
 from floodmark.spark.expressions import compile as compile_expr
@@ -23,9 +24,17 @@ if TYPE_CHECKING:
 _OLD, _NEW = "__old_", "__new_"
 
 
-def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
+def delta(node: n.Join, ctx: EpochContext) -> Rows | None:
     """Return the changes of the filter."""
-    changed = sides.changes(node.left), sides.changes(node.right)
+    sides = JoinSides(node, ctx)
+    changes = _delta(node, sides, ctx)
+    sides.keep()
+    return changes
+
+
+def _delta(node: n.Join, sides: JoinSides, ctx: EpochContext) -> Rows | None:
+    now = ctx.now
+    changed = ctx.delta(node.left), ctx.delta(node.right)
     once = None in changed
     mine, theirs = (sides.delta(side, once=once) for side in (node.left, node.right))
     parts: list[DataFrame] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from floodmark.dataflow.operators import frames
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.sorting import sort_key, sort_text
@@ -107,3 +108,15 @@ def measured(type_: SqlType, name: str, *, months: bool = False) -> tuple[str, s
         return instant, "INTERVAL '{months}' MONTH"
     epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
     return f"timestampdiff(MICROSECOND, {epoch}, {instant})", "{}L"
+
+
+Key = tuple[str, ...]
+
+
+def total_order(node: n.OverWindow, key: Key) -> str:
+    """Return the ORDER BY in which no two rows of a partition are equal."""
+    asked = {k.column for k in node.order}
+    rest = [c for c in key if c not in asked and c not in node.partition]
+    keys = [frames.plain_order(node)] if node.order else []
+    keys += [sort_key(quoted(c), descending=False, nulls_first=False) for c in rest]
+    return ", ".join(keys) or "CAST(NULL AS INT)"

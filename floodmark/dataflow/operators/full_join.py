@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators import join, scope
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.join import LEFT, RIGHT
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
@@ -17,19 +18,18 @@ from floodmark.spark.types import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 _OTHER = "__after_of_right"
 
 
-def delta(node: n.Join, around: Evaluation) -> Rows | None:
+def delta(node: n.Join, ctx: EpochContext) -> Rows | None:
     """Return the changes of the touched keys."""
-    failing = join.failing_residual(node, around.now) is not None
+    failing = join.failing_residual(node, ctx.now) is not None
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
-        return _joined(node, inputs[0], inputs[1], around.now)
+        return _joined(node, inputs[0], inputs[1], ctx.now)
 
-    return scope.delta(node, _scopes(node), compute, around, failing=failing)
+    return scope.delta(node, _scopes(node), compute, ctx, failing=failing)
 
 
 def _scopes(node: n.Join) -> list[tuple[str, ...]]:

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.rules.growing_series import following, from_on, reached_at
@@ -24,36 +25,33 @@ from floodmark.stream.properties.state import DUE_AT, due_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 _NEXT, _COUNT = "floodmark__next", "floodmark__count"
 _VALUES, _PLACE, _VALUE = "floodmark__values", "floodmark__place", "floodmark__value"
 
 
-def delta(node: n.GrowingSeries, around: Evaluation) -> Rows | None:
+def delta(node: n.GrowingSeries, rows: Rows | None, ctx: EpochContext) -> Rows | None:
     """Return the values that the epoch reaches, and those of rows that come and go."""
     waiting = (Field(_NEXT, node.start.type), Field(_COUNT, BIGINT, False))
     schema = (Field(DUE_AT, BIGINT, False), *node.input.schema, *waiting)
-    state = around.stages.due_changes(
-        due_name(around.name(node)), (*schema, Field(WEIGHT, INT, False))
-    )
-    rows, settled = around.delta(node.input), around.settled(node.input)
-    around.inputs.fall_due(state.due_rows(around.now))
+    state = ctx.stages.due_changes(due_name(ctx.name(node)), (*schema, Field(WEIGHT, INT, False)))
+    settled = ctx.materialized_delta(node.input)
+    ctx.inputs.fall_due(state.due_rows(ctx.now))
     columns = [*map(quoted, node.input.names), _NEXT, _COUNT, WEIGHT]
-    grows = around.plan[node.input].append_only
+    grows = ctx.plan[node.input].append_only
     parts: list[DataFrame] = []
     if settled is not None:
-        start = compile_expr(node.start, around.now).value
+        start = compile_expr(node.start, ctx.now).value
         parts.append(settled.selectExpr("*", f"{start} AS {_NEXT}", f"0L AS {_COUNT}"))
-    due = state.due(around.now)
+    due = state.due(ctx.now)
     if due is not None:
         parts.append(due if grows else _added_up(due, columns))
     series = [part.selectExpr(*columns) for part in parts]
     if not series:
-        state.keep(None, around.now, few=around.inputs.few)
+        state.keep(None, ctx.now, few=ctx.inputs.few)
         return None
-    told = _reached(node, reduce(lambda a, b: a.unionAll(b), series), around.now)
-    state.keep(_left(node, told, around.now), around.now, few=around.inputs.few)
+    told = _reached(node, reduce(lambda a, b: a.unionAll(b), series), ctx.now)
+    state.keep(_left(node, told, ctx.now), ctx.now, few=ctx.inputs.few)
     inserts = grows and (rows is None or rows.inserts)
     return Rows(_emitted(node, told), failing=ERROR in told.columns, inserts=inserts)
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
+from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.join_sides import JoinSides, roles
 from floodmark.dataflow.operators.project import raised
 from floodmark.plan import nodes as n
 from floodmark.spark.expressions import Compiled
@@ -41,36 +43,17 @@ _ONLY_MATCHES_OF_LEFT = ("inner", "right", "left_semi")
 _ONLY_MATCHES_OF_RIGHT = ("inner", "left", "left_semi", "left_anti")
 
 
-class Sides(Protocol):
-    """The inputs of a join in one epoch; None is an empty relation."""
-
-    @property
-    def few(self) -> bool:
-        """Tell whether the epoch changes few rows."""
-
-    @property
-    def fills(self) -> bool:
-        """Tell whether there was nothing before."""
-
-    def changes(self, node: n.Node) -> Rows | None:
-        """Return the changes of an input."""
-
-    def delta(self, node: n.Node, *, once: bool) -> DataFrame | None:
-        """Return the changes of an input without failing rows, to be read once or twice."""
-
-    def old(self, node: n.Node) -> DataFrame | None:
-        """Return the input's rows before the epoch."""
-
-    def new(self, node: n.Node) -> DataFrame | None:
-        """Return the input's rows after the epoch."""
-
-
-def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
+def delta(node: n.Join, ctx: EpochContext) -> Rows | None:
     """Return the changes of a join that is not full."""
-    kept, other = roles(node)
-    if sides.fills:
-        return _begun(node, kept, other, sides, now)
-    changed = sides.changes(kept), sides.changes(other)
+    sides = JoinSides(node, ctx)
+    changes = _initial(node, sides, ctx) if ctx.inputs.fills else _delta(node, sides, ctx)
+    sides.keep()
+    return changes
+
+
+def _delta(node: n.Join, sides: JoinSides, ctx: EpochContext) -> Rows | None:
+    (kept, other), now = roles(node), ctx.now
+    changed = ctx.delta(kept), ctx.delta(other)
     once = None in changed
     mine, theirs = (sides.delta(side, once=once) for side in (kept, other))
     parts: list[DataFrame | None] = []
@@ -81,7 +64,7 @@ def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
         if node.kind is n.JoinKind.INNER:
             parts.append(_join(node, after, theirs, now))
         elif after is not None:
-            touched = weighted(_touching(node, after, theirs, now, few=sides.few))
+            touched = weighted(_touching(node, after, theirs, now, few=ctx.inputs.few))
             parts.append(_of_kept(node, touched, sides.new(other), now))
             before = _of_kept(node, touched, sides.old(other), now)
             parts.append(None if before is None else flipped(before))
@@ -93,21 +76,16 @@ def delta(node: n.Join, sides: Sides, now: int) -> Rows | None:
     return Rows(frame, failing=failing, inserts=_inserts(node, *changed))
 
 
-def _begun(node: n.Join, kept: n.Node, other: n.Node, sides: Sides, now: int) -> Rows | None:
+def _initial(node: n.Join, sides: JoinSides, ctx: EpochContext) -> Rows | None:
     """Return the rows of a join that had none."""
-    come, mine = sides.changes(kept), sides.delta(kept, once=True)
+    (kept, other), now = roles(node), ctx.now
+    come, mine = ctx.delta(kept), sides.delta(kept, once=True)
     theirs = sides.new(other)
     frame = None if mine is None else _of_kept(node, mine, theirs, now)
     if come is None or frame is None:
         return None
     failing = failing_residual(node, now) is not None
     return Rows(frame, failing=failing, inserts=come.inserts)
-
-
-def roles(node: n.Join) -> tuple[n.Node, n.Node]:
-    """Return the side whose rows are kept, padded or not, and the other one."""
-    right = node.kind is n.JoinKind.RIGHT
-    return (node.right, node.left) if right else (node.left, node.right)
 
 
 def _inserts(node: n.Join, kept: Rows | None, other: Rows | None) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.connectors.lookup_rows import keys_of
 from floodmark.dataflow.operators import dispatch
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.join import failing_residual, padded_or_joined
 from floodmark.dataflow.operators.stored_values import consolidated, gone, over
 from floodmark.plan import nodes as n
@@ -24,64 +25,63 @@ from floodmark.spark.types import quoted, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 _NO_ERROR = f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"
 
 
-def delta(node: n.LookupJoin, around: Evaluation) -> Rows | None:
+def delta(node: n.LookupJoin, rows: Rows | None, ctx: EpochContext) -> Rows | None:
     """Return the changes of the join."""
-    rows, frame = around.delta(node.left), consolidated(node.left, around)
+    frame = consolidated(node.left, rows, ctx)
     if rows is None or frame is None:
         return None
-    known = around.plan[node]
+    known = ctx.plan[node]
     if node.stored and known.state:
-        return _from_state(node, frame, around, inserts=rows.inserts)
-    if rows.inserts or around.plan[node.left].append_only:
-        found = _looked_up(node, frame, around, before=False)
-        return None if found is None else _rows(node, found, around, inserts=rows.inserts)
+        return _from_state(node, frame, ctx, inserts=rows.inserts)
+    if rows.inserts or ctx.plan[node.left].append_only:
+        found = _looked_up(node, frame, ctx, before=False)
+        return None if found is None else _rows(node, found, ctx, inserts=rows.inserts)
     if known.own_table:
-        return _keys_and_new_rows(node, frame, around)
+        return _keys_and_new_rows(node, rows, frame, ctx)
     assert node.static and not rows.replacing, node
-    return _looked_up_again(node, frame, around)
+    return _looked_up_again(node, frame, ctx)
 
 
 def _rows(
-    node: n.LookupJoin, frame: DataFrame, around: Evaluation, *, inserts: bool = False
+    node: n.LookupJoin, frame: DataFrame, ctx: EpochContext, *, inserts: bool = False
 ) -> Rows:
-    return Rows(frame, failing=_may_fail(node, around), inserts=inserts)
+    return Rows(frame, failing=_may_fail(node, ctx), inserts=inserts)
 
 
-def _may_fail(node: n.LookupJoin, around: Evaluation) -> bool:
-    return failing_residual(node, around.now) is not None
+def _may_fail(node: n.LookupJoin, ctx: EpochContext) -> bool:
+    return failing_residual(node, ctx.now) is not None
 
 
 def _looked_up(
-    node: n.LookupJoin, left: DataFrame, around: Evaluation, *, before: bool
+    node: n.LookupJoin, left: DataFrame, ctx: EpochContext, *, before: bool
 ) -> DataFrame | None:
     """Return the pairs of left rows, and their padding; None where there are none."""
     if node.external is not None:
-        return padded_or_joined(node, left, _fetched(node, node.external, left, around), around.now)
-    lie = around.bounds(node.left)
+        return padded_or_joined(node, left, _fetched(node, node.external, left, ctx), ctx.now)
+    lie = ctx.bounds(node.left)
     within = {b: lie[a] for a, b in node.equi if a in lie}
-    read = around.before if before else around.after
+    read = ctx.before if before else ctx.after
     right = read(node.right, within)
-    if right is not None and node.kind is n.JoinKind.LEFT and around.inputs.few:
+    if right is not None and node.kind is n.JoinKind.LEFT and ctx.inputs.few:
         right = _asked_for(node, left, right)
-    return padded_or_joined(node, left, right, around.now)
+    return padded_or_joined(node, left, right, ctx.now)
 
 
 def _fetched(
-    node: n.LookupJoin, scan: n.Scan, left: DataFrame, around: Evaluation
+    node: n.LookupJoin, scan: n.Scan, left: DataFrame, ctx: EpochContext
 ) -> DataFrame | None:
     """Ask what is kept elsewhere for the left rows' keys; stored pairs keep the answer, too."""
     assert node.asked is not None
-    kept = not node.stored or not around.plan[node].state
-    name = f"{around.name(node)}_fetched"
-    rows = around.stages.fetched(name, around.inputs.lookup(scan), scan.columns, kept=kept)
+    kept = not node.stored or not ctx.plan[node].state
+    name = f"{ctx.name(node)}_fetched"
+    rows = ctx.stages.fetched(name, ctx.inputs.lookup(scan), scan.columns, kept=kept)
     asked = [a for a, _ in node.equi]
     found = rows.of(lambda: keys_of(left, asked), node.asked)
-    return None if found is None else right_of(node, found, around.inputs.spark, around.now)
+    return None if found is None else right_of(node, found, ctx.inputs.spark, ctx.now)
 
 
 def right_of(node: n.LookupJoin, fetched: DataFrame, spark: SparkSession, now: int) -> DataFrame:
@@ -108,68 +108,67 @@ def _asked_for(node: n.LookupJoin, left: DataFrame, right: DataFrame) -> DataFra
     return right.join(F.broadcast(keys), F.expr(condition), "left_semi")
 
 
-def _keys_and_new_rows(node: n.LookupJoin, frame: DataFrame, around: Evaluation) -> Rows:
-    found = _looked_up(node, frame.where(f"{WEIGHT} > 0"), around, before=False)
-    old = _empty_handed(node, frame.where(f"{WEIGHT} < 0"), around)
+def _keys_and_new_rows(node: n.LookupJoin, rows: Rows, frame: DataFrame, ctx: EpochContext) -> Rows:
+    found = _looked_up(node, frame.where(f"{WEIGHT} > 0"), ctx, before=False)
+    old = _empty_handed(node, frame.where(f"{WEIGHT} < 0"), ctx)
     both = old if found is None else old.unionAll(found)
-    rows = around.delta(node.left)
-    assert rows is not None and not _may_fail(node, around)
+    assert not _may_fail(node, ctx)
     return Rows(both, replacing=True, unknown=rows.unknown | frozenset(node.right.names))
 
 
-def _empty_handed(node: n.LookupJoin, left: DataFrame, around: Evaluation) -> DataFrame:
+def _empty_handed(node: n.LookupJoin, left: DataFrame, ctx: EpochContext) -> DataFrame:
     """Return left rows with NULL in the right columns."""
     padding = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.right.schema]
-    error = [_NO_ERROR] if _may_fail(node, around) else []
+    error = [_NO_ERROR] if _may_fail(node, ctx) else []
     return left.selectExpr(*map(quoted, node.left.names), *padding, WEIGHT, *error)
 
 
-def _looked_up_again(node: n.LookupJoin, frame: DataFrame, around: Evaluation) -> Rows | None:
+def _looked_up_again(node: n.LookupJoin, frame: DataFrame, ctx: EpochContext) -> Rows | None:
     """Look old rows up as they were, before the epoch: a table may be filled while it is read."""
-    if all(around.inputs.bounds(scan) is None for scan in n.scans(node.right)):
-        found = _looked_up(node, frame, around, before=False)
-        return None if found is None else _rows(node, found, around)
-    new = _looked_up(node, frame.where(f"{WEIGHT} > 0"), around, before=False)
-    old = _looked_up(node, frame.where(f"{WEIGHT} < 0"), around, before=True)
+    if all(ctx.inputs.bounds(scan) is None for scan in n.scans(node.right)):
+        found = _looked_up(node, frame, ctx, before=False)
+        return None if found is None else _rows(node, found, ctx)
+    new = _looked_up(node, frame.where(f"{WEIGHT} > 0"), ctx, before=False)
+    old = _looked_up(node, frame.where(f"{WEIGHT} < 0"), ctx, before=True)
     parts = [part for part in (new, old) if part is not None]
     if not parts:
         return None
-    return _rows(node, parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1]), around)
+    return _rows(node, parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1]), ctx)
 
 
 def _from_state(
-    node: n.LookupJoin, frame: DataFrame, around: Evaluation, *, inserts: bool
+    node: n.LookupJoin, frame: DataFrame, ctx: EpochContext, *, inserts: bool
 ) -> Rows | None:
     """Store the pairs of new rows by the left side's key; old rows take theirs back."""
-    table = around.plan[node].state[0]
+    table = ctx.plan[node].state[0]
     schema = _schema(node, table.key, table.cleaned_by)
-    state = around.stages.stored_values(table.name, schema)
+    state = ctx.stages.stored_values(table.name, schema)
     new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")
 
     def fresh() -> DataFrame:
-        found = _looked_up(node, new, around, before=False)
+        found = _looked_up(node, new, ctx, before=False)
         if found is None:
-            found = _empty_handed(node, new.where("FALSE"), around)
+            found = _empty_handed(node, new.where("FALSE"), ctx)
         names = [quoted(f.name) for f in schema if f.name not in (ERROR, EPOCH)]
-        error = ERROR if _may_fail(node, around) else _NO_ERROR
+        error = ERROR if _may_fail(node, ctx) else _NO_ERROR
         return found.selectExpr(*names, error, stamped(state.epoch))
 
-    leaving = gone(node.left, frame, around)
-    before = None if around.inputs.fills else state.before(leaving.within)
-    stored = state.keep(fresh, leaving, over(node.left, table.cleaned_by, around))
+    leaving = gone(node.left, frame, ctx)
+    before = None if ctx.inputs.fills else state.before(leaving.within)
+    stored = state.keep(fresh, leaving, over(node.left, table.cleaned_by, ctx))
     sides = ((new, stored), (old, before))
-    parts = [_taken(node, rows, kept, around) for rows, kept in sides if kept is not None]
+    parts = [_taken(node, rows, kept, ctx) for rows, kept in sides if kept is not None]
     if not parts:
         return None
     both = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
-    return _rows(node, both, around, inserts=inserts)
+    return _rows(node, both, ctx, inserts=inserts)
 
 
-def _taken(node: n.LookupJoin, left: DataFrame, stored: DataFrame, around: Evaluation) -> DataFrame:
+def _taken(node: n.LookupJoin, left: DataFrame, stored: DataFrame, ctx: EpochContext) -> DataFrame:
     """Return the pairs that are stored for left rows."""
     rights = [quoted(c) for c in node.right.names]
-    error = [ERROR] if _may_fail(node, around) else []
-    key = around.plan[node.left].stream_key
+    error = [ERROR] if _may_fail(node, ctx) else []
+    key = ctx.plan[node.left].stream_key
     paired = keyed.with_each(left, stored, key, [*rights, *error])
     return paired.selectExpr(*map(quoted, node.names), WEIGHT, *error)
 

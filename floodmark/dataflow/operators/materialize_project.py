@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.project import label, unknown
 from floodmark.dataflow.operators.stored_values import consolidated, gone, over
 from floodmark.plan import nodes as n
@@ -27,32 +28,31 @@ from floodmark.spark.types import quoted, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 _STORED = "__stored_"
 _CHANGED = "__changed_in"
 
 
-def delta(node: n.MaterializeProject, around: Evaluation) -> Rows | None:
+def delta(node: n.MaterializeProject, rows: Rows | None, ctx: EpochContext) -> Rows | None:
     """Return the changes of the projection."""
-    frame = consolidated(node.input, around)
-    if frame is None:
+    frame = consolidated(node.input, rows, ctx)
+    if rows is None or frame is None:
         return None
-    if around.plan[node.input].append_only:
-        return _evaluated(node, frame, around)
-    if around.plan[node].own_table:
-        return _keys_and_new_rows(node, frame, around)
-    return _from_state(node, frame, around.plan[node.input].stream_key, around)
+    if ctx.plan[node.input].append_only:
+        return _evaluated(node, frame, ctx)
+    if ctx.plan[node].own_table:
+        return _keys_and_new_rows(node, rows, frame, ctx)
+    return _from_state(node, frame, ctx.plan[node.input].stream_key, ctx)
 
 
-def _evaluated(node: n.MaterializeProject, frame: DataFrame, around: Evaluation) -> Rows | None:
+def _evaluated(node: n.MaterializeProject, frame: DataFrame, ctx: EpochContext) -> Rows | None:
     """Return rows that are only added as they were evaluated first, whenever the epoch goes on."""
     schema = (*node.schema, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
-    state = around.stages.stored_values(f"{around.name(node)}_evaluated", schema)
+    state = ctx.stages.stored_values(f"{ctx.name(node)}_evaluated", schema)
 
     def fresh() -> DataFrame:
-        seeded, seed = _seeded(node, frame, around)
-        compiled = {name: compile_expr(e, around.now, seed) for name, e in node.columns}
+        seeded, seed = _seeded(node, frame, ctx)
+        compiled = {name: compile_expr(e, ctx.now, seed) for name, e in node.columns}
         error = error_column(_labelled(node, compiled), list(node.input.names))
         values = [f"{c.value} AS {quoted(name)}" for name, c in compiled.items()]
         rows = seeded.selectExpr(*values, error or f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
@@ -66,17 +66,17 @@ def _evaluated(node: n.MaterializeProject, frame: DataFrame, around: Evaluation)
     return Rows(rows, failing=True, inserts=True)
 
 
-def _keys_and_new_rows(node: n.MaterializeProject, frame: DataFrame, around: Evaluation) -> Rows:
-    seeded, seed = _seeded(node, frame, around)
-    compiled = {name: compile_expr(e, around.now, seed) for name, e in node.columns}
+def _keys_and_new_rows(
+    node: n.MaterializeProject, rows: Rows, frame: DataFrame, ctx: EpochContext
+) -> Rows:
+    seeded, seed = _seeded(node, frame, ctx)
+    compiled = {name: compile_expr(e, ctx.now, seed) for name, e in node.columns}
     columns = [
         f"CASE WHEN {WEIGHT} > 0 THEN {c.value} END AS {quoted(name)}"
         if name in node.stored
         else f"{c.value} AS {quoted(name)}"
         for name, c in compiled.items()
     ]
-    rows = around.delta(node.input)
-    assert rows is not None
     error = error_column(_labelled(node, compiled), rows.shown(node.input.names))
     extra = [WEIGHT, *([error] if error is not None else [])]
     frame = seeded.selectExpr(*columns, *extra)
@@ -85,19 +85,17 @@ def _keys_and_new_rows(node: n.MaterializeProject, frame: DataFrame, around: Eva
 
 
 def _from_state(
-    node: n.MaterializeProject, frame: DataFrame, key: tuple[str, ...], around: Evaluation
+    node: n.MaterializeProject, frame: DataFrame, key: tuple[str, ...], ctx: EpochContext
 ) -> Rows:
-    cleaned_by = around.plan[node].state[0].cleaned_by
+    cleaned_by = ctx.plan[node].state[0].cleaned_by
     schema = _schema(node, key, cleaned_by)
-    state = around.stages.stored_values(f"{around.name(node)}_stored", schema)
+    state = ctx.stages.stored_values(f"{ctx.name(node)}_stored", schema)
     new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")
 
     def fresh() -> DataFrame:
-        seeded, seed = _seeded(node, new, around)
+        seeded, seed = _seeded(node, new, ctx)
         compiled = {
-            name: compile_expr(e, around.now, seed)
-            for name, e in node.columns
-            if name in node.stored
+            name: compile_expr(e, ctx.now, seed) for name, e in node.columns if name in node.stored
         }
         error = error_column(_labelled(node, compiled), list(node.input.names))
         carried = [quoted(f.name) for f in schema if f.name in node.input.names]
@@ -107,12 +105,12 @@ def _from_state(
         return rows.selectExpr(*carried, *(quoted(_STORED + c) for c in node.stored), ERROR,
                                stamped(state.epoch))  # fmt: skip
 
-    leaving = gone(node.input, frame, around)
-    before = None if around.inputs.fills else state.before(leaving.within)
-    stored = state.keep(fresh, leaving, over(node.input, cleaned_by, around))
-    parts = [_joined(node, new, stored, key, around)]
+    leaving = gone(node.input, frame, ctx)
+    before = None if ctx.inputs.fills else state.before(leaving.within)
+    stored = state.keep(fresh, leaving, over(node.input, cleaned_by, ctx))
+    parts = [_joined(node, new, stored, key, ctx)]
     if before is not None:
-        parts.append(_joined(node, old, before, key, around))
+        parts.append(_joined(node, old, before, key, ctx))
     frame = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
     return Rows(frame, failing=True)
 
@@ -122,7 +120,7 @@ def _joined(
     rows: DataFrame,
     stored: DataFrame | None,
     key: tuple[str, ...],
-    around: Evaluation,
+    ctx: EpochContext,
 ) -> DataFrame:
     """Return the output rows of input rows and what is stored for them."""
     names = [quoted(_STORED + name) for name in node.stored]
@@ -135,7 +133,7 @@ def _joined(
     else:
         beside = keyed.beside(rows, stored, key, [*names, ERROR])
     computed = {
-        name: compile_expr(e, around.now) for name, e in node.columns if name not in node.stored
+        name: compile_expr(e, ctx.now) for name, e in node.columns if name not in node.stored
     }
     columns = [
         f"{quoted(_STORED + name)} AS {quoted(name)}"
@@ -158,11 +156,11 @@ def _schema(node: n.MaterializeProject, key: tuple[str, ...], cleaned_by: str | 
 
 
 def _seeded(
-    node: n.MaterializeProject, frame: DataFrame, around: Evaluation
+    node: n.MaterializeProject, frame: DataFrame, ctx: EpochContext
 ) -> tuple[DataFrame, RowSeed]:
     """Return the rows with the epoch in which they change, and what identifies them with it."""
-    seed = around.seed(node.input, epoch=_CHANGED)
-    return frame.selectExpr("*", stamped(around.inputs.epoch, _CHANGED)), seed
+    seed = ctx.seed(node.input, epoch=_CHANGED)
+    return frame.selectExpr("*", stamped(ctx.inputs.epoch, _CHANGED)), seed
 
 
 def _labelled(

@@ -11,65 +11,52 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import frames, scope, touched
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.frame_lists import POSITION, entries, over_entries
-from floodmark.dataflow.operators.frames import PEERS
+from floodmark.dataflow.operators.frames import PEERS, Key, total_order
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, Literal
 from floodmark.scalar.functions import WINDOWS
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows
-from floodmark.spark.sorting import sort_key
 from floodmark.spark.types import quoted, spark_type
 from floodmark.stream.properties.reach import Reach, parts_of, reach_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
-Key = tuple[str, ...]
-
-
-def delta(node: n.OverWindow, around: Evaluation) -> Rows | None:
+def delta(node: n.OverWindow, ctx: EpochContext) -> Rows | None:
     """Return the changes of the ranges, or partitions, that the input's changes touch."""
-    key = around.plan[node.input].stream_key
+    key = ctx.plan[node.input].stream_key
     reach = reach_of(node)
-    if reach is not None and not around.inputs.fills:
-        return _of_ranges(node, reach, around, key)
-    own = around.stages.own_rows(node)
+    if reach is not None and not ctx.inputs.fills:
+        return _of_ranges(node, reach, ctx, key)
+    own = ctx.stages.own_rows(node)
     if own is not None:
         return scope.delta_from_own(
-            node, node.partition, lambda f: batch(node, f, around.now, key), own, around
+            node, node.partition, lambda f: batch(node, f, ctx.now, key), own, ctx
         )
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
-        return batch(node, inputs[0], around.now, key, (AFTER,))
+        return batch(node, inputs[0], ctx.now, key, (AFTER,))
 
-    return scope.delta(node, [node.partition], compute, around)
+    return scope.delta(node, [node.partition], compute, ctx)
 
 
-def _of_ranges(node: n.OverWindow, reach: Reach, around: Evaluation, key: Key) -> Rows | None:
+def _of_ranges(node: n.OverWindow, reach: Reach, ctx: EpochContext, key: Key) -> Rows | None:
     """Return the changes of the rows that see a change."""
 
     def narrow(rows: DataFrame) -> DataFrame:
         return touched.rows_of(node, rows, reach, total_order(node, key))
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
-        done = batch(node, inputs[0], around.now, key, (AFTER,), (touched.TOUCHED,))
+        done = batch(node, inputs[0], ctx.now, key, (AFTER,), (touched.TOUCHED,))
         return done.where(touched.TOUCHED)
 
-    near = touched.near(node, reach, around.bounds(node.input))
-    return scope.delta(node, [node.partition], compute, around, narrow=narrow, near=near)
-
-
-def total_order(node: n.OverWindow, key: Key) -> str:
-    """Return the ORDER BY in which no two rows of a partition are equal."""
-    asked = {k.column for k in node.order}
-    rest = [c for c in key if c not in asked and c not in node.partition]
-    keys = [frames.plain_order(node)] if node.order else []
-    keys += [sort_key(quoted(c), descending=False, nulls_first=False) for c in rest]
-    return ", ".join(keys) or "CAST(NULL AS INT)"
+    near = touched.near(node, reach, ctx.bounds(node.input))
+    return scope.delta(node, [node.partition], compute, ctx, narrow=narrow, near=near)
 
 
 def batch(

@@ -12,7 +12,8 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import OwnRows
+from floodmark.dataflow.operators.context import EpochContext, RowsAtRest
+from floodmark.dataflow.operators.unneeded import arrangement_of
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
 from floodmark.spark.rows import Rows, empty
@@ -23,11 +24,12 @@ from floodmark.tables.bounds import EVERYWHERE, Bounds, hull
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 AFTER = "__after"
 """BOOLEAN: the row is of the input after the epoch, not before it."""
 _KEY = "__scope_"
+Sides = tuple["DataFrame | None", "DataFrame | None"]
+"""Rows before and after the epoch."""
 Scopes = Sequence[tuple[str, ...]]
 """The scope columns of each input; they meet by position. Without any, everything is touched."""
 Narrow = Callable[["DataFrame"], "DataFrame"]
@@ -41,7 +43,7 @@ def delta(
     node: n.Node,
     scopes: Scopes,
     batch: Batch,
-    around: Evaluation,
+    ctx: EpochContext,
     *,
     failing: bool = False,
     narrow: Narrow | None = None,
@@ -53,15 +55,15 @@ def delta(
     `narrow` leaves out rows of the scopes of its only input that no change concerns; those that it
     chooses are within the bounds `near`.
     """
-    if around.inputs.fills:
-        return _begun(node, batch, around, failing=failing)
-    changes = [around.settled(child) for child in node.inputs]
+    if ctx.inputs.fills:
+        return _initial(node, batch, ctx, failing=failing)
+    changes = [ctx.materialized_delta(child) for child in node.inputs]
     if all(frame is None for frame in changes):
         return None
     keys = _touched(changes, scopes)
-    within = [{**bounds, **near} for bounds in _within(node, scopes, changes, around)]
+    within = [{**bounds, **near} for bounds in _within(node, scopes, changes, ctx)]
     inputs = [
-        _tagged(node, i, scope, keys, bounds, around)
+        _tagged(node, i, scope, keys, bounds, ctx)
         for i, (scope, bounds) in enumerate(zip(scopes, within, strict=True))
     ]
     if narrow is not None:
@@ -73,17 +75,19 @@ def delta(
     return Rows(rows.selectExpr(*names, weight, *error), failing=failing)
 
 
-def _begun(node: n.Node, batch: Batch, around: Evaluation, *, failing: bool = False) -> Rows | None:
+def _initial(
+    node: n.Node, batch: Batch, ctx: EpochContext, *, failing: bool = False
+) -> Rows | None:
     """Return the rows of a node that had none: all of them come."""
-    if all(around.delta(child) is None for child in node.inputs):
+    if all(ctx.delta(child) is None for child in node.inputs):
         return None
     inputs = []
     for i, child in enumerate(node.inputs):
         if rereadable(child):
-            rows = around.begun(child)
+            rows = ctx.initial_rows(child)
         else:
-            _, rows = around.before_and_after(node, i, EVERYWHERE)
-        rows = empty(around.inputs.spark, child) if rows is None else rows
+            _, rows = _before_and_after(node, i, EVERYWHERE, ctx)
+        rows = empty(ctx.inputs.spark, child) if rows is None else rows
         inputs.append(rows.selectExpr(*map(quoted, child.names), f"TRUE AS {AFTER}"))
     names = [quoted(c) for c in node.names]
     error = [ERROR] if failing else []
@@ -95,32 +99,44 @@ def delta_from_own(
     node: n.Node,
     scope: tuple[str, ...],
     compute: Callable[[DataFrame], DataFrame],
-    own: OwnRows,
-    around: Evaluation,
+    own: RowsAtRest,
+    ctx: EpochContext,
 ) -> Rows | None:
     """Return the changes of a node whose rows of before are at rest: only those after are computed.
 
     `scope` are columns of the only input that the node passes on.
     """
-    if around.inputs.fills:
+    if ctx.inputs.fills:
         (child,) = node.inputs
-        return _begun(
-            node, lambda inputs: compute(inputs[0].selectExpr(*map(quoted, child.names))), around
+        return _initial(
+            node, lambda inputs: compute(inputs[0].selectExpr(*map(quoted, child.names))), ctx
         )
-    changes = around.settled(node.inputs[0])
+    changes = ctx.materialized_delta(node.inputs[0])
     if changes is None:
         return None
     keys = _touched([changes], [scope])
-    (within,) = _within(node, [scope], [changes], around)
+    (within,) = _within(node, [scope], [changes], ctx)
     names = [quoted(c) for c in node.names]
     parts = []
-    sides = (own.before(within), around.before_and_after(node, 0, within)[1])
+    sides = (own.before(within), _before_and_after(node, 0, within, ctx)[1])
     for rows, weight in zip(sides, (-1, 1), strict=True):
         if rows is not None:
-            among = _among(rows, keys, scope, around)
+            among = _among(rows, keys, scope, ctx)
             done = compute(among) if weight > 0 else among
             parts.append(done.selectExpr(*names, f"{weight} AS {WEIGHT}"))
     return Rows(reduce(lambda a, b: a.unionAll(b), parts)) if parts else None
+
+
+def _before_and_after(node: n.Node, i: int, within: Bounds, ctx: EpochContext) -> Sides:
+    """Return the rows of a node's input before and after the epoch, at least those in bounds.
+
+    They are read again where they are persisted; otherwise the node has an arrangement of them.
+    """
+    child = node.inputs[i]
+    if rereadable(child):
+        return ctx.before(child, within), ctx.after(child, within)
+    held = arrangement_of(node, i, ctx)
+    return held.before(within), held.after(ctx.materialized_delta(child), within)
 
 
 def _touched(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame | None:
@@ -134,13 +150,13 @@ def _touched(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame |
 
 
 def _within(
-    node: n.Node, scopes: Scopes, changes: Sequence[DataFrame | None], around: Evaluation
+    node: n.Node, scopes: Scopes, changes: Sequence[DataFrame | None], ctx: EpochContext
 ) -> list[Bounds]:
     """Return for each input where the touched values of its scope columns lie."""
     found = []
     for child, scope, frame in zip(node.inputs, scopes, changes, strict=True):
         if frame is not None:
-            lie = around.bounds(child)
+            lie = ctx.bounds(child)
             found.append({f"{p}": lie[c] for p, c in enumerate(scope) if c in lie})
     everywhere = hull(found)
     return [
@@ -155,21 +171,21 @@ def _tagged(
     scope: tuple[str, ...],
     keys: DataFrame | None,
     within: Bounds,
-    around: Evaluation,
+    ctx: EpochContext,
 ) -> DataFrame:
     """Return an input's rows of the touched scopes, before and after, told apart by `__after`."""
     child = node.inputs[i]
     names = [quoted(c) for c in child.names]
-    sides = around.before_and_after(node, i, within)
+    sides = _before_and_after(node, i, within, ctx)
     parts = [
         frame.selectExpr(*names, f"{after} AS {AFTER}")
         for frame, after in zip(sides, ("FALSE", "TRUE"), strict=True)
         if frame is not None
     ]
     if not parts:
-        return empty(around.inputs.spark, child).selectExpr("*", f"TRUE AS {AFTER}")
+        return empty(ctx.inputs.spark, child).selectExpr("*", f"TRUE AS {AFTER}")
     rows = reduce(lambda a, b: a.unionAll(b), parts)
-    return _among(rows, keys, scope, around)
+    return _among(rows, keys, scope, ctx)
 
 
 def _with_places(node: n.Node, rows: DataFrame, changes: DataFrame | None) -> DataFrame:
@@ -181,10 +197,10 @@ def _with_places(node: n.Node, rows: DataFrame, changes: DataFrame | None) -> Da
 
 
 def _among(
-    rows: DataFrame, keys: DataFrame | None, scope: tuple[str, ...], around: Evaluation
+    rows: DataFrame, keys: DataFrame | None, scope: tuple[str, ...], ctx: EpochContext
 ) -> DataFrame:
     """Return the rows of the touched scopes."""
     if keys is None or not scope:
         return rows
     named = keys.selectExpr(*(f"{_KEY}{p} AS {quoted(c)}" for p, c in enumerate(scope)))
-    return keyed.among(rows, named, scope, few=around.inputs.few)
+    return keyed.among(rows, named, scope, few=ctx.inputs.few)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators import scope
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.dataflow.operators.tumble import end_of, from_micros, micros, to_micros
 from floodmark.plan import nodes as n
@@ -21,7 +22,6 @@ from floodmark.spark.types import quoted, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 _TIME, _OPENS, _NUMBER = "__time", "__opens", "__number"
 """Microseconds; BOOLEAN: the row is the first of a session; the session's number."""
@@ -30,7 +30,7 @@ _FIRST, _LAST = "__first", "__last"
 _TOUCHED = "__touched"
 
 
-def delta(node: n.Session, around: Evaluation) -> Rows | None:
+def delta(node: n.Session, ctx: EpochContext) -> Rows | None:
     """Return the changes of the sessions that changed."""
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
@@ -39,7 +39,7 @@ def delta(node: n.Session, around: Evaluation) -> Rows | None:
     def narrow(rows: DataFrame) -> DataFrame:
         return _touched(node, rows)
 
-    return scope.delta(node, [node.partition], compute, around, narrow=narrow)
+    return scope.delta(node, [node.partition], compute, ctx, narrow=narrow)
 
 
 def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> DataFrame:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import is_hidden
 from floodmark.dataflow.operators import scope
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
@@ -17,19 +18,18 @@ from floodmark.spark.types import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 _LEFT, _RIGHT = "__left", "__right"
 """BIGINT: how many rows of the side are equal."""
 
 
-def delta(node: n.SetOperation, around: Evaluation) -> Rows | None:
+def delta(node: n.SetOperation, ctx: EpochContext) -> Rows | None:
     """Return the changes of the rows that changed on either side."""
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], inputs[1], (AFTER,))
 
-    return scope.delta(node, [_compared(node.left), _compared(node.right)], compute, around)
+    return scope.delta(node, [_compared(node.left), _compared(node.right)], compute, ctx)
 
 
 def _compared(side: n.Node) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import filter
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.materialize import cancelled
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
@@ -23,57 +24,54 @@ from floodmark.stream.properties.state import closes_from_input, held_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 _BEFORE, _AFTER = "floodmark__before", "floodmark__after"
 
 
-def delta(node: n.SortBuffer, around: Evaluation) -> Rows | None:
+def delta(node: n.SortBuffer, ctx: EpochContext) -> Rows | None:
     """Return the rows that this epoch's watermark releases."""
-    released = _released(node, around)
+    released = _released(node, ctx)
     if released is None or node.condition is None:
         return released
     asked = n.Filter(node.input, node.condition, span=node.condition.span)
-    return filter.delta(asked, released, around.now)
+    return filter.delta(asked, released, ctx.now)
 
 
-def _released(node: n.SortBuffer, around: Evaluation) -> Rows | None:
-    before = around.inputs.watermark(node.input, node.column, before=True)
-    after = around.inputs.watermark(node.input, node.column, before=False)
-    if around.inputs.fills:
+def _released(node: n.SortBuffer, ctx: EpochContext) -> Rows | None:
+    before = ctx.inputs.watermark(node.input, node.column, before=True)
+    after = ctx.inputs.watermark(node.input, node.column, before=False)
+    if ctx.inputs.fills:
         before = None
-    if not closes_from_input(node, around.plan[node.input].mode):
-        return _from_state(node, around, after)
+    if not closes_from_input(node, ctx.plan[node.input].mode):
+        return _from_state(node, ctx, after)
     if after is None or after == before:
         return None
-    rows = around.after(node.input, {} if before is None else {node.column: (before, after)})
+    rows = ctx.after(node.input, {} if before is None else {node.column: (before, after)})
     if rows is None:
         return None
     released = weighted(_between(node, rows, before, after))
     return Rows(released, consolidated=True, inserts=True)
 
 
-def _from_state(node: n.SortBuffer, around: Evaluation, after: Any) -> Rows | None:
+def _from_state(node: n.SortBuffer, ctx: EpochContext, after: Any) -> Rows | None:
     schema = (*node.schema, Field(WEIGHT, INT, nullable=False))
-    state = around.stages.held_rows(held_name(around.name(node)), schema, node.column)
-    fresh, held = around.settled(node.input), state.reached(after)
+    state = ctx.stages.held_rows(held_name(ctx.name(node)), schema, node.column)
+    fresh, held = ctx.materialized_delta(node.input), state.reached(after)
     parts = [part for part in (fresh, held) if part is not None]
     if not parts:
-        state.keep(None, after, few=around.inputs.few)
+        state.keep(None, after, few=ctx.inputs.few)
         return None
     names = [*map(quoted, node.names), WEIGHT]
     changes = reduce(lambda a, b: a.unionAll(b), (part.selectExpr(*names) for part in parts))
     column = quoted(node.column)
     if after is None:
-        state.keep(changes.where(f"{column} IS NOT NULL"), after, few=around.inputs.few)
+        state.keep(changes.where(f"{column} IS NOT NULL"), after, few=ctx.inputs.few)
         return None
     bound = constants({_AFTER: literal(after, node.field(node.column).type)})
     timed = changes.selectExpr("*", bound)
-    state.keep(
-        timed.where(f"{column} >= {_AFTER}").selectExpr(*names), after, few=around.inputs.few
-    )
+    state.keep(timed.where(f"{column} >= {_AFTER}").selectExpr(*names), after, few=ctx.inputs.few)
     closed = timed.where(f"{column} < {_AFTER}").selectExpr(*names)
-    released = cancelled(closed, node.schema, around.plan[node].stream_key)
+    released = cancelled(closed, node.schema, ctx.plan[node].stream_key)
     return Rows(released.selectExpr(*names), consolidated=True, inserts=True)
 
 

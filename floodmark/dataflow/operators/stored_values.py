@@ -7,41 +7,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import Gone, Unneeded
+from floodmark.dataflow.operators.context import EpochContext, Gone, Unneeded
 from floodmark.dataflow.operators.materialize import cancelled
 from floodmark.plan import nodes as n
+from floodmark.spark.rows import Rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
-
-def gone(node: n.Node, changes: DataFrame, around: Evaluation) -> Gone:
+def gone(node: n.Node, changes: DataFrame, ctx: EpochContext) -> Gone:
     """Return what leaves the state with the changes of an input."""
-    key = around.plan[node].stream_key
-    lie = around.bounds(node)
-    return Gone(changes, key, around.inputs.few, {c: lie[c] for c in key if c in lie})
+    key = ctx.plan[node].stream_key
+    lie = ctx.bounds(node)
+    return Gone(changes, key, ctx.inputs.few, {c: lie[c] for c in key if c in lie})
 
 
-def consolidated(node: n.Node, around: Evaluation) -> DataFrame | None:
-    """Return the changes of an input, with no old row that its new one equals.
+def consolidated(node: n.Node, rows: Rows | None, ctx: EpochContext) -> DataFrame | None:
+    """Return the changes `rows` of an input, with no old row that its new one equals.
 
     A change of columns that a projection drops is none: nothing is evaluated again for it.
     """
-    rows, settled = around.delta(node), around.settled(node)
+    settled = ctx.materialized_delta(node)
     if rows is None or settled is None:
         return None
     if rows.inserts or (rows.consolidated and _is_whole(node)):
         return settled
-    return cancelled(settled, node.schema, around.plan[node].stream_key)
+    return cancelled(settled, node.schema, ctx.plan[node].stream_key)
 
 
-def over(node: n.Node, cleaned_by: str | None, around: Evaluation) -> Unneeded | None:
+def over(node: n.Node, cleaned_by: str | None, ctx: EpochContext) -> Unneeded | None:
     """Return below what nothing that is stored for an input's row changes any more."""
     if cleaned_by is None:
         return None
-    reached = around.inputs.watermark(node, cleaned_by, before=False)
+    reached = ctx.inputs.watermark(node, cleaned_by, before=False)
     return None if reached is None else Unneeded(cleaned_by, reached)
 
 

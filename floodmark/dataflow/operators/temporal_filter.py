@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.types import BIGINT, INT, Field
@@ -25,7 +26,6 @@ from floodmark.stream.properties.state import DUE_AT, due_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 _FROM, _BEFORE, _NOW = "floodmark__from", "floodmark__before", "floodmark__now"
 _CHANGE = "floodmark__change"
@@ -33,22 +33,22 @@ _EVER = 2**63 - 1
 """Microseconds since 1970 of a time that no epoch has."""
 
 
-def delta(node: n.TemporalFilter, around: Evaluation) -> Rows | None:
+def delta(node: n.TemporalFilter, rows: Rows | None, ctx: EpochContext) -> Rows | None:
     """Return the changes of the filter: of its input, and those that are due."""
     schema = (Field(DUE_AT, BIGINT, False), *node.schema, Field(WEIGHT, INT, False))
-    state = around.stages.due_changes(due_name(around.name(node)), schema)
-    rows, settled = around.delta(node.input), around.settled(node.input)
-    around.inputs.fall_due(state.due_rows(around.now))
-    bounds = [compile_bound(bound, around.now) for bound in node.bounds]
+    state = ctx.stages.due_changes(due_name(ctx.name(node)), schema)
+    settled = ctx.materialized_delta(node.input)
+    ctx.inputs.fall_due(state.due_rows(ctx.now))
+    bounds = [compile_bound(bound, ctx.now) for bound in node.bounds]
     fails = any(bound.error is not None for bound in bounds)
     parts: list[DataFrame] = []
     later = None
     if settled is not None:
-        bounded = _bounded(node, settled, bounds, around.now)
+        bounded = _bounded(node, settled, bounds, ctx.now)
         later = _later(node, bounded, fails=fails)
         parts.append(_at_once(node, bounded, fails=fails))
-    state.keep(later, around.now, few=around.inputs.few)
-    due = state.due(around.now)
+    state.keep(later, ctx.now, few=ctx.inputs.few)
+    due = state.due(ctx.now)
     if due is not None:
         missing = [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"] if fails and parts else []
         names = [quoted(c) for c in node.names]
@@ -56,7 +56,7 @@ def delta(node: n.TemporalFilter, around: Evaluation) -> Rows | None:
     if not parts:
         return None
     frame = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
-    grows = around.plan[node].append_only and (rows is None or rows.inserts)
+    grows = ctx.plan[node].append_only and (rows is None or rows.inserts)
     return Rows(frame, failing=fails and settled is not None, inserts=grows)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT, is_hidden
 from floodmark.dataflow.operators import scope
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.dataflow.operators.unneeded import unneeded
 from floodmark.plan import nodes as n
@@ -26,7 +27,6 @@ from floodmark.stream.properties.strategy import keeps_first
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from floodmark.dataflow.evaluation import Evaluation
 
 Key = tuple[str, ...]
 _PLACE, _RANK = "__place", "__rank"
@@ -45,20 +45,20 @@ def order_of(node: n.TopN, key: Key) -> list[n.SortKey]:
     return [*node.order, *map(n.SortKey, dict.fromkeys(rest))]
 
 
-def delta(node: n.TopN, around: Evaluation) -> Rows | None:
+def delta(node: n.TopN, ctx: EpochContext) -> Rows | None:
     """Return the changes of the first rows."""
-    below = around.plan[node.input]
+    below = ctx.plan[node.input]
     if keeps_first(node, below.mode):
-        return _kept(node, around, below.stream_key)
-    own = around.stages.own_rows(node)
+        return _kept(node, ctx, below.stream_key)
+    own = ctx.stages.own_rows(node)
     if own is not None:
         key = below.stream_key
-        return scope.delta_from_own(node, node.group, lambda f: batch(node, f, key), own, around)
+        return scope.delta_from_own(node, node.group, lambda f: batch(node, f, key), own, ctx)
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], below.stream_key, (AFTER,))
 
-    return scope.delta(node, [node.group], compute, around)
+    return scope.delta(node, [node.group], compute, ctx)
 
 
 def batch(node: n.TopN, frame: DataFrame, key: Key, apart: Key = ()) -> DataFrame:
@@ -127,25 +127,27 @@ def _number(node: n.TopN) -> str:
     return f"CAST({_RANK if node.with_ties else _PLACE} AS BIGINT)"
 
 
-def _kept(node: n.TopN, around: Evaluation, key: Key) -> Rows | None:
+def _kept(node: n.TopN, ctx: EpochContext, key: Key) -> Rows | None:
     """Return the changes over rows that are only added: from the first rows and the new ones."""
-    fresh = around.once(node.input) if around.inputs.fills else around.settled(node.input)
-    own = around.stages.own_rows(node)
-    lies = around.bounds(node.input)
+    fresh = (
+        ctx.single_use_delta(node.input) if ctx.inputs.fills else ctx.materialized_delta(node.input)
+    )
+    own = ctx.stages.own_rows(node)
+    lies = ctx.bounds(node.input)
     within = {c: lies[c] for c in node.group if c in lies}
     if own is not None:
         if fresh is None:
             return None
         stored = own.before(within)
-        found = _replaced(node, stored, fresh, key, around.inputs.few)
+        found = _replaced(node, stored, fresh, key, ctx.inputs.few)
         return Rows(found, consolidated=True, inserts=stored is None)
-    name = around.name(node)
-    held = around.stages.arrangement(first_name(name), node.schema, unneeded(node, 0, around))
+    name = ctx.name(node)
+    held = ctx.stages.arrangement(first_name(name), node.schema, unneeded(node, 0, ctx))
     settled, stored = None, held.before(within)
     if fresh is not None:
-        changes = Rows(_replaced(node, stored, fresh, key, around.inputs.few))
+        changes = Rows(_replaced(node, stored, fresh, key, ctx.inputs.few))
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
-        settled = around.stages.settle(f"{name}_changes", changes, columns)
+        settled = ctx.stages.settle(f"{name}_changes", changes, columns)
     held.after(settled)
     return None if settled is None else Rows(settled, consolidated=True, inserts=stored is None)
 

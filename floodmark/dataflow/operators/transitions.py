@@ -9,10 +9,10 @@ from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import panes
 from floodmark.dataflow.operators.accumulators import NEW, OLD
-from floodmark.dataflow.operators.context import Stored, Surroundings
+from floodmark.dataflow.operators.context import EpochContext, StoredGroups
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import shared
-from floodmark.dataflow.operators.unneeded import unneeded
+from floodmark.dataflow.operators.unneeded import arrangement_of
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -66,8 +66,8 @@ def transitions(
     node: Grouping,
     changes: DataFrame,
     parts: list[acc.Kept],
-    state: Stored,
-    around: Surroundings,
+    state: StoredGroups,
+    ctx: EpochContext,
     widened: DataFrame | None = None,
 ) -> DataFrame:
     """Return one row per touched group with its old and new accumulators, and stored old values.
@@ -75,60 +75,58 @@ def transitions(
     `widened` are the changes with what comes and goes of the values of DISTINCT.
     """
     scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
-    if scoped and widened is None and _all_come(node, around):
+    if scoped and widened is None and _all_come(node, ctx):
         added, scoped = parts, []
     else:
         added = [p for p in parts if p.strategy is not acc.Strategy.SCOPE]
-    below = _rows_of_panes(node, added, around) if widened is None else None
+    below = _rows_of_panes(node, added, ctx) if widened is None else None
     if below is not None:
         partial = panes.added_up(node, below, added, lambda by, rows: _partial(by, rows, added))
     else:
         partial = _partial(node.group, changes if widened is None else widened, added)
     if scoped:
-        rows = _scope(node, changes, around)
-        partial = _with_scope(node, partial, scoped, rows, around.inputs.few)
-    changed = around.inputs.rows
+        rows = _scope(node, changes, ctx)
+        partial = _with_scope(node, partial, scoped, rows, ctx.inputs.few)
+    changed = ctx.inputs.rows
     keys = changes if changed is not None and changed <= keyed.ALIKE else partial
     keys = keys.selectExpr(*map(quoted, node.group))
-    stored = state.stored(keys, node.group, _touched_bounds(node, around))
+    stored = state.stored(keys, node.group, _touched_bounds(node, ctx))
     values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
     merged = _joined(node, partial, stored, parts, values)
     sides = _sides(node, parts, values, stored is not None)
     return merged.selectExpr(*map(quoted, node.group), *sides)
 
 
-def _touched_bounds(node: Grouping, around: Surroundings) -> Bounds:
+def _touched_bounds(node: Grouping, ctx: EpochContext) -> Bounds:
     """Return where the keys of the touched groups lie."""
-    found = around.bounds(node.input)
+    found = ctx.bounds(node.input)
     return {name: found[name] for name in node.group if name in found}
 
 
-def _scope(node: Grouping, changes: DataFrame, around: Surroundings) -> DataFrame | None:
+def _scope(node: Grouping, changes: DataFrame, ctx: EpochContext) -> DataFrame | None:
     """Return the input's rows after the epoch that no argument refuses."""
-    within = _touched_bounds(node, around)
+    within = _touched_bounds(node, ctx)
     if rereadable(node.input):
-        rows = around.after(node.input, within)
+        rows = ctx.after(node.input, within)
     else:
-        name = f"{around.name(node)}_input"
-        gone = unneeded(node, 0, around)
-        rows = around.stages.arrangement(name, node.input.schema, gone).after(changes, within)
-    return None if rows is None else accepted(node, rows, around.now)
+        rows = arrangement_of(node, 0, ctx).after(changes, within)
+    return None if rows is None else accepted(node, rows, ctx.now)
 
 
-def _all_come(node: Grouping, around: Surroundings) -> bool:
+def _all_come(node: Grouping, ctx: EpochContext) -> bool:
     """Tell whether the changes of the input are all of its rows, which nobody has to arrange."""
-    if not around.inputs.fills or not rereadable(node.input):
+    if not ctx.inputs.fills or not rereadable(node.input):
         return False
-    rows = around.delta(node.input)
+    rows = ctx.delta(node.input)
     return rows is not None and rows.inserts
 
 
-def _rows_of_panes(node: Grouping, parts: list[acc.Kept], around: Surroundings) -> DataFrame | None:
+def _rows_of_panes(node: Grouping, parts: list[acc.Kept], ctx: EpochContext) -> DataFrame | None:
     """Return the changes below hopping windows, where the groups are added up by their panes."""
-    if not isinstance(node.input, n.Hop) or not panes.pay(node, parts, around.inputs.rows):
+    if not isinstance(node.input, n.Hop) or not panes.pay(node, parts, ctx.inputs.rows):
         return None
-    rows = around.delta(node.input.input)
-    fails = any(c.error for _, call in node.aggregates for c in acc.errors_of(call, around.now))
+    rows = ctx.delta(node.input.input)
+    fails = any(c.error for _, call in node.aggregates for c in acc.errors_of(call, ctx.now))
     return None if rows is None or rows.failing or fails else rows.frame
 
 

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from floodmark.dataflow.operators import frames, over
-from floodmark.dataflow.operators.context import InEpoch, Unneeded
+from floodmark.dataflow.operators import frames
+from floodmark.dataflow.operators.context import Arrangement, EpochContext, Unneeded
 from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import at_distance
 from floodmark.spark.types import quoted
 from floodmark.stream.properties.cleaning import cleaned_by
 from floodmark.stream.properties.reach import moved, reach_of
-
-if TYPE_CHECKING:
-    pass
+from floodmark.stream.properties.state import arrangement_name
 
 
-def unneeded(node: n.Node, i: int, around: InEpoch) -> Unneeded | None:
+def arrangement_of(node: n.Node, i: int, ctx: EpochContext) -> Arrangement:
+    """Return the arrangement that an operator has of an input that cannot be read again."""
+    name = arrangement_name(node, i, ctx.name(node))
+    return ctx.stages.arrangement(name, node.inputs[i].schema, unneeded(node, i, ctx))
+
+
+def unneeded(node: n.Node, i: int, ctx: EpochContext) -> Unneeded | None:
     """Return which rows of an input go; None where none does.
 
     The watermarks are those of before the epoch: its own changes are not below them.
     """
-    if around.inputs.fills:
+    if ctx.inputs.fills:
         return None
-    marks = [frozenset(w.column for w in around.plan[c].watermarks) for c in node.inputs]
+    marks = [frozenset(w.column for w in ctx.plan[c].watermarks) for c in node.inputs]
     found = cleaned_by(node, marks)[i]
     if found is None:
         return None
     values: list[Any] = []
     for column, distance in found.terms:
         child = next(c for c, known in zip(node.inputs, marks, strict=True) if column in known)
-        reached: Any = around.inputs.watermark(child, column, before=True)
+        reached: Any = ctx.inputs.watermark(child, column, before=True)
         if reached is None:
             return None
         if isinstance(node, n.Join):
@@ -43,14 +47,14 @@ def unneeded(node: n.Node, i: int, around: InEpoch) -> Unneeded | None:
     if not found.last:
         return Unneeded(found.column, min(values))
     assert isinstance(node, n.OverWindow)
-    return _but_the_last(node, found.last, min(values), around.plan[node.input].stream_key)
+    return _but_the_last(node, found.last, min(values), ctx.plan[node.input].stream_key)
 
 
 def _but_the_last(node: n.OverWindow, last: int, bound: Any, key: tuple[str, ...]) -> Unneeded:
     """Return the rows of a window's partitions but the last ones, as time goes."""
     time, reach = node.order[0], reach_of(node)
     groups = reach is not None and reach.unit == "GROUPS"
-    order = frames.plain_order(node) if groups else over.total_order(node, key)
+    order = frames.plain_order(node) if groups else frames.total_order(node, key)
     by = f"PARTITION BY {', '.join(map(quoted, node.partition))}" if node.partition else ""
     place = f"{'dense_rank' if groups else 'row_number'}() OVER ({by} ORDER BY {order})"
     whole = f"{by} ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"

@@ -12,7 +12,7 @@ from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
-from floodmark.tables.bounds import Bounds
+from floodmark.tables.bounds import EVERYWHERE, Bounds
 from floodmark.tables.current import current_at
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class OwnRows:
     stages: ObjectStages
     node: n.TopN | n.OverWindow
 
-    def before(self, within: Bounds) -> DataFrame | None:
+    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return those of before the epoch, at least of the scopes within bounds."""
         home = self.stages.home
         names = _own_names(home, self.node)

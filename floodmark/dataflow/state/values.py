@@ -13,7 +13,7 @@ from floodmark.spark.literals import literal
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
-from floodmark.tables.bounds import Bounds
+from floodmark.tables.bounds import EVERYWHERE, Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +34,7 @@ class ValuesFiles:
         """Return the epoch that is being advanced."""
         return self.stages.writer.epoch
 
-    def before(self, within: Bounds) -> DataFrame | None:
+    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return what was stored before, at least of the keys within bounds; None for nothing."""
         handle = self.stages.handle_before(self.table)
         if handle is None:
