@@ -1,1 +1,1 @@
-"""State at rest: one kind of table a file; `runtime.stages` hands them to the operators."""
+"""State at rest: one kind of table a file; `dataflow.stages` hands them to the operators."""

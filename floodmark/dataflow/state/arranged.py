@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators.context import Unneeded
+from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import (
     BIGINT,
     DATE,
@@ -36,8 +37,6 @@ from floodmark.tables.layout import SHORT_LOG
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.stages import ObjectStages
-
 _EXACT = (SMALLINT, INT, BIGINT, DATE, TIMESTAMP, TIMESTAMPTZ)
 
 
@@ -45,7 +44,7 @@ _EXACT = (SMALLINT, INT, BIGINT, DATE, TIMESTAMP, TIMESTAMPTZ)
 class ArrangedRows:
     """Input rows that no persisted object holds, as a log of weighted changes."""
 
-    stages: ObjectStages
+    io: StateIO
     table: str
     columns: Schema
     gone: Unneeded | None = None
@@ -60,13 +59,13 @@ class ArrangedRows:
 
     def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds."""
-        log = self._log(self.stages.handle_before(self.table), self._exact(within))
+        log = self._log(self.io.handle_before(self.table), self._exact(within))
         return None if log is None else self._consolidated([log])
 
     def after(self, changes: DataFrame | None, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows after the epoch's changes, at least those within bounds; records them."""
         within = self._exact(within)
-        handle = self.stages.handle_before(self.table)
+        handle = self.io.handle_before(self.table)
         log = self._log(handle, within)
         names = [quoted(f.name) for f in self._schema]
         fresh = None if changes is None else changes.selectExpr(*names)
@@ -86,7 +85,7 @@ class ArrangedRows:
         files = prune(handle, None, within)
         over = self._over(handle)
         files = tuple(file for file in files if file not in over)
-        rows = self.stages.tables.read(handle, self._schema, files)
+        rows = self.io.tables.read(handle, self._schema, files)
         if rows is not None and self.gone is not None and self.gone.stays is None:
             rows = rows.where(f"{quoted(self.gone.column)} >= {self._bound(self.gone)}")
         return self._among(rows, within)
@@ -114,19 +113,17 @@ class ArrangedRows:
         )
 
     def _record(self, changes: DataFrame | None, handle: Handle | None) -> None:
-        done = self.stages.writer.recorded(self.table)
-        if done is not None:
-            self.stages.versions[self.table] = done.version
+        if self.io.recorded(self.table) is not None:
             return
         if handle is not None and changes is not None and self._is_long(handle):
             self._shortened(changes, handle)
             return
         over = () if handle is None else self._over(handle)
         if changes is not None or over:
-            files = () if changes is None else self.stages.writer.write(self.table, changes)
-            self.stages.commit(self.table, self._schema, files, over, handle)
-        elif handle is not None:
-            self.stages.versions[self.table] = handle.version
+            files = () if changes is None else self.io.writer.write(self.table, changes)
+            self.io.commit(self.table, self._schema, files, over, handle)
+        else:
+            self.io.stay(self.table, handle)
 
     def _is_long(self, handle: Handle) -> bool:
         return (
@@ -137,7 +134,7 @@ class ArrangedRows:
         """Write the rows that are needed, those of the changes among them, in place of the log."""
         gone = self.gone
         assert gone is not None
-        log = self.stages.tables.read(handle, self._schema)
+        log = self.io.tables.read(handle, self._schema)
         parts = [part for part in (log, changes) if part is not None]
         rows = self._consolidated(parts)
         names = [quoted(f.name) for f in self.columns]
@@ -145,10 +142,10 @@ class ArrangedRows:
         placed = rows.where(below).selectExpr("*", gone.places[0])
         last = placed.selectExpr("*", *gone.places[1:]).where(gone.stays).selectExpr(*names)
         kept = rows.where(f"NOT ({below})").selectExpr(*names).unionAll(last)
-        files = self.stages.writer.write(
+        files = self.io.writer.write(
             self.table, kept.selectExpr(*names, f"1 AS {WEIGHT}").coalesce(1)
         )
-        self.stages.commit(self.table, self._schema, files, handle.files, handle)
+        self.io.commit(self.table, self._schema, files, handle.files, handle)
 
     def _consolidated(self, parts: list[DataFrame]) -> DataFrame:
         from pyspark.sql import functions as F

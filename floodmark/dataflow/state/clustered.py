@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Schema
 from floodmark.spark.types import quoted
 from floodmark.storage.pruning import prune
@@ -12,8 +13,6 @@ from floodmark.storage.table import DataFile, Handle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from floodmark.dataflow.stages import ObjectStages
 
 ROWS_PER_FILE = 65_536
 """So many rows at most are written again because the first of them waits no longer."""
@@ -27,7 +26,7 @@ class Clustered:
     read when it waits no longer, and files of later rows are not looked at.
     """
 
-    stages: ObjectStages
+    io: StateIO
     table: str
     schema: Schema
     column: str
@@ -37,11 +36,11 @@ class Clustered:
         handle = self.before()
         if handle is None:
             return None
-        return self.stages.tables.read(handle, self.schema, self.touched(handle, bound))
+        return self.io.tables.read(handle, self.schema, self.touched(handle, bound))
 
     def before(self) -> Handle | None:
         """Return the table as it was before the epoch."""
-        return self.stages.handle_before(self.table)
+        return self.io.handle_before(self.table)
 
     def touched(self, handle: Handle | None, bound: Any) -> tuple[DataFile, ...]:
         """Return the files of the table with some rows that a bound has reached."""
@@ -54,11 +53,15 @@ class Clustered:
         before = self.before()
         touched = self.touched(before, bound)
         if rows is None:
-            return before
+            return self._unchanged(before)
         rows = rows.selectExpr(*(quoted(f.name) for f in self.schema))
         column = quoted(self.column)
         ordered = rows.coalesce(1).sortWithinPartitions(column) if few else rows.sort(column)
-        files = self.stages.writer.write(self.table, ordered, ROWS_PER_FILE)
+        files = self.io.writer.write(self.table, ordered, ROWS_PER_FILE)
         if not files and not touched:
-            return before
-        return self.stages.commit(self.table, self.schema, files, touched, before)
+            return self._unchanged(before)
+        return self.io.commit(self.table, self.schema, files, touched, before)
+
+    def _unchanged(self, before: Handle | None) -> Handle | None:
+        self.io.stay(self.table, before)
+        return before

@@ -45,12 +45,11 @@ class DueFiles(Clustered):
 
     def keep(self, fresh: DataFrame | None, now: int, *, few: bool) -> None:
         """Record the fresh changes in place of those whose time has come."""
-        done = self.stages.writer.recorded(self.table)
+        done = self.io.recorded(self.table)
         if done is None:
             done = self.replaced(self._later(fresh, now), now, few=few)
         if done is not None:
-            self.stages.versions[self.table] = done.version
-            self.stages.fall_due([first_of(file) for file in done.files])
+            self.io.fall_due([first_of(file) for file in done.files])
 
     def _later(self, fresh: DataFrame | None, now: int) -> DataFrame | None:
         """Return the fresh changes, and those of files with something due that are not."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.connectors.lookup import Key, Lookup, Values
+from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.types import nullable_ddl
 from floodmark.storage.table import DataFile
@@ -21,10 +22,6 @@ from floodmark.storage.table import DataFile
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.stages import ObjectStages
-
-Pin = Callable[[str, int | None], int | None]
-"""Returns at which version an epoch asks a table, given its newest; without one, if it has."""
 _AT_ONCE = 50_000
 """So many fetched rows are in memory."""
 
@@ -40,7 +37,7 @@ def as_columns(row: Values, columns: Schema, end: Sequence[Any] = ()) -> Values:
 class FetchedRows:
     """What one operator fetches of one object in one epoch; `kept` in a table of its own."""
 
-    stages: ObjectStages
+    io: StateIO
     table: str
     lookup: Lookup
     columns: Schema
@@ -55,26 +52,25 @@ class FetchedRows:
 
         An epoch that is recorded keeps what it recorded.
         """
-        stages, writer = self.stages, self.stages.writer
-        done = writer.recorded(self.table) if self.kept else None
+        io = self.io
+        done = io.recorded(self.table) if self.kept else None
         if done is None:
             newest = self.lookup.pinned().store.version
-            version = stages.pin(self.lookup.spec.name, newest)
+            version = io.pin(self.lookup.spec.name, newest)
             files = self._written(self.lookup.pinned(version).fetch(by, keys()))
             if not self.kept:
-                return stages.read_scratch(self.table, files, self.columns)
-            before = stages.handle_before(self.table)
+                return io.read_scratch(self.table, files, self.columns)
+            before = io.handle_before(self.table)
             gone = () if before is None else before.files
-            done = stages.commit(self.table, self._schema, files, gone, before)
-        stages.versions[self.table] = done.version
-        return stages.tables.of_epoch(done, self.columns, writer.epoch)
+            done = io.commit(self.table, self._schema, files, gone, before)
+        return io.tables.of_epoch(done, self.columns, io.writer.epoch)
 
     def _written(self, rows: Iterator[Values]) -> tuple[DataFile, ...]:
-        writer, files = self.stages.writer, tuple[DataFile, ...]()
+        writer, files = self.io.writer, tuple[DataFile, ...]()
         ddl = nullable_ddl(self._schema)
         while part := [
             as_columns(row, self.columns, (writer.epoch,)) for row in islice(rows, _AT_ONCE)
         ]:
-            frame = self.stages.tables.spark.createDataFrame(part, schema=ddl)
+            frame = self.io.tables.spark.createDataFrame(part, schema=ddl)
             files = writer.write(self.table, frame)
         return files

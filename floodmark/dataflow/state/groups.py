@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators.accumulators import NEW, OLD
+from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
@@ -24,61 +25,59 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from floodmark.dataflow.operators.context import Keeps
-    from floodmark.dataflow.stages import ObjectStages
 
 
 @dataclass
 class AggregateFiles:
     """The groups of one aggregate at rest: key, row count, accumulators."""
 
-    stages: ObjectStages
+    io: StateIO
     table: str
     schema: Schema
     values: bool = False
 
     def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
-        handle = self.stages.handle_before(self.table)
+        handle = self.io.handle_before(self.table)
         if handle is None:
             return None
         files = prune(handle, None, within)
-        rows = self.stages.tables.read(handle, self.schema, files)
+        rows = self.io.tables.read(handle, self.schema, files)
         held = sum(file.size for file in files)
         return None if rows is None else keyed.among_stored(rows, held, keys, key)
 
     def groups(self, keeps: Keeps | None, *, after: bool) -> DataFrame | None:
         """Return the groups before or after the epoch, at least those of the files that matter."""
-        handle = self.stages.handle_before(self.table)
-        if after and self.table in self.stages.versions:
-            handle = self.stages.tables.at(self.table, self.stages.versions[self.table])
+        handle = self.io.handle_before(self.table)
+        if after and self.table in self.io.versions:
+            handle = self.io.tables.at(self.table, self.io.versions[self.table])
         if handle is None:
             return None
         files = None if keeps is None else [file for file in handle.files if keeps(file)]
-        return self.stages.tables.read(handle, self.schema, files)
+        return self.io.tables.read(handle, self.schema, files)
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
-        before = self.stages.handle_before(self.table)
+        before = self.io.handle_before(self.table)
         if key and (before is None or not before.files):
             return self._begun(transitions, schema, key, before)
         scratch = f"{self.table}_transitions"
-        files = self.stages.writer.write(scratch, transitions)
+        files = self.io.writer.write(scratch, transitions)
         if not files:
-            self._unchanged()
+            self.io.stay(self.table, before)
             return transitions.where("FALSE")
-        paths = self.stages.writer.paths(scratch, files)
-        read_back = self.stages.tables.read_paths(paths, schema)
-        if self._recorded():
+        paths = self.io.writer.paths(scratch, files)
+        read_back = self.io.tables.read_paths(paths, schema)
+        if self.io.recorded(self.table) is not None:
             return read_back
-        handle = self.stages.handle_before(self.table)
-        touched = () if handle is None else touched_files(handle, files, paths, key)
+        touched = () if before is None else touched_files(before, files, paths, key)
         if _only_new(files):
             touched = ()
-        written = self._rewritten_here(files, paths, handle, touched, key)
+        written = self._rewritten_here(files, paths, before, touched, key)
         if written is None:
-            rows = self._after(read_back, files, handle, touched, key)
-            written = self.stages.writer.write(self.table, rows)
-        self.stages.commit(self.table, self.schema, written, touched, handle)
+            rows = self._after(read_back, files, before, touched, key)
+            written = self.io.writer.write(self.table, rows)
+        self.io.commit(self.table, self.schema, written, touched, before)
         return read_back
 
     def _begun(
@@ -89,17 +88,16 @@ class AggregateFiles:
         before: Handle | None,
     ) -> DataFrame:
         """Write the first groups; read back, they are the transitions."""
-        stages = self.stages
-        if self._recorded():
-            done = stages.tables.at(self.table, stages.versions[self.table])
-            written = done.files
-        else:
-            written = stages.writer.write(self.table, self._new(transitions, key))
+        done = self.io.recorded(self.table)
+        if done is None:
+            written = self.io.writer.write(self.table, self._new(transitions, key))
             if not written:
-                self._unchanged()
+                self.io.stay(self.table, before)
                 return transitions.where("FALSE")
-            done = stages.commit(self.table, self.schema, written, (), before)
-        groups = stages.tables.read(done, self.schema, written)
+            done = self.io.commit(self.table, self.schema, written, (), before)
+        else:
+            written = done.files
+        groups = self.io.tables.read(done, self.schema, written)
         if groups is None:
             return transitions.where("FALSE")
         sides = (_side(field) for field in schema[len(key) :])
@@ -122,24 +120,12 @@ class AggregateFiles:
             return None
         there = moved.filter(moved.column(NEW + acc.ROWS).is_valid())
         added = there.rename_columns([*key, *values])
-        store, writer = self.stages.tables.store, self.stages.writer
+        store, writer = self.io.tables.store, self.io.writer
         old = store.paths(handle, touched) if handle is not None and key else ()
         folder = Path(store.stage(self.table, writer.epoch, writer.attempt))
         if not rewrite.replace_rows(old, moved.select(list(key)), added, folder):
             return None
         return store.staged(self.table, writer.epoch, writer.attempt)
-
-    def _recorded(self) -> bool:
-        done = self.stages.writer.recorded(self.table)
-        if done is None:
-            return False
-        self.stages.versions[self.table] = done.version
-        return True
-
-    def _unchanged(self) -> None:
-        handle = self.stages.handle_before(self.table)
-        if handle is not None:
-            self.stages.versions[self.table] = handle.version
 
     def _after(
         self,
@@ -153,7 +139,7 @@ class AggregateFiles:
         new = self._new(transitions, key)
         if handle is None or not touched or not key:
             return new
-        stored = self.stages.tables.read(handle, self.schema, touched)
+        stored = self.io.tables.read(handle, self.schema, touched)
         if stored is None:
             return new
         few = rows_of(files) <= keyed.FEW
@@ -172,28 +158,26 @@ class AggregateFiles:
 
         The state holds open windows only, so it is rewritten whole, in one job.
         """
-        handle = self.stages.handle_before(self.table)
-        stored = None if handle is None else self.stages.tables.read(handle, self.schema)
+        handle = self.io.handle_before(self.table)
+        stored = None if handle is None else self.io.tables.read(handle, self.schema)
         rows = stored
         if transitions is not None:
             scratch = f"{self.table}_transitions"
-            files = self.stages.writer.write(scratch, transitions)
+            files = self.io.writer.write(scratch, transitions)
             if files:
-                read_back = self.stages.tables.read_paths(
-                    self.stages.writer.paths(scratch, files), schema
-                )
+                read_back = self.io.tables.read_paths(self.io.writer.paths(scratch, files), schema)
                 touched = () if handle is None else handle.files
                 rows = self._after(read_back, files, handle, touched, key)
         if rows is None:
             return None
         route = f"CASE WHEN {closed} THEN 1 ELSE 0 END AS {ROUTE}"
         names = [quoted(f.name) for f in self.schema]
-        routed = self.stages.writer.write_routed(self.table, rows.selectExpr(*names, route))
+        routed = self.io.writer.write_routed(self.table, rows.selectExpr(*names, route))
         removes = () if handle is None else handle.files
-        if not self._recorded():
-            self.stages.commit(self.table, self.schema, routed.get(0, ()), removes, handle)
+        if self.io.recorded(self.table) is None:
+            self.io.commit(self.table, self.schema, routed.get(0, ()), removes, handle)
         released = routed.get(1, ())
-        return self.stages.read_scratch(self.table, released, self.schema)
+        return self.io.read_scratch(self.table, released, self.schema)
 
 
 def _side(field: Field) -> str:

@@ -17,6 +17,5 @@ class HeldFiles(Clustered):
 
     def keep(self, changes: DataFrame | None, bound: Any, *, few: bool) -> None:
         """Record changes in place of those of files with some below a bound."""
-        done = self.stages.writer.recorded(self.table) or self.replaced(changes, bound, few=few)
-        if done is not None:
-            self.stages.versions[self.table] = done.version
+        if self.io.recorded(self.table) is None:
+            self.replaced(changes, bound, few=few)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from floodmark.dataflow.state.io import StateIO
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
 from floodmark.spark.types import quoted
@@ -18,22 +19,20 @@ from floodmark.tables.current import current_at
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.stages import ObjectStages
-
 
 @dataclass
 class OwnGroups:
     """The groups of an aggregate as rows of the object itself."""
 
-    stages: ObjectStages
+    io: StateIO
     node: n.Aggregate
     values: bool = True
 
     def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
-        home = self.stages.home
+        home = self.io.home
         names = _own_names(home, self.node)
-        held, rows = _before(self.stages, names, within)
+        held, rows = _before(self.io, names, within)
         if rows is None:
             return None
         renamed = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names]
@@ -45,28 +44,26 @@ class OwnGroups:
 class OwnRows:
     """The rows of a node, which are those of the object itself."""
 
-    stages: ObjectStages
+    io: StateIO
     node: n.TopN | n.OverWindow
 
     def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return those of before the epoch, at least of the scopes within bounds."""
-        home = self.stages.home
+        home = self.io.home
         names = _own_names(home, self.node)
-        _, rows = _before(self.stages, names, within)
+        _, rows = _before(self.io, names, within)
         if rows is None:
             return None
         return rows.selectExpr(*(f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names))
 
 
-def _before(
-    stages: ObjectStages, names: Mapping[str, str], within: Bounds
-) -> tuple[int, DataFrame | None]:
+def _before(io: StateIO, names: Mapping[str, str], within: Bounds) -> tuple[int, DataFrame | None]:
     """Return the object's rows before the epoch, at least those within bounds, and their bytes."""
-    current = current_at(stages.tables.store, stages.home, stages.before)
+    current = current_at(io.tables.store, io.home, io.before)
     if current is None:
         return 0, None
     files = prune(current.base, None, {names[c]: found for c, found in within.items()})
-    return current.bytes_of(files), current.read(stages.tables, files)
+    return current.bytes_of(files), current.read(io.tables, files)
 
 
 def _own_names(home: AnalysedObject, node: n.Node) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators.context import Gone, Unneeded
+from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
 from floodmark.spark.literals import literal
@@ -18,39 +19,36 @@ from floodmark.tables.bounds import EVERYWHERE, Bounds
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.stages import ObjectStages
-
 
 @dataclass
 class ValuesFiles:
     """What one operator has evaluated and stored, by stream key."""
 
-    stages: ObjectStages
+    io: StateIO
     table: str
     schema: Schema
 
     @property
     def epoch(self) -> int:
         """Return the epoch that is being advanced."""
-        return self.stages.writer.epoch
+        return self.io.writer.epoch
 
     def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return what was stored before, at least of the keys within bounds; None for nothing."""
-        handle = self.stages.handle_before(self.table)
+        handle = self.io.handle_before(self.table)
         if handle is None:
             return None
-        return self.stages.tables.read(handle, self.schema, prune(handle, None, within))
+        return self.io.tables.read(handle, self.schema, prune(handle, None, within))
 
     def once(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
         """Store the fresh rows in place of all others; return them, or what is recorded."""
-        done = self.stages.writer.recorded(self.table)
+        done = self.io.recorded(self.table)
         if done is None:
-            handle = self.stages.handle_before(self.table)
-            files = self.stages.writer.write(self.table, fresh())
+            handle = self.io.handle_before(self.table)
+            files = self.io.writer.write(self.table, fresh())
             removes = () if handle is None else handle.files
-            done = self.stages.commit(self.table, self.schema, files, removes, handle)
-        self.stages.versions[self.table] = done.version
-        return self.stages.tables.of_epoch(done, self.schema, self.epoch)
+            done = self.io.commit(self.table, self.schema, files, removes, handle)
+        return self.io.tables.of_epoch(done, self.schema, self.epoch)
 
     def keep(
         self, fresh: Callable[[], DataFrame], gone: Gone, over: Unneeded | None
@@ -61,25 +59,24 @@ class ValuesFiles:
         earlier attempt recorded stands: values of users' functions differ from one evaluation to
         the next.
         """
-        done = self.stages.writer.recorded(self.table)
+        done = self.io.recorded(self.table)
         if done is None:
-            handle = self.stages.handle_before(self.table)
+            handle = self.io.handle_before(self.table)
             touched = () if handle is None else prune(handle, None, gone.within)
             ended = () if handle is None else _ended(handle, over)
             touched = tuple(file for file in touched if file not in ended)
             names = [quoted(f.name) for f in self.schema]
             rows = fresh().selectExpr(*names)
             if handle is not None and touched:
-                stored = self.stages.tables.read(handle, self.schema, touched)
+                stored = self.io.tables.read(handle, self.schema, touched)
                 assert stored is not None
                 lasting = stored.where(self._lasts(over))
                 others = keyed.without(lasting, gone.rows, gone.key, few=gone.few)
                 rows = others.selectExpr(*names).unionAll(rows)
-            files = self.stages.writer.write(self.table, rows)
+            files = self.io.writer.write(self.table, rows)
             removes = (*touched, *ended)
-            done = self.stages.commit(self.table, self.schema, files, removes, handle)
-        self.stages.versions[self.table] = done.version
-        return self.stages.tables.of_epoch(done, self.schema, self.epoch)
+            done = self.io.commit(self.table, self.schema, files, removes, handle)
+        return self.io.tables.of_epoch(done, self.schema, self.epoch)
 
     def _lasts(self, over: Unneeded | None) -> str:
         if over is None:

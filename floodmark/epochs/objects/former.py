@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT, is_hidden
 from floodmark.dataflow.evaluation import Evaluation
+from floodmark.dataflow.fresh import FreshStages
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.operators import needed
 from floodmark.dataflow.operators.context import Origin
 from floodmark.dataflow.stages import ObjectStages
-from floodmark.dataflow.state.fresh import FreshStages
 from floodmark.epochs.objects import letters
 from floodmark.epochs.objects.task import Task
 from floodmark.scalar.types import Schema

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.evaluation import Evaluation
+from floodmark.dataflow.fresh import FreshStages
 from floodmark.dataflow.operators import materialize
-from floodmark.dataflow.state.fresh import FreshStages
 from floodmark.epochs.objects import letters
 from floodmark.epochs.objects.task import Task
 from floodmark.spark.columns import WEIGHT_FIELD

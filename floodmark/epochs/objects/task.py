@@ -20,7 +20,7 @@ from floodmark.dataflow.operators.context import Origin
 from floodmark.dataflow.operators.defaults import delivered_seed
 from floodmark.dataflow.operators.outcome import SILENT
 from floodmark.dataflow.stages import ObjectStages
-from floodmark.dataflow.state.fetched import Pin
+from floodmark.dataflow.state.io import Pin
 from floodmark.epochs.objects.at_rest import AtRest
 from floodmark.epochs.objects.beginning import begins
 from floodmark.epochs.objects.watermarks import Marks
