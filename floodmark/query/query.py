@@ -15,7 +15,6 @@ from floodmark.catalog.objects import Kind, Relation
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
 from floodmark.connectors.lookup_rows import keys_of, lookup_of
 from floodmark.dataflow.operators import dispatch, lookup_join, values
-from floodmark.dataflow.operators.accumulators import aggregate_of
 from floodmark.dataflow.state.fetched import as_columns
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
@@ -39,6 +38,7 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
 from floodmark.stream.objects.supported import PAIRED, unlisted, unpaired
 from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.accumulator_columns import aggregate_of
 from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.tables import layout
 from floodmark.tables.closed import closes_in_time

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import EPOCH, KIND, OWNERS, WEIGHT
-from floodmark.dataflow.operators.accumulators import state_schema
-from floodmark.dataflow.operators.transitions import parts_of
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import BIGINT, INT, TIMESTAMPTZ, VARCHAR, Field, Schema, list_of
 from floodmark.spark.columns import WATERMARK
+from floodmark.spark.expressions import compile
 from floodmark.spark.rows import ERROR_FIELD
 from floodmark.storage import warehouse
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.properties.accumulator_columns import accumulators, state_schema
 from floodmark.stream.properties.state import own_rows, own_table
 
 DEAD_LETTER: Schema = (
@@ -102,12 +102,15 @@ def own_node(found: AnalysedObject) -> n.TopN | n.OverWindow | None:
 
 
 def own_state(found: AnalysedObject) -> Schema:
-    """Return the accumulator columns of the object's own table."""
+    """Return the accumulator columns of the object's own table.
+
+    At which time expressions print does not matter: aggregates with state read no clock.
+    """
     node = own_aggregate(found)
     if node is None or found.plan is None:
         return ()
-    parts = parts_of(node, found.plan[node.input].mode, now=0)
-    return state_schema((), parts)
+    columns = accumulators(node, found.plan[node.input].mode, lambda e: compile(e, 0).value)
+    return state_schema((), columns)
 
 
 def merge_key(found: AnalysedObject) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef
 from floodmark.scalar.types import BIGINT, INT
 from floodmark.stream.explain.explain import explain_plan
+from floodmark.stream.properties.accumulator_columns import Upkeep, upkeep_of
 from floodmark.stream.properties.strategy import aggregate_strategy
 from tests.analysis.every_node import every_node
 
@@ -54,11 +55,10 @@ def test_text_and_json_hold_every_node(name: str) -> None:
 def test_explained_strategy_is_the_one_that_runs(
     name: str, distinct: bool, mode: ChangelogMode
 ) -> None:
-    accumulators = pytest.importorskip("floodmark.dataflow.operators.accumulators")
     call = AggCall(name, (ColumnRef(INT, "v"),), BIGINT, distinct=distinct)
-    runs = accumulators.strategy_of(call, mode)
+    runs = upkeep_of(call, mode)
     scoped = aggregate_strategy(call, mode, group=("g",)).text.startswith("touched groups")
-    assert scoped == (runs is accumulators.Strategy.SCOPE)
+    assert scoped == (runs is Upkeep.SCOPE)
 
 
 def test_without_groups_everything_is_recomputed() -> None:

@@ -87,8 +87,8 @@ GROUPS = (
     Planted(
         "a minimum stays when its row goes",
         f"{_OPERATORS}/accumulators.py",
-        '("{new}",) * len(columns)',
-        '("coalesce({old}, {new})",) * len(columns)',
+        '("{new}",) * len(fields)',
+        '("coalesce({old}, {new})",) * len(fields)',
         on_spark("aggregate_count_sum_avg_min_max"),
     ),
     Planted(

@@ -1,44 +1,30 @@
-"""Accumulators: which columns an aggregate keeps per group, and how its value follows from them.
+"""Accumulators: how a group's columns are maintained, and how a value follows from them.
 
-Every group has `__rows`, the number of its input rows. Invertible aggregates keep sums of signed
+Invertible aggregates keep sums of signed
 contributions; min and max over append-only input keep the extremum itself; anything else keeps
 its value, recomputed for the groups that an epoch touches (the scope rule).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from floodmark.changelog import WEIGHT, ChangelogMode
-from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr, Literal
-from floodmark.scalar.functions import Aggregate, aggregate_for
-from floodmark.scalar.functions.comparison import print_extreme, print_order
+from floodmark.plan.expr.expressions import AggCall
+from floodmark.scalar.functions.comparison import print_extreme
 from floodmark.scalar.functions.model import Operand
-from floodmark.scalar.types import BIGINT, Field, Kind, Schema
+from floodmark.scalar.types import Field, Kind, Schema
 from floodmark.spark.expressions import Compiled, canonical_key
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
-from floodmark.stream.properties.strategy import Computed, Distinct, aggregate_strategy
-
-ROWS = "__rows"
-OLD, NEW = "__old_", "__new_"
-"""What the names of state columns of before and after an epoch begin with."""
-
-
-def aggregate_of(call: AggCall) -> Aggregate:
-    """Return the registry's entry of an aggregate call."""
-    return aggregate_for(call.function, (arg.type for arg in call.args))
-
-
-class Strategy(Enum):
-    """How one aggregate is kept."""
-
-    ADDED = "exact delta"
-    EXTREMUM = "extremum of append-only input"
-    SCOPE = "touched groups recomputed"
-    VALUES = "added where a value comes or goes"
+from floodmark.stream.properties import accumulator_columns as columns
+from floodmark.stream.properties.accumulator_columns import (
+    Upkeep,
+    aggregate_of,
+    overflows,
+    upkeep_of,
+)
 
 
 @dataclass(frozen=True)
@@ -52,23 +38,13 @@ class Kept:
     """
 
     name: str
-    strategy: Strategy
+    upkeep: Upkeep
     columns: tuple[Field, ...]
     partial: tuple[str, ...]
     merge: tuple[str, ...]
     finish: str
     overflow: str | None = None
     bound: tuple[tuple[str, str], ...] = ()
-
-
-def strategy_of(call: AggCall, mode: ChangelogMode, *, closes: bool = False) -> Strategy:
-    """Return how an aggregate is kept over input of a changelog mode."""
-    if aggregate_strategy(call, mode, closes=closes).computed is Computed.SCOPE:
-        return Strategy.SCOPE
-    if call.distinct and not aggregate_of(call).ignores_distinct:
-        return Strategy.VALUES
-    added = aggregate_of(call).is_sum(arg.type for arg in call.args)
-    return Strategy.ADDED if added else Strategy.EXTREMUM
 
 
 def kept(
@@ -88,46 +64,36 @@ def kept(
     tells that it emits on window close; `values` are the columns of what comes and goes of its
     DISTINCT argument.
     """
-    match strategy_of(call, mode, closes=closes):
-        case Strategy.ADDED:
+    match upkeep_of(call, mode, closes=closes):
+        case Upkeep.ADDED:
             texts = [o.sql for o in operands(call, now)]
             return _added(name, index, call, texts, WEIGHT, _condition(call, now))
-        case Strategy.VALUES:
+        case Upkeep.VALUES:
             assert values is not None, call
             return _added(name, index, call, [values[0]], values[1], None)
-        case Strategy.EXTREMUM:
+        case Upkeep.EXTREMUM:
             return _extremum(name, index, call, now)
         case _:
             return _scoped(name, index, call, now, ties)
 
 
+def printer(now: int) -> columns.Print:
+    """Return what prints an expression in an epoch."""
+    return lambda expr: compile_expr(expr, now).value
+
+
 def operands(call: AggCall, now: int) -> list[Operand]:
     """Return the arguments of an aggregate call as Spark texts."""
-    out = []
-    for arg in call.args:
-        compiled = compile_expr(arg, now)
-        if isinstance(arg, Literal):
-            out.append(Operand(compiled.value, arg.type, arg.value))
-        else:
-            out.append(Operand(compiled.value, arg.type))
-    return out
-
-
-def overflows(call: AggCall) -> bool:
-    """Tell whether a group can have no value: it is out of range."""
-    test = aggregate_of(call).overflows
-    return test is not None and test(tuple(a.type for a in call.args))
+    return columns.operands(call, printer(now))
 
 
 def counted(call: AggCall, now: int) -> str:
     """Return the Spark text of how many arguments are not NULL."""
-    condition = _condition(call, now)
-    clause = "" if condition is None else f" FILTER (WHERE {condition})"
-    return f"count({operands(call, now)[0]}){clause}"
+    return columns.counted(call, printer(now))
 
 
 def _condition(call: AggCall, now: int) -> str | None:
-    return None if call.filter is None else compile_expr(call.filter, now).value
+    return columns.condition_of(call, printer(now))
 
 
 def errors_of(call: AggCall, now: int) -> list[Compiled]:
@@ -146,45 +112,26 @@ def errors_of(call: AggCall, now: int) -> list[Compiled]:
     return [condition, *guarded]
 
 
-def value_columns(found: Iterable[Distinct]) -> dict[int, tuple[str, str]]:
-    """Return for each aggregate with DISTINCT the column with the value that comes or goes.
-
-    Beside it, the one that says whether it comes, 1, goes, -1, or stays, 0. Aggregates of one
-    argument and condition have the same columns.
-    """
-    return {
-        call: (f"__value{i}", f"__crossing{i}_{m}")
-        for i, one in enumerate(found)
-        for call, m in one.calls.items()
-    }
-
-
 def _added(
     name: str, index: int, call: AggCall, args: list[str], weight: str, condition: str | None
 ) -> Kept:
     """Return an aggregate that is a sum of its arguments' contributions, each with a weight."""
-    decompose = aggregate_of(call).decompose
-    assert decompose is not None
-    parts = decompose(tuple(a.type for a in call.args), call.type)
-    columns, partial, merge = [], [], []
+    parts, fields = columns.decomposition_of(call), columns.fields_of(index, call, Upkeep.ADDED)
+    partial, merge = [], []
     names = {}
-    for acc in parts.accumulators:
-        column = f"__acc{index}_{acc.suffix}"
+    for field, acc in zip(fields, parts.accumulators, strict=True):
         combine = _gathered if acc.gathered else _summed
-        text = acc.contribution.format(*args, w=weight)
-        if condition is not None:
-            text = f"CASE WHEN {condition} THEN {text} END"
+        text = columns.contribution(acc, args, weight, condition)
         zero, of_changes, of_both = combine(text, spark_type(acc.type))
-        names[acc.suffix] = f"coalesce({{p}}{column}, {zero})"
-        columns.append(Field(column, acc.type, nullable=False))
+        names[acc.suffix] = f"coalesce({{p}}{field.name}, {zero})"
         partial.append(of_changes)
         merge.append(of_both)
     bound = {name: f"__acc{index}_{name}" for name, _ in parts.bound}
     slots = {**names, **{name: f"{{p}}{column}" for name, column in bound.items()}}
     return Kept(
         name,
-        Strategy.ADDED,
-        tuple(columns),
+        Upkeep.ADDED,
+        fields,
         tuple(partial),
         tuple(merge),
         parts.finish.format(**slots),
@@ -218,44 +165,24 @@ def _gathered(text: str, type_: str) -> tuple[str, str, str]:
 
 
 def _extremum(name: str, index: int, call: AggCall, now: int) -> Kept:
-    (arg,) = operands(call, now)
-    column = f"__acc{index}_{aggregate_of(call).extremum}"
-    # What comes and goes of values of DISTINCT is there beside the rows, without weight.
-    asked = _condition(call, now)
-    condition = f"{WEIGHT} > 0" if asked is None else f"({asked}) AND {WEIGHT} > 0"
-    text = aggregate_of(call).print_batch([arg], condition=condition)
+    fields = columns.fields_of(index, call, Upkeep.EXTREMUM)
     pick = "least" if aggregate_of(call).extremum == "min" else "greatest"
-    both = [Operand("{old}", call.type), Operand("{new}", call.type)]
-    return Kept(
-        name,
-        Strategy.EXTREMUM,
-        (Field(column, call.type),),
-        (text,),
-        (print_extreme(pick, both),),
-        "{p}" + column,
-    )
+    both = print_extreme(pick, [Operand("{old}", call.type), Operand("{new}", call.type)])
+    text = columns.extremum_text(call, printer(now))
+    return Kept(name, Upkeep.EXTREMUM, fields, (text,), (both,), "{p}" + fields[0].name)
 
 
 def _scoped(name: str, index: int, call: AggCall, now: int, ties: Schema) -> Kept:
-    column = f"__acc{index}_value"
-    text = batch_text(call, now, ties)
-    finish = "{p}" + column
+    fields = columns.fields_of(index, call, Upkeep.SCOPE)
+    partial, refused = [batch_text(call, now, ties)], None
+    finish = "{p}" + fields[0].name
+    if overflows(call):
+        partial.append(counted(call, now))
+        refused = f"{{p}}{fields[1].name} > 0 AND {finish} IS NULL"
     if aggregate_of(call).python([], tuple(a.type for a in call.args), call.type) == 0:
         finish = f"coalesce({finish}, CAST(0 AS {spark_type(call.type)}))"
-    columns, partial, refused = [Field(column, call.type)], [text], None
-    if overflows(call):
-        columns.append(Field(f"__acc{index}_nonnull", BIGINT))
-        partial.append(counted(call, now))
-        refused = f"{{p}}{columns[1].name} > 0 AND {{p}}{column} IS NULL"
-    return Kept(
-        name,
-        Strategy.SCOPE,
-        tuple(columns),
-        tuple(partial),
-        ("{new}",) * len(columns),
-        finish,
-        refused,
-    )
+    merge = ("{new}",) * len(fields)
+    return Kept(name, Upkeep.SCOPE, fields, tuple(partial), merge, finish, refused)
 
 
 def batch_text(call: AggCall, now: int, ties: Schema = ()) -> str:
@@ -265,18 +192,6 @@ def batch_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     return aggregate_of(call).print_batch(
         operands(call, now), distinct=call.distinct, condition=_condition(call, now)
     )
-
-
-@dataclass(frozen=True)
-class _Key:
-    """What the entries of a list are ordered by: a Spark text."""
-
-    value: str
-    descending: bool = False
-    nulls_first: bool = False
-    nullable: bool = True
-    zeros: bool = False
-    """Values can be zeros of both signs, which are equal: their texts are not."""
 
 
 def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
@@ -289,8 +204,7 @@ def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     entry, args = aggregate_of(call), operands(call, now)
     if entry.ordered_set and args[0].type.kind is not Kind.INTERVAL:
         return entry.print_list(args, _sorted(call, args[0], now))
-    keys = [_asked(key, now, nullable=not entry.ordered_set) for key in call.order_by]
-    keys += [] if _ordered_by_itself(call) else _tied(call, ties)
+    keys = columns.list_order(call, printer(now), ties)
     parts = []
     for i, key in enumerate(keys):
         if key.nullable:
@@ -316,30 +230,7 @@ def _sorted(call: AggCall, value: Operand, now: int) -> str:
     return f"reverse({found})" if call.order_by[0][1] else found
 
 
-def _ordered_by_itself(call: AggCall) -> bool:
-    """Tell whether rows that ORDER BY leaves equal have the same bytes in the list."""
-    value = call.args[0]
-    loose = value.type.kind in (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL)
-    return any(e == value for e, _, _ in call.order_by) and value.type.is_orderable and not loose
-
-
-def _tied(call: AggCall, ties: Schema) -> list[_Key]:
-    named = [e.name for e, _, _ in call.order_by if isinstance(e, ColumnRef)]
-    return [
-        _Key(quoted(f.name), nullable=f.nullable)
-        for f in ties
-        if f.name not in named and f.type.is_orderable
-    ]
-
-
-def _asked(key: tuple[Expr, bool, bool], now: int, *, nullable: bool) -> _Key:
-    expr, descending, nulls_first = key
-    zeros = expr.type.kind in (Kind.REAL, Kind.DOUBLE)
-    value = print_order(compile_expr(expr, now).value, expr.type)
-    return _Key(value, descending, nulls_first, nullable, zeros)
-
-
-def _comparator(keys: list[_Key]) -> str:
+def _comparator(keys: Sequence[columns.ListKey]) -> str:
     """Return the lambda that compares two entries key by key."""
     tests = []
     for i, key in enumerate(keys):
@@ -353,9 +244,9 @@ def _comparator(keys: list[_Key]) -> str:
     return f"(__l, __r) -> CASE {' '.join(tests)} ELSE 0 END"
 
 
-def state_schema(group: tuple[Field, ...], parts: list[Kept]) -> tuple[Field, ...]:
+def state_schema(group: Schema, parts: Iterable[Kept]) -> Schema:
     """Return the columns of the state table: group key, row count, accumulators."""
-    return (*group, Field(ROWS, BIGINT, nullable=False), *(f for p in parts for f in p.columns))
+    return columns.state_schema(group, (f for part in parts for f in part.columns))
 
 
 def null_safe(names: tuple[str, ...], left: str, right: str) -> str:

@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import distinct_values
-from floodmark.dataflow.operators.accumulators import NEW, OLD
 from floodmark.dataflow.operators.context import AggregateState, EpochContext
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import bound_columns
 from floodmark.dataflow.operators.transitions import (
-    Grouping,
     accepted,
-    group_fields,
     parts_of,
-    ties_of,
     transition_schema,
     transitions,
 )
@@ -32,6 +28,15 @@ from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import INT, Field, Kind
 from floodmark.spark.rows import Rows, error_column, error_of
 from floodmark.spark.types import quoted, spark_type
+from floodmark.stream.properties.accumulator_columns import (
+    NEW,
+    OLD,
+    ROWS,
+    Grouping,
+    group_fields,
+    overflows,
+    ties_of,
+)
 from floodmark.stream.properties.strategy import distinct_arguments
 
 if TYPE_CHECKING:
@@ -256,7 +261,7 @@ def _values(node: Grouping, parts: list[acc.Kept], prefix: str) -> list[str]:
 def _there(parts: list[acc.Kept], prefix: str, *, always: bool) -> str:
     """Return the text of whether a side has an output row; empty where it always has one."""
     overflow = " OR ".join(_overflows(parts, prefix).values())
-    there = [] if always else [f"{quoted(prefix + acc.ROWS)} IS NOT NULL"]
+    there = [] if always else [f"{quoted(prefix + ROWS)} IS NOT NULL"]
     there += [f"NOT coalesce({overflow}, FALSE)"] if overflow else []
     return " AND ".join(there)
 
@@ -266,7 +271,7 @@ def _stored_output(node: Grouping) -> str:
     columns = [(quoted(c), c) for c in node.group]
     columns += [(quoted(OLD + name), name) for name, _ in node.aggregates]
     row = ", ".join(f"{column} AS {quoted(name)}" for column, name in columns)
-    return f"CASE WHEN {quoted(OLD + acc.ROWS)} IS NOT NULL THEN struct({row}) END"
+    return f"CASE WHEN {quoted(OLD + ROWS)} IS NOT NULL THEN struct({row}) END"
 
 
 def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
@@ -300,7 +305,7 @@ def computed(node: Grouping, frame: DataFrame, now: int) -> Rows:
         return Rows(frame.select(*map(quoted, node.group)).distinct())
     ties = ties_of(node)
     calls = [F.expr(acc.batch_text(call, now, ties)).alias(name) for name, call in node.aggregates]
-    limited = [(name, call) for name, call in node.aggregates if acc.overflows(call)]
+    limited = [(name, call) for name, call in node.aggregates if overflows(call)]
     calls += [F.expr(acc.counted(c, now)).alias(f"__n{i}") for i, (_, c) in enumerate(limited)]
     grouped = frame.groupBy(*map(quoted, node.group)).agg(*calls)
     casts = [

@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators.accumulators import NEW, OLD
 from floodmark.dataflow.operators.context import EpochContext
-from floodmark.dataflow.operators.transitions import (
-    group_fields,
-    parts_of,
-    transition_schema,
-    transitions,
-)
+from floodmark.dataflow.operators.transitions import parts_of, transition_schema, transitions
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr
 from floodmark.scalar.types import BIGINT, BOOLEAN
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import quoted, spark_type
+from floodmark.stream.properties.accumulator_columns import NEW, OLD, group_fields, value_columns
 from floodmark.stream.properties.state import COUNTED, values_name
 from floodmark.stream.properties.strategy import Distinct, distinct_arguments
 
@@ -43,7 +38,7 @@ def widened(node: n.Aggregate, changes: DataFrame, ctx: EpochContext) -> DataFra
     found = distinct_arguments(node)
     if not found:
         return None
-    made = acc.value_columns(found)
+    made = value_columns(found)
     columns = {name: "NULL" for pair in made.values() for name in pair}
     names = [quoted(c) for c in (*node.input.names, WEIGHT)]
     nulls = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, columns)]
@@ -55,7 +50,7 @@ def widened(node: n.Aggregate, changes: DataFrame, ctx: EpochContext) -> DataFra
 def _typed(node: n.Aggregate, columns: dict[str, str]) -> list[tuple[str, str, str]]:
     """Return name, text and Spark type of the columns beside the input's."""
     types = {}
-    for i, (value, crossing) in acc.value_columns(distinct_arguments(node)).items():
+    for i, (value, crossing) in value_columns(distinct_arguments(node)).items():
         types[value] = spark_type(node.aggregates[i][1].args[0].type)
         types[crossing] = "INT"
     return [(name, text, types[name]) for name, text in columns.items()]
@@ -79,7 +74,7 @@ def _crossings(
     done = state.keep(merged, transition_schema(counts, parts), counts.group)
     signs = [_sign(part.columns[0].name) for part in parts]
     texts = dict(columns)
-    columns_of = acc.value_columns(distinct_arguments(node))
+    columns_of = value_columns(distinct_arguments(node))
     for call, condition in one.calls.items():
         texts |= dict(zip(columns_of[call], (COUNTED, signs[condition]), strict=True))
     inputs = [

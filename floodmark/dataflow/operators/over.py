@@ -21,6 +21,7 @@ from floodmark.scalar.functions import WINDOWS
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import quoted, spark_type
+from floodmark.stream.properties.accumulator_columns import aggregate_of
 from floodmark.stream.properties.reach import Reach, parts_of, reach_of
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class _Printer:
         if call.function in WINDOWS:
             plain = unit == "ROWS" and call.function != "nth_value"
             return call.function in _VALUES and not plain
-        return acc.aggregate_of(_as_aggregate(call)).over_list is not None
+        return aggregate_of(_as_aggregate(call)).over_list is not None
 
     def _framed(self, call: n.WindowCall) -> str:
         frame = frames.frame_of(self.node, call)
@@ -185,7 +186,7 @@ class _Printer:
 
     def _aggregate(self, call: n.WindowCall) -> str:
         aggregate = _as_aggregate(call)
-        found = acc.aggregate_of(aggregate)
+        found = aggregate_of(aggregate)
         condition = None if call.filter is None else compile_expr(call.filter, self.now).value
         if frames.frame_of(self.node, call).empty:
             nothing = found.python([], tuple(a.type for a in call.args), call.type)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import hop
-from floodmark.dataflow.operators.accumulators import NEW
 from floodmark.dataflow.operators.tumble import first_of, from_micros, micros, to_micros
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
@@ -18,6 +17,7 @@ from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Kind
 from floodmark.spark import keyed
 from floodmark.spark.types import quoted, spark_type
+from floodmark.stream.properties.accumulator_columns import NEW, ROWS, Upkeep, aggregate_of
 from floodmark.stream.properties.expressions_of import expressions_of
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def pay(node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept], rows: int |
 
 
 def _adds_up(part: acc.Kept) -> bool:
-    if part.strategy is acc.Strategy.ADDED:
+    if part.upkeep is Upkeep.ADDED:
         return all(field.type.kind in _ADDED for field in part.columns)
-    return part.strategy is acc.Strategy.EXTREMUM
+    return part.upkeep is Upkeep.EXTREMUM
 
 
 def added_up(
@@ -81,15 +81,15 @@ def _sums_of_sums(
     node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept]
 ) -> list[tuple[str, str]]:
     """Return the columns of partial sums, each with the text that adds it up."""
-    out = [(NEW + acc.ROWS, f"CAST(sum({quoted(NEW + acc.ROWS)}) AS BIGINT)")]
+    out = [(NEW + ROWS, f"CAST(sum({quoted(NEW + ROWS)}) AS BIGINT)")]
     calls = dict(node.aggregates)
     for part in parts:
         for field in part.columns:
             name = NEW + field.name
-            if part.strategy is acc.Strategy.ADDED:
+            if part.upkeep is Upkeep.ADDED:
                 text = f"CAST(sum({quoted(name)}) AS {spark_type(field.type)})"
             else:
-                text = acc.aggregate_of(calls[part.name]).print_batch(
+                text = aggregate_of(calls[part.name]).print_batch(
                     [Operand(quoted(name), field.type)]
                 )
             out.append((name, text))

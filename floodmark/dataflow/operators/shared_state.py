@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from floodmark.dataflow.operators.accumulators import Kept, Strategy
-from floodmark.scalar.types import SqlType
+from floodmark.dataflow.operators.accumulators import Kept
 from floodmark.spark.types import quoted
 
 _NAME = re.compile(r"\{p\}(\w+)")
 
 
-def shared(parts: Iterable[Kept]) -> list[Kept]:
-    """Return the aggregates with each state column once: that of the first one that has its like.
+def shared(parts: Iterable[Kept], kept: Mapping[str, str]) -> list[Kept]:
+    """Return the aggregates with each state column once: in the place of each stands that `kept`.
 
     So sum and avg of one argument are kept together, and what isn't NULL is counted once.
     """
-    first: dict[tuple[Strategy, SqlType, str, str], str] = {}
     printed: dict[str, str] = {}
     out = []
     for part in parts:
-        names: dict[str, str] = {}
-        columns = []
-        for field, partial, merge in zip(part.columns, part.partial, part.merge, strict=True):
-            like = (part.strategy, field.type, partial, merge)
-            names[field.name] = first.setdefault(like, field.name)
-            if names[field.name] == field.name:
-                columns.append((field, partial, merge))
+        names = {field.name: kept[field.name] for field in part.columns}
+        texts = zip(part.columns, part.partial, part.merge, strict=True)
+        columns = [column for column in texts if names[column[0].name] == column[0].name]
         bound = []
         for name, text in part.bound:
             read = _reading(text, names)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import panes
-from floodmark.dataflow.operators.accumulators import NEW, OLD
 from floodmark.dataflow.operators.context import EpochContext, StoredGroups
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import shared
@@ -18,7 +17,17 @@ from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.rows import never_negative
 from floodmark.spark.types import quoted, spark_type
-from floodmark.stream.properties import stream_key
+from floodmark.stream.properties.accumulator_columns import (
+    NEW,
+    OLD,
+    ROWS,
+    Grouping,
+    Upkeep,
+    group_fields,
+    kept_names,
+    ties_of,
+    value_columns,
+)
 from floodmark.stream.properties.state import rereadable
 from floodmark.stream.properties.strategy import distinct_arguments
 
@@ -27,32 +36,16 @@ if TYPE_CHECKING:
 
     from floodmark.tables.bounds import Bounds
 
-Grouping = n.Aggregate | n.CloseAggregate
-
 
 def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Kept]:
     """Return how each aggregate of the node is kept."""
     ties, closes = ties_of(node), isinstance(node, n.CloseAggregate)
-    values = acc.value_columns(distinct_arguments(node))
-    return shared(
+    values = value_columns(distinct_arguments(node))
+    parts = (
         acc.kept(name, i, call, mode, now, ties, closes=closes, values=values.get(i))
         for i, (name, call) in enumerate(node.aggregates)
     )
-
-
-def ties_of(node: Grouping) -> Schema:
-    """Return the columns that order the rows of a group: of the stream key what the group leaves.
-
-    None of them where no aggregate depends on an order.
-    """
-    if not any(acc.aggregate_of(call).order_sensitive for _, call in node.aggregates):
-        return ()
-    return tuple(node.input.field(c) for c in stream_key.of(node.input) if c not in node.group)
-
-
-def group_fields(node: Grouping) -> Schema:
-    """Return the group columns."""
-    return tuple(node.input.field(name) for name in node.group)
+    return shared(parts, kept_names(node, mode, acc.printer(now)))
 
 
 def transition_schema(node: Grouping, parts: list[acc.Kept]) -> Schema:
@@ -74,11 +67,11 @@ def transitions(
 
     `widened` are the changes with what comes and goes of the values of DISTINCT.
     """
-    scoped = [p for p in parts if p.strategy is acc.Strategy.SCOPE]
+    scoped = [p for p in parts if p.upkeep is Upkeep.SCOPE]
     if scoped and widened is None and _all_come(node, ctx):
         added, scoped = parts, []
     else:
-        added = [p for p in parts if p.strategy is not acc.Strategy.SCOPE]
+        added = [p for p in parts if p.upkeep is not Upkeep.SCOPE]
     below = _rows_of_panes(node, added, ctx) if widened is None else None
     if below is not None:
         partial = panes.added_up(node, below, added, lambda by, rows: _partial(by, rows, added))
@@ -134,7 +127,7 @@ def _partial(group: Sequence[str], changes: DataFrame, parts: list[acc.Kept]) ->
     """Return what changes add to each group."""
     from pyspark.sql import functions as F
 
-    aggregates = [F.expr(f"CAST(sum({WEIGHT}) AS BIGINT)").alias(NEW + acc.ROWS)]
+    aggregates = [F.expr(f"CAST(sum({WEIGHT}) AS BIGINT)").alias(NEW + ROWS)]
     for part in parts:
         aggregates += [
             F.expr(text).alias(NEW + f.name)
@@ -196,11 +189,11 @@ def _sides(node: Grouping, parts: list[acc.Kept], values: Schema, has_old: bool)
         name = quoted(OLD + field.name)
         out.append(name if has_old else f"CAST(NULL AS {spark_type(field.type)}) AS {name}")
     rows = acc.Kept(
-        "", acc.Strategy.ADDED, schema[:1], (), ("coalesce({old}, 0L) + coalesce({new}, 0L)",), ""
+        "", Upkeep.ADDED, schema[:1], (), ("coalesce({old}, 0L) + coalesce({new}, 0L)",), ""
     )
     count = _merged(rows, 0, has_old)
     there = never_negative(count, f"nullif({count}, 0L)")
-    out.append(f"{there} AS {quoted(NEW + acc.ROWS)}")
+    out.append(f"{there} AS {quoted(NEW + ROWS)}")
     for part in parts:
         for i, field in enumerate(part.columns):
             out.append(f"{_merged(part, i, has_old)} AS {quoted(NEW + field.name)}")

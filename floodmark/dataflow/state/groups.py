@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators.accumulators import NEW, OLD
 from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -16,6 +14,7 @@ from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import quoted, spark_type
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
+from floodmark.stream.properties.accumulator_columns import NEW, OLD, ROWS
 from floodmark.tables import rewrite
 from floodmark.tables.bounds import Bounds
 from floodmark.tables.keys import touched_files
@@ -118,7 +117,7 @@ class AggregateFiles:
         moved = rewrite.read(paths, [*key, *(NEW + c for c in values)])
         if moved is None:
             return None
-        there = moved.filter(moved.column(NEW + acc.ROWS).is_valid())
+        there = moved.filter(moved.column(NEW + ROWS).is_valid())
         added = there.rename_columns([*key, *values])
         store, writer = self.io.tables.store, self.io.writer
         old = store.paths(handle, touched) if handle is not None and key else ()
@@ -149,7 +148,7 @@ class AggregateFiles:
         """Return the groups that are there after the transitions."""
         values = [f.name for f in self.schema[len(key) :]]
         columns = [*map(quoted, key), *(f"{quoted(NEW + c)} AS {quoted(c)}" for c in values)]
-        return transitions.where(f"{quoted(NEW + acc.ROWS)} IS NOT NULL").selectExpr(*columns)
+        return transitions.where(f"{quoted(NEW + ROWS)} IS NOT NULL").selectExpr(*columns)
 
     def release(
         self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
@@ -189,5 +188,5 @@ def _side(field: Field) -> str:
 
 def _only_new(files: tuple[DataFile, ...]) -> bool:
     """Tell whether no touched group was there before."""
-    column = OLD + acc.ROWS
+    column = OLD + ROWS
     return all(file.nulls.get(column) == file.rows for file in files)
