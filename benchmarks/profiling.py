@@ -12,8 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from floodmark.dataflow.state import groups
-from floodmark.epochs import run, scheduler
-from floodmark.epochs.maintenance import maintenance
+from floodmark.epochs import loop, run
 from floodmark.epochs.objects import at_rest
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import EpochLog
@@ -22,7 +21,7 @@ from floodmark.tables import cut, rewrite
 from floodmark.tables.tables import Tables, Writer
 
 STEPS: tuple[tuple[Any, str, str], ...] = (
-    (scheduler.Scheduler, "_offered", "offer"),
+    (loop.EpochLoop, "_offered", "offer"),
     (Lease, "_try_hold", "lease"),
     (EpochLog, "open", "log: open"),
     (EpochLog, "seal", "log: seal"),
@@ -30,7 +29,7 @@ STEPS: tuple[tuple[Any, str, str], ...] = (
     (EpochLog, "sealed", "log: sealed"),
     (EpochLog, "positions", "log: positions"),
     (cut.Cut, "settled", "settled versions"),
-    (maintenance, "after_seal", "after seal"),
+    (loop, "after_seal", "after seal"),
     (run, "advance", "advance"),
     (Tables, "read", "plan: read"),
     (Tables, "read_paths", "plan: read"),

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.places import project_of, within
 from floodmark.changelog import EPOCH, KIND
+from floodmark.epochs.loop import EpochLoop
+from floodmark.epochs.maintenance.maintenance import MaintenanceReport, is_due, maintain
 from floodmark.epochs.readiness import refuse_unready
-from floodmark.epochs.scheduler import Clock, Progressed, Scheduler
+from floodmark.epochs.run import Progressed
 from floodmark.epochs.summary import EpochSummary
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.plan import nodes as n
@@ -53,7 +55,8 @@ from floodmark.tables.clock import SystemClock
 from floodmark.tables.layout import beside
 from floodmark.tables.results import Result, table_result
 from floodmark.warehouse.deployed import Deployed
-from floodmark.warehouse.settings import ACCEPTED, Settings, check_setting, with_mode
+from floodmark.warehouse.settings import ACCEPTED, check_setting, with_mode
+from floodmark.warehouse.warehouse import Clock, Warehouse
 
 __all__ = ["Floodmark", "Result", "connect"]
 
@@ -84,9 +87,9 @@ def connect(
     """
     fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark, sessions, durable)
     if project is not None:
-        fm.scheduler.home = Path(project).absolute()
+        fm.warehouse.home = Path(project).absolute()
     elif pipelines is not None:
-        fm.scheduler.home = project_of(Path(pipelines))
+        fm.warehouse.home = project_of(Path(pipelines))
     if pipelines is not None:
         fm.deploy(Path(pipelines))
     return fm
@@ -110,11 +113,10 @@ class Floodmark:
         self._shared = sessions
         self._sessions: Sessions | None = None
         self._lock = threading.Lock()
-        self._settings = Settings()
         self.store = DeltaStore(root)
-        self.scheduler = Scheduler(root, self.store, clock, self.sessions, wait, durable)
-        self.scheduler.timeouts = self._settings.timeouts
-        self.transaction = Transaction(self.scheduler, self.reader)
+        self.warehouse = Warehouse(root, self.store, clock, self.sessions, wait, durable)
+        self.loop = EpochLoop(self.warehouse)
+        self.transaction = Transaction(self.loop, self.reader)
 
     def __enter__(self) -> Floodmark:
         return self
@@ -125,7 +127,7 @@ class Floodmark:
     def close(self) -> None:
         """End the Spark sessions, and an open transaction unwritten; the next use attaches anew."""
         self.transaction.close()
-        self.scheduler.detach()
+        self.warehouse.detach()
         sessions, self._sessions = self._sessions, None
         if sessions is not None:
             sessions.close()
@@ -149,18 +151,18 @@ class Floodmark:
     @property
     def deployed(self) -> Deployed:
         """Return the definitions in force."""
-        return self.scheduler.deployed()
+        return self.warehouse.deployed()
 
     @property
     def retention(self) -> timedelta:
         """Return how long changes and old epochs are kept: `SET retention`, or 7 days."""
-        return self._settings.retention
+        return self.warehouse.settings.retention
 
     def read(self, pipelines: str | Path) -> Desired:
         """Parse a folder of pipeline files; their SET statements hold for this connection."""
         desired = read_files(Path(pipelines))
-        if self.scheduler.home is not None:
-            desired = replace(desired, project=self.scheduler.home)
+        if self.warehouse.home is not None:
+            desired = replace(desired, project=self.warehouse.home)
         for setting in desired.settings:
             if setting.name.lower() not in ACCEPTED:
                 check_setting(setting.name.lower(), setting.span)
@@ -172,7 +174,7 @@ class Floodmark:
 
         Raises what would refuse a run, too.
         """
-        refuse_unready(self.scheduler)
+        refuse_unready(self.warehouse)
         return self._planned(pipelines)
 
     def _planned(self, pipelines: str | Path) -> Plan:
@@ -184,7 +186,7 @@ class Floodmark:
 
         Python that the plan defines is not run, so that its errors are left to applying it.
         """
-        statements.refuse_plan(plan, self.deployed, self.scheduler)
+        statements.refuse_plan(plan, self.deployed, self.warehouse)
 
     def apply(self, pipelines: str | Path, *, discard_rows: bool = False) -> Plan:
         """Apply a folder of pipeline files in one epoch and return what changed.
@@ -193,14 +195,14 @@ class Floodmark:
         unless `discard_rows`.
         """
         what, discards = "change of the definitions", ("drop", "rebuild") if discard_rows else ()
-        self.scheduler.home = self.scheduler.home or project_of(Path(pipelines))
+        self.warehouse.home = self.warehouse.home or project_of(Path(pipelines))
         with (
-            telling(what, self.scheduler) as begun,
-            self.scheduler.held("applying the pipeline files", moves=True),
+            telling(what, self.warehouse) as begun,
+            self.loop.hold("applying the pipeline files", moves=True),
         ):
             plan = self.plan(pipelines)
             if plan.changes or deployment.defines_else(plan, self.deployed):
-                statements.apply_plan(plan, self.scheduler, begun, discards=discards)
+                statements.apply_plan(plan, self.loop, begun, discards=discards)
         return plan
 
     def deploy(self, pipelines: Path) -> Plan:
@@ -244,28 +246,28 @@ class Floodmark:
         started again) and the epoch is resumed, once an epoch, of which `on_restart` hears. E0511
         where that happens twice, and where somebody else opened the sessions and opens no others.
         """
-        self.scheduler.on_progress = on_progress
+        self.loop.on_progress = on_progress
         chosen = self._keys(select)
         self._let_lost_sessions_go()
         left, restarted_in = max_epochs, -1
         try:
             while True:
                 try:
-                    for summary in self.scheduler.epochs(left, now, chosen):
+                    for summary in self.loop.epochs(left, now, chosen):
                         left = None if left is None else left - 1
                         yield summary
                     return
                 except TransientError as error:
-                    sealed = self.scheduler.log.head().sealed
+                    sealed = self.warehouse.log.head().sealed
                     if error.code != LOST or restarted_in == sealed or not self._attaches_anew():
                         raise
                     restarted_in = sealed
                     text = f"{error.message}: sessions are opened anew and the epoch resumed"
-                    self.scheduler.log.record("note", self.clock.now(), text)
+                    self.warehouse.log.record("note", self.clock.now(), text)
                     if on_restart is not None:
                         on_restart(sealed + 1)
         finally:
-            self.scheduler.on_progress = None
+            self.loop.on_progress = None
 
     def _attaches_anew(self) -> bool:
         """Let go of sessions that were of no use; tell whether there are others."""
@@ -310,15 +312,15 @@ class Floodmark:
             case s.CopyTo():
                 return copy_to(statement, self.transaction.reader(), self.sessions())
             case s.Insert() | s.Update() | s.Delete() | s.CopyFrom():
-                return statements.run_dml(statement, self.scheduler, self.reader)
+                return statements.run_dml(statement, self.loop, self.reader)
             case s.AlterResume() | s.AlterRebase():
-                return suspension.go_on(statement, self.scheduler)
+                return suspension.go_on(statement, self.loop)
             case s.Definition() | s.Drop() | s.Alter():
-                return statements.run_definition(statement, self.scheduler, self.reader)
+                return statements.run_definition(statement, self.loop, self.reader)
             case s.Explain():
                 return explain_result(statement, self.deployed, self.sizes, self._explained)
             case s.Show() | s.Describe():
-                return show(statement, self.deployed, self._settings.values)
+                return show(statement, self.deployed, self.warehouse.settings.values)
             case s.SetOption():
                 return self._set(statement)
             case s.Flush():
@@ -341,19 +343,19 @@ class Floodmark:
 
     def reader(self, at_epoch: int | None = None) -> Reader:
         """Return what can be read at a sealed epoch; one that is not kept any more is E0412."""
-        scheduler, oldest = self.scheduler, self.scheduler.kept.read().oldest
+        warehouse, oldest = self.warehouse, self.warehouse.retention_record.read().oldest
         if at_epoch is not None and at_epoch < oldest:
             raise DataError(
                 "E0412",
                 f"epoch {at_epoch} is not kept any more",
-                hint=f"epochs {oldest} to {scheduler.log.head().sealed} are kept; "
+                hint=f"epochs {oldest} to {warehouse.log.head().sealed} are kept; "
                 "SET retention in the pipeline files keeps later ones longer",
             )
-        cut = scheduler.cut(at_epoch)
-        version = scheduler.log.catalog_version(cut.epoch)
-        pipeline = scheduler.at_version(version).pipeline
+        cut = warehouse.cut(at_epoch)
+        version = warehouse.log.catalog_version(cut.epoch)
+        pipeline = warehouse.at_version(version).pipeline
         return Reader(
-            scheduler.tables, pipeline, cut, self.clock.now(), system.tables(scheduler, pipeline)
+            warehouse.tables, pipeline, cut, self.clock.now(), system.tables(warehouse, pipeline)
         )
 
     def _select(self, statement: s.Select) -> Result:
@@ -362,7 +364,7 @@ class Floodmark:
         read = {scan.object for scan in n.scans(node)}
         with self.sessions().guarded():
             result = table_result(node.schema, reader.frame(node).toArrow())
-        return replace(result, notices=suspension.notices(read, self.scheduler))
+        return replace(result, notices=suspension.notices(read, self.warehouse))
 
     def find(self, name: str) -> AnalysedObject:
         """Return an object by name: a relation, else a sink of that name."""
@@ -379,15 +381,10 @@ class Floodmark:
         return self._explained(self.settled(parse_statement(name)), deployed)
 
     def _explained(self, statement: s.Statement, deployed: Deployed) -> Explanation:
-        return statements.explain(statement, deployed, self.scheduler, self.reader)
+        return statements.explain(statement, deployed, self.warehouse, self.reader)
 
     def _set(self, statement: s.SetOption) -> Result:
-        result = self._settings.set(statement)
-        self.scheduler.max_due_rows = self._settings.max_due_rows
-        self.scheduler.plan_nodes = self._settings.plan_nodes
-        self.scheduler.guard.max_jump = self._settings.max_clock_jump
-        self.scheduler.timeouts = self._settings.timeouts
-        return result
+        return self.warehouse.set(statement)
 
     def settled(self, statement: s.Statement) -> s.Statement:
         """Return a statement, with what SET says written into the options of what it defines.
@@ -395,8 +392,8 @@ class Floodmark:
         The relative path of a COPY starts at the project.
         """
         if isinstance(statement, s.CopyFrom | s.CopyTo):
-            return replace(statement, path=within(self.scheduler.project, statement.path))
-        return with_mode(statement, self._settings.mode)
+            return replace(statement, path=within(self.warehouse.project, statement.path))
+        return with_mode(statement, self.warehouse.settings.mode)
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:
         """Return what changed in an object after an epoch: `__epoch`, `__kind`, then its columns.
@@ -405,7 +402,7 @@ class Floodmark:
         """
         found = self.find(name)
         if after is not None:
-            check_kept(found, after, self.scheduler)
+            check_kept(found, after, self.warehouse)
         epoch, kind = (beside(found, column) for column in ("epoch", "kind"))
         where = "" if after is None else f" WHERE {epoch} > {int(after)}"
         query = f'SELECT * FROM "{found.key}__changes"{where}'
@@ -427,11 +424,11 @@ class Floodmark:
         chosen: set[str] | None = None
         if objects is not None:
             chosen = {o.object.target or o.key for o in map(self.find, objects)}
-        return list(replay(self.scheduler, epoch, sample, chosen))
+        return list(replay(self.warehouse, epoch, sample, chosen))
 
     def status(self) -> Mapping[str, ObjectRecord]:
         """Return the newest record of every object, without Spark."""
-        return self.scheduler.cut().records
+        return self.warehouse.cut().records
 
     def sizes(self, name: str) -> tuple[TableSize, ...]:
         """Return an object's tables, its operators' state included, with rows and bytes.
@@ -454,16 +451,24 @@ class Floodmark:
         broken = set[str | None]()
         keys = None if names is None else {o.object.target or o.key for o in map(self.find, names)}
         logs = verify_logs(self.root, progress) if names is None else iter(())
-        tables = verify_tables(self.root, self.scheduler.log, self.store, keys, progress)
+        tables = verify_tables(self.root, self.warehouse.log, self.store, keys, progress)
         for finding in chain(logs, tables):
             broken.add(finding.object)
             yield finding
         if None not in broken:
-            yield from verify_accounts(self.scheduler, keys, broken)
+            yield from verify_accounts(self.warehouse, keys, broken)
 
     def has_new(self, select: Collection[str] | None = None, now: datetime | None = None) -> bool:
         """Tell whether a run, of a selection or of all, would do anything; needs no Spark."""
-        return self.scheduler.has_new(self._keys(select), now)
+        return self.loop.has_new(self._keys(select), now)
+
+    def maintain(self, retention: timedelta | None = None) -> MaintenanceReport:
+        """Maintain every table; epochs of the last `retention` (the connection's) stay readable."""
+        return maintain(self.warehouse, self.loop.hold, retention)
+
+    def needs_maintenance(self) -> bool:
+        """Tell whether enough time has passed since the last maintenance for another one."""
+        return is_due(self.warehouse)
 
     def _keys(self, select: Collection[str] | None) -> list[str] | None:
         return None if select is None else [self.find(name).key for name in select]

@@ -21,6 +21,7 @@ from program_reference import compile_sql
 import floodmark
 from floodmark.catalog.objects import SINK_PREFIX
 from floodmark.changelog import RowKind
+from floodmark.epochs.opening import open_epoch
 from floodmark.errors import UserError
 from floodmark.scalar.types import SqlType
 from floodmark.session.audit.accounts import accounts
@@ -168,19 +169,21 @@ class Run:
                     deliver(target, lines, number)
                 else:
                     statements.append(self._logged(number, target, lines))
-        scheduler = self.fm.scheduler
-        with scheduler.held("a test"):
+        loop, warehouse = self.fm.loop, self.fm.warehouse
+        with loop.hold("a test"):
             if number == 1:
                 applied = statements_of(self.pipeline.catalog)
-                scheduler.catalogs.append(1, applied, self.clock.now())
-                scheduler.remember(Deployed(1, self.pipeline))
-            deployed = scheduler.deployed()
-            offers = scheduler.offers.of(deployed.pipeline)
-            opened = scheduler._open(number, deployed.version, self.clock.now(), offers, statements)
+                warehouse.catalogs.append(1, applied, self.clock.now())
+                warehouse.remember(Deployed(1, self.pipeline))
+            deployed = warehouse.deployed()
+            offers = warehouse.offers.of(deployed.pipeline)
+            opened = open_epoch(
+                warehouse, number, deployed.version, self.clock.now(), offers, statements
+            )
             # In every other epoch Spark rewrites what is small, too.
             small = rewrite.FEW_BYTES if number % 2 else 0
             with patch.object(rewrite, "FEW_BYTES", small):
-                scheduler._run(opened)
+                loop._run(opened)
 
     def _logged(self, number: int, target: AnalysedObject, lines: Sequence[Line]) -> dict[str, Any]:
         start = self._taken.get(target.key, 0)
@@ -191,9 +194,9 @@ class Run:
     def outcome(self) -> Outcome:
         """Return what is at rest in the warehouse."""
         found = {item.key: emitted(self.fm.store, item) for item in self.pipeline.stored}
-        log = self.fm.scheduler.log
+        log = self.fm.warehouse.log
         broken = {key: event.message for key, event in log.suspended().items()}
-        faults = {a.object: a.faults for a in accounts(self.fm.scheduler) if a.faults}
+        faults = {a.object: a.faults for a in accounts(self.fm.warehouse) if a.faults}
         return Outcome(self.pipeline, found, broken, faults=faults)
 
 
@@ -271,7 +274,7 @@ def unequal(run: Run, outcome: Outcome, *, every: bool = False) -> dict[tuple[st
 
     They are compared after the last epoch that touched them, or after `every` one.
     """
-    log = run.fm.scheduler.log
+    log = run.fm.warehouse.log
     touched: dict[int, list[str]] = {}
     for epoch in range(1, log.head().sealed + 1):
         changed = {key for key, record in log.sealed(epoch).objects.items() if record.touched}

@@ -189,7 +189,7 @@ def numbers(fm: Floodmark, name: str, column: str = "a") -> list[int]:
 
 def replay_all(fm: Floodmark) -> list[Replayed]:
     """Do the work of every epoch once more."""
-    last = fm.scheduler.log.head().sealed
+    last = fm.warehouse.log.head().sealed
     return [r for epoch in range(1, last + 1) for r in fm.replay(epoch)]
 
 

@@ -85,7 +85,7 @@ def _sealed_before(settings: Settings, months: int) -> int:
     from demo.manifest import rows_written
 
     with connected(settings) as connection:
-        sealed = connection.scheduler.log.head().sealed
+        sealed = connection.warehouse.log.head().sealed
         if rows_written(LANDING, months) is not None and _is_done(connection, settings):
             typer.echo(f"nothing new: epoch {sealed} is sealed; report: {REPORT}")
             raise typer.Exit(0)
@@ -123,7 +123,7 @@ def _land(months: int) -> None:
 
 
 def _is_done(connection: Floodmark, settings: Settings) -> bool:
-    if not connection.scheduler.log.head().sealed or not _marker(connection).exists():
+    if not connection.warehouse.log.head().sealed or not _marker(connection).exists():
         return False
     return not connection.has_new() and not connection.plan(settings.pipelines).changes
 
@@ -188,7 +188,7 @@ def _finish(connection: Floodmark, settings: Settings, before: int) -> int:
     """Change rows by hand, print what came out, answer the questions, write the report."""
     from floodmark.report.page import write_report
 
-    if connection.scheduler.log.head().sealed == 0:
+    if connection.warehouse.log.head().sealed == 0:
         return 1
     _change_by_hand(connection, settings)
     typer.echo("\n" + totals_table(connection, before) + "\n")
@@ -217,7 +217,7 @@ def _change_by_hand(connection: Floodmark, settings: Settings) -> None:
 
 def totals_table(connection: Floodmark, after: int) -> str:
     """Return a line per object with what the epochs after the given one did to it."""
-    log = connection.scheduler.log
+    log = connection.warehouse.log
     last = log.head().sealed
     sums: dict[str, list[float]] = {}
     for epoch in range(after + 1, last + 1):

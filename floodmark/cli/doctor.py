@@ -224,10 +224,10 @@ def _pipelines(connection: Floodmark, settings: Settings) -> Check:
 
 
 def _sources(connection: Floodmark) -> Iterator[Check]:
-    failures = connection.scheduler.offers.failures(connection.deployed.pipeline)
+    failures = connection.warehouse.offers.failures(connection.deployed.pipeline)
     for name, error in failures.items():
         yield Check("sources", FAIL, f"{name}: [{error.code}] {error.message}", error.hint or "")
-    replaced = connection.scheduler.offers.replaced(connection.deployed.pipeline)
+    replaced = connection.warehouse.offers.replaced(connection.deployed.pipeline)
     for name, what in replaced.items():
         yield Check("sources", WARN, f"{name}: {what}: what came since is not taken in",
                     "deliver new rows as files of other names")  # fmt: skip
@@ -236,7 +236,7 @@ def _sources(connection: Floodmark) -> Iterator[Check]:
 
 
 def _lease(connection: Floodmark) -> Check:
-    holder = connection.scheduler.lease.holder()
+    holder = connection.warehouse.lease.holder()
     if holder is None:
         return Check("lease", OK, "free")
     who = f"process {holder.pid} on {holder.host} since {holder.since}, for {holder.purpose}"
@@ -247,7 +247,7 @@ def _lease(connection: Floodmark) -> Check:
 
 
 def _open_epoch(connection: Floodmark) -> Check:
-    head = connection.scheduler.log.head()
+    head = connection.warehouse.log.head()
     if head.open is None:
         return Check("epochs", OK, f"epoch {head.sealed} is sealed" if head.sealed else "none yet")
     text = f"epoch {head.open.epoch} is open since {cell(head.open.opened_at)}"
@@ -265,9 +265,9 @@ def _logs(connection: Floodmark) -> Iterator[Check]:
     for error in (looked.error for looked in checked_singles(connection.root)):
         if error is not None:
             yield Check("logs", FAIL, f"[{error.code}] {error.message}", error.hint or "")
-    refuse_unready(connection.scheduler)
-    head = connection.scheduler.log.head()
-    latest = connection.scheduler.catalogs.latest()
+    refuse_unready(connection.warehouse)
+    head = connection.warehouse.log.head()
+    latest = connection.warehouse.catalogs.latest()
     version = 0 if latest is None else latest.version
     kind = "durable" if is_durable(connection.root) else "not durable: a power cut may lose epochs"
     text = f"epoch {head.sealed}, catalog version {version}; {kind}"
@@ -277,7 +277,7 @@ def _logs(connection: Floodmark) -> Iterator[Check]:
 def _tables(connection: Floodmark) -> Iterator[Check]:
     from floodmark.storage.verification import check_heads
 
-    findings = list(check_heads(connection.scheduler.log, connection.store))
+    findings = list(check_heads(connection.warehouse.log, connection.store))
     for finding in findings:
         code = f"[{finding.code}] " if finding.code else ""
         yield Check("tables", FAIL, f"{code}{finding.message}", finding.remedy)
@@ -295,7 +295,7 @@ def _suspended(connection: Floodmark) -> Iterator[Check]:
 
 def _stalled(connection: Floodmark) -> Iterator[Check]:
     """Find watermarks that stood still over the last epochs in which their object took in rows."""
-    log = connection.scheduler.log
+    log = connection.warehouse.log
     last = log.head().sealed
     seen: dict[tuple[str, str], list[object]] = {}
     for epoch in range(max(1, last - 10 * STALLED_EPOCHS), last + 1):
@@ -320,7 +320,7 @@ def _fields(connection: Floodmark) -> Iterator[Check]:
     """Find columns without a value, and fields that nothing takes, in what sources took in last."""
     from floodmark.epochs.summary import of_fields
 
-    log, pipeline = connection.scheduler.log, connection.deployed.pipeline
+    log, pipeline = connection.warehouse.log, connection.deployed.pipeline
     last = log.head().sealed
     newest: dict[str, ObjectRecord] = {}
     for epoch in range(max(1, last - 10 * STALLED_EPOCHS), last + 1):

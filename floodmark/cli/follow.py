@@ -60,10 +60,8 @@ class Follower:
         return done
 
     def _maintain(self) -> None:
-        from floodmark.epochs.maintenance import maintenance
-
-        if maintenance.is_due(self.connection):
-            maintenance.maintain(self.connection)
+        if self.connection.needs_maintenance():
+            self.connection.maintain()
 
     def _pause(self, looked: float) -> float:
         if self._failures:

@@ -68,13 +68,13 @@ def plan(
     settings = Settings(warehouse, pipelines, wait, as_json, durable)
     code = 0
     with connected(settings) as connection:
-        from floodmark.epochs.unfinished import unfinished
+        from floodmark.epochs.recovery import pending_epoch
         from floodmark.session.ddl.effects import effects
         from floodmark.session.ddl.filed import drift
 
         found = connection.plan(settings.pipelines)
-        told, drifted = effects(found, connection.scheduler), drift(found.catalog)
-        begun = unfinished(connection.scheduler)
+        told, drifted = effects(found, connection.warehouse), drift(found.catalog)
+        begun = pending_epoch(connection.warehouse)
         if settings.json:
             rebases = {key: list(names) for key, names in connection.deployed.to_rebase.items()}
             more = {"to_rebase": rebases, "open": begun}
@@ -167,11 +167,11 @@ def _apply(connection: Floodmark, settings: Settings, *, discard_rows: bool) -> 
     quiet = settings.json
     if not quiet:
         typer.echo("")
-        connection.scheduler.on_progress = lambda e, r: typer.echo(object_line(e, r))
+        connection.loop.on_progress = lambda e, r: typer.echo(object_line(e, r))
     changes = connection.apply(settings.pipelines, discard_rows=discard_rows).changes
     if not quiet:
         what = "applied in" if changes else "finished"
-        typer.echo(f"{what} epoch {connection.scheduler.log.head().sealed}")
+        typer.echo(f"{what} epoch {connection.warehouse.log.head().sealed}")
         if connection.has_new():
             typer.echo("the sources have rows to take in: floodmark run")
     return suspended_code(connection)

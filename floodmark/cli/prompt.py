@@ -193,7 +193,7 @@ def _key(found: AnalysedObject) -> list[str]:
 
 
 def _left_open(connection: Floodmark) -> str:
-    open_ = connection.scheduler.log.head().open
+    open_ = connection.warehouse.log.head().open
     if open_ is None:
         return "nothing has changed"
     return f"epoch {open_.epoch} stays open; the next statement or run finishes it"

@@ -32,7 +32,7 @@ def rollback(
 ) -> None:
     settings = Settings(warehouse, wait=wait, json=as_json)
     with connected(settings) as connection:
-        told = connection.scheduler.roll_back()
+        told = connection.loop.roll_back()
     if as_json:
         typer.echo(json.dumps({"epochs": 0} if told is None else summary_json(told)))
     elif told is None:

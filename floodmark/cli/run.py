@@ -83,14 +83,14 @@ def run(
     settings = Settings(warehouse, pipelines, wait, as_json, durable)
     moment, chosen = _moment(now), _names(select)
     with connected(settings) as connection:
-        refuse_unready(connection.scheduler)
-        connection.scheduler.guard.accepts = accept_clock
+        refuse_unready(connection.warehouse)
+        connection.warehouse.guard.accepts = accept_clock
         folder = settings.pipelines_if_any
         if folder is not None:
             with _standing(connection, moment):
                 plan = connection.deploy(folder)
             if plan.changes:
-                epoch = connection.scheduler.log.head().sealed
+                epoch = connection.warehouse.log.head().sealed
                 _say(settings, f"epoch {epoch} created {len(plan.changes)} objects")
                 for line in assumed_formats(plan.created, plan.pipeline):
                     _say(settings, line)
@@ -119,13 +119,13 @@ class _Standing:
 @contextmanager
 def _standing(connection: Floodmark, moment: datetime | None) -> Iterator[None]:
     """Let the epoch that creates objects have the time of those after it: none goes back."""
-    clock = connection.scheduler.clock
+    clock = connection.warehouse.clock
     if moment is not None:
-        connection.scheduler.clock = _Standing(moment)
+        connection.warehouse.clock = _Standing(moment)
     try:
         yield
     finally:
-        connection.scheduler.clock = clock
+        connection.warehouse.clock = clock
 
 
 def _say_drift(connection: Floodmark, settings: Settings) -> None:
@@ -139,7 +139,7 @@ def _say_drift(connection: Floodmark, settings: Settings) -> None:
 def _say_nothing(connection: Floodmark, settings: Settings) -> None:
     from floodmark.session.ddl.desired import no_pipelines
 
-    sealed = connection.scheduler.log.head().sealed
+    sealed = connection.warehouse.log.head().sealed
     if not sealed and settings.pipelines_if_any is None:
         raise no_pipelines(settings.pipelines)
     if settings.json:
@@ -154,7 +154,7 @@ def _say_nothing(connection: Floodmark, settings: Settings) -> None:
 
 def _say_replaced(connection: Floodmark, settings: Settings) -> None:
     """Say which of the last files have changed since they were read: what came is nobody's."""
-    found = connection.scheduler.offers.replaced(connection.deployed.pipeline, splits=_LOOKED_AT)
+    found = connection.warehouse.offers.replaced(connection.deployed.pipeline, splits=_LOOKED_AT)
     for name, what in found.items():
         note = f"{name}: {what}: what came since is not taken in; deliver it as files of new names"
         typer.echo(json.dumps({"note": note}) if settings.json else note)
@@ -199,7 +199,7 @@ def _delivered(connection: Floodmark, summary: EpochSummary) -> int:
     """Return how many rows sources and statements brought; what views read of them is no more."""
     if not summary.touched:
         return 0
-    opened = connection.scheduler.log.opened(summary.epoch)
+    opened = connection.warehouse.log.opened(summary.epoch)
     entries = {*opened.splits, *(entry["table"] for entry in opened.dml)}
     return sum(r.rows_in for r in summary.touched if r.object in entries)
 

@@ -146,7 +146,7 @@ def suspensions(connection: Floodmark) -> list[tuple[str, str]]:
             f"{key} since epoch {event.epoch}: {event.message}",
             remedy(objects[key], event, quoted),
         )
-        for key, event in connection.scheduler.log.suspended().items()
+        for key, event in connection.warehouse.log.suspended().items()
         if key in objects
     ]
 
@@ -165,7 +165,7 @@ def _restore(handlers: dict[signal.Signals, signal._HANDLER]) -> None:
 
 
 def _say_interrupted(connection: Floodmark) -> None:
-    open_ = connection.scheduler.log.head().open
+    open_ = connection.warehouse.log.head().open
     left = (
         "no epoch is open"
         if open_ is None

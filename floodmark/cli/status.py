@@ -64,7 +64,7 @@ def status(
 
 def headline(connection: Floodmark) -> str:
     """Return the lines above the table: the newest epoch, the open one, what is waiting."""
-    log = connection.scheduler.log
+    log = connection.warehouse.log
     head = log.head()
     lines = [f"warehouse  {connection.root}"]
     if head.sealed:
@@ -99,7 +99,7 @@ def objects_table(connection: Floodmark) -> str:
     records = connection.status()
     objects = connection.deployed.pipeline.objects
     now = datetime.now(UTC)
-    taken = intakes(connection.scheduler)
+    taken = intakes(connection.warehouse)
     more = ["next due"] if any(record.due for record in records.values()) else []
     more += ["stored of received"] if taken else []
     rows = []
@@ -148,14 +148,14 @@ def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
     """Return the word for an object's state."""
     from floodmark.epochs.backfill.progress import words
 
-    suspended = connection.scheduler.log.suspended().get(key)
+    suspended = connection.warehouse.log.suspended().get(key)
     if suspended is not None:
         return f"suspended ({suspended.code})"
     if connection.deployed.changed_functions(key):
         return "needs REBASE (E0377)"
     if record is not None and record.backfilling:
-        return words(connection.scheduler, record)
-    sealed = connection.scheduler.log.head().sealed
+        return words(connection.warehouse, record)
+    sealed = connection.warehouse.log.head().sealed
     if record is not None and record.position < sealed:
         return f"waits at epoch {record.position}"
     return "active"
@@ -163,7 +163,7 @@ def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
 
 def timings_of(connection: Floodmark, newest: int = NEWEST) -> dict[str, list[float]]:
     """Return the seconds of each object in the last epochs that touched it, oldest first."""
-    log = connection.scheduler.log
+    log = connection.warehouse.log
     last = log.head().sealed
     out: dict[str, list[float]] = {}
     for epoch in range(max(1, last - newest + 1), last + 1):
@@ -192,8 +192,8 @@ def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
     from floodmark.session.inspect.reporting import intakes
     from floodmark.session.inspect.sizes import total
 
-    taken = intakes(connection.scheduler)
-    head = connection.scheduler.log.head()
+    taken = intakes(connection.warehouse)
+    head = connection.warehouse.log.head()
     records = connection.status()
     objects = []
     for key, found in connection.deployed.pipeline.objects.items():

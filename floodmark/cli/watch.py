@@ -72,20 +72,20 @@ def _follow(
     """Print changes until so many epochs are sealed; forever without a number."""
     from floodmark.session.inspect.watch import changes_after, check_kept, position, watched
 
-    scheduler = connection.scheduler
-    found = watched(name, scheduler)
-    after = position(found, scheduler) if first is None else first - 1
-    check_kept(found, after, scheduler)
+    warehouse = connection.warehouse
+    found = watched(name, warehouse)
+    after = position(found, warehouse) if first is None else first - 1
+    check_kept(found, after, warehouse)
     seen, last = None, None if epochs is None else epochs + after
     if last is None:
         typer.echo(f"watching {found.name} from epoch {after + 1} on; Ctrl-C ends it", err=True)
     while True:
-        sealed = scheduler.log.head().sealed
+        sealed = warehouse.log.head().sealed
         if sealed != seen:
-            found = watched(name, scheduler)
-            reached = position(found, scheduler)
+            found = watched(name, warehouse)
+            reached = position(found, warehouse)
             until = reached if last is None else min(reached, last)
-            for some in changes_after(found, after, until, scheduler):
+            for some in changes_after(found, after, until, warehouse):
                 typer.echo(_lines(some) if as_json else _table(some))
             after, seen = max(after, until), sealed
         if last is not None and sealed >= last:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
 
 from floodmark.epochs.objects.undone import undo
-from floodmark.epochs.run import Run
+from floodmark.epochs.run import Progressed, Run
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.stream.objects.analysed import Pipeline
@@ -15,81 +14,80 @@ from floodmark.tables import layout
 from floodmark.tables.cut import Cut, Progress
 from floodmark.tables.tables import Writer
 from floodmark.warehouse.suspensions import suspend
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 
-def put_aside(scheduler: Scheduler, damaged: Mapping[str, FloodmarkError]) -> None:
+def put_aside(warehouse: Warehouse, damaged: Mapping[str, FloodmarkError]) -> None:
     """Suspend, as an epoch begins, the objects whose tables cannot be read."""
-    suspended = scheduler.log.suspended()
+    suspended = warehouse.log.suspended()
     for key, error in damaged.items():
         if key not in suspended:
-            suspend(scheduler, key, error)
+            suspend(warehouse, key, error)
 
 
-def unreadable(scheduler: Scheduler) -> dict[str, FloodmarkError]:
+def unreadable(warehouse: Warehouse) -> dict[str, FloodmarkError]:
     """Return why tables that the last seal pins are not there, by object, of those that go on.
 
     Of each table this asks for two file names.
     """
-    damaged, suspended = scheduler.cut().settled(scheduler.store)[1], scheduler.log.suspended()
+    damaged, suspended = warehouse.cut().settled(warehouse.store)[1], warehouse.log.suspended()
     return {key: error for key, error in damaged.items() if key not in suspended}
 
 
-def lift_gone(scheduler: Scheduler, restarted: Collection[str], version: int) -> None:
+def lift_gone(warehouse: Warehouse, restarted: Collection[str], version: int) -> None:
     """End the suspensions of objects that are gone or begin anew: they have another meaning."""
-    defined = scheduler.at_version(version).pipeline.objects
-    for key in scheduler.log.suspended():
+    defined = warehouse.at_version(version).pipeline.objects
+    for key in warehouse.log.suspended():
         if key in restarted or key not in defined:
-            now = scheduler.clock.now()
-            scheduler.log.record("resume", now, "defined anew", object=key)
+            now = warehouse.clock.now()
+            warehouse.log.record("resume", now, "defined anew", object=key)
 
 
 def behind(
-    scheduler: Scheduler, records: Mapping[str, ObjectRecord], pipeline: Pipeline, epoch: int
+    warehouse: Warehouse, records: Mapping[str, ObjectRecord], pipeline: Pipeline, epoch: int
 ) -> set[str]:
     """Return the objects that have epochs to catch up before this one.
 
     Suspended ones have not, nor those that are backfilling.
     """
     outside = {k for k, r in records.items() if r.backfilling}
-    held = blocked({*scheduler.log.suspended(), *outside}, pipeline)
+    held = blocked({*warehouse.log.suspended(), *outside}, pipeline)
     return {k for k, r in records.items() if k not in held and r.position < epoch - 1}
 
 
 def caught_up(
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     records: Mapping[str, ObjectRecord],
     pipeline: Pipeline,
     record: OpenRecord,
     created: frozenset[str],
+    on_progress: Progressed | None = None,
 ) -> dict[str, ObjectRecord]:
     """Advance what is behind by the missed epochs, oldest first; return all objects' records.
 
     Those that were behind have the counts of all the epochs that they have caught up.
     """
     out, epoch = dict(records), record.epoch
-    _put_back(scheduler, records, pipeline, record)
-    missing = behind(scheduler, records, pipeline, epoch)
+    _put_back(warehouse, records, pipeline, record)
+    missing = behind(warehouse, records, pipeline, epoch)
     first = min((records[key].position for key in missing), default=epoch - 1) + 1
     for missed in range(first, epoch):
         late = {k for k, r in out.items() if r.position < missed}
-        sealed = scheduler.log.sealed(missed - 1).objects if missed > 1 else {}
+        sealed = warehouse.log.sealed(missed - 1).objects if missed > 1 else {}
         before = {**{k: r for k, r in sealed.items() if k in out}, **{k: out[k] for k in late}}
         progress = Progress(Cut(missed - 1, before), missed)
-        for key, done in scheduler.log.sealed(missed).objects.items():
+        for key, done in warehouse.log.sealed(missed).objects.items():
             if key in out and key not in late:
                 progress.add(done)
-        opened = scheduler.log.opened(missed)
-        run = Run(scheduler, opened, pipeline, progress, catches_up=True)
+        opened = warehouse.log.opened(missed)
+        run = Run(warehouse, opened, pipeline, progress, on_progress=on_progress, catches_up=True)
         run.advance(late - created)
         out.update({k: r.after(out[k]) for k, r in progress.done.items() if k in late})
     return out
 
 
 def _put_back(
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     records: Mapping[str, ObjectRecord],
     pipeline: Pipeline,
     record: OpenRecord,
@@ -98,12 +96,12 @@ def _put_back(
 
     The missed epochs go on from what the epoch before them has left; this one takes in the rest.
     """
-    late = behind(scheduler, records, pipeline, record.epoch)
+    late = behind(warehouse, records, pipeline, record.epoch)
     metadata = {"catalog_version": record.catalog_version, "record": record.id}
     for item in (i for i in record.dml if "undoes" in i and i["table"] in late):
         found, pinned = pipeline[item["table"]], records[item["table"]].versions
-        writer = Writer(scheduler.tables, found.object.stored_key, record.epoch, metadata, pinned)
+        writer = Writer(warehouse.tables, found.object.stored_key, record.epoch, metadata, pinned)
         try:
             undo(writer, layout.current_table(found), item)
         except DataError as error:
-            suspend(scheduler, found.key, error)
+            suspend(warehouse, found.key, error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from floodmark.dataflow.state.due import first_of
 from floodmark.plan import nodes as n
@@ -16,80 +15,78 @@ from floodmark.tables.current import current_rows
 from floodmark.tables.cutoff import cutoff_of
 from floodmark.tables.expiry import due_times
 from floodmark.tables.visible import times
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 
-def due(scheduler: Scheduler, until: datetime, select: Collection[str] | None) -> set[str]:
+def due(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -> set[str]:
     """Return the objects that change by a time; with `select` those that the selected ones need.
 
     What is suspended or backfilling, or needs something that is, cannot.
     """
-    records = scheduler.cut().records
+    records = warehouse.cut().records
     found = {k for k, r in records.items() if r.due is not None and r.due <= until}
     if not found:
         return found
-    pipeline = scheduler.deployed().pipeline
+    pipeline = warehouse.deployed().pipeline
     outside = (k for k, r in records.items() if r.backfilling)
-    held = blocked({*scheduler.log.suspended(), *outside}, pipeline)
+    held = blocked({*warehouse.log.suspended(), *outside}, pipeline)
     needed = pipeline.objects.keys() if select is None else upstream_of(select, pipeline)
     return (found & needed) - held
 
 
-def portion(scheduler: Scheduler, objects: Collection[str], until: datetime) -> datetime | None:
+def portion(warehouse: Warehouse, objects: Collection[str], until: datetime) -> datetime | None:
     """Return the time of the next epoch where too much is due by a time for one; None elsewhere."""
-    moments = [_portion_of_changes(scheduler, objects, until)]
-    moments += [_portion_of_rows(scheduler, key, until) for key in objects]
-    moments += [_portion_of_ends(scheduler, key, until) for key in objects]
+    moments = [_portion_of_changes(warehouse, objects, until)]
+    moments += [_portion_of_rows(warehouse, key, until) for key in objects]
+    moments += [_portion_of_ends(warehouse, key, until) for key in objects]
     return min((moment for moment in moments if moment is not None), default=None)
 
 
-def _portion_of_rows(scheduler: Scheduler, key: str, until: datetime) -> datetime | None:
+def _portion_of_rows(warehouse: Warehouse, key: str, until: datetime) -> datetime | None:
     """Return the last time before which no more rows of a source come and go than in one epoch."""
-    found, record = scheduler.deployed().pipeline[key], scheduler.cut().records[key]
-    rows = current_rows(scheduler.store, found, record) if found.period else None
+    found, record = warehouse.deployed().pipeline[key], warehouse.cut().records[key]
+    rows = current_rows(warehouse.store, found, record) if found.period else None
     if rows is None or record.as_of is None:
         return None
     first, last = micros_of(record.as_of) + 1, micros_of(until)
-    moments = times(scheduler.store, rows.parts, found.period, first, last)
-    most = scheduler.max_due_rows
+    moments = times(warehouse.store, rows.parts, found.period, first, last)
+    most = warehouse.settings.max_due_rows
     if moments.size <= most:
         return None
     return datetime_of(max(int(moments[most]) - 1, int(moments[0])), zoned=True)
 
 
-def _portion_of_ends(scheduler: Scheduler, key: str, until: datetime) -> datetime | None:
+def _portion_of_ends(warehouse: Warehouse, key: str, until: datetime) -> datetime | None:
     """Return the last time before which no more rows of a table end by TTL than in one epoch."""
-    found, record = scheduler.deployed().pipeline[key], scheduler.cut().records[key]
+    found, record = warehouse.deployed().pipeline[key], warehouse.cut().records[key]
     if found.declared is None or found.declared.ttl is None or not found.declared.ttl.deletes:
         return None
-    time_of, epoch = scheduler.log.time_of, scheduler.cut().epoch + 1
+    time_of, epoch = warehouse.log.time_of, warehouse.cut().epoch + 1
     cutoff = cutoff_of(found, until, record, epoch, time_of)
     assert cutoff is not None
-    ends, rows = due_times(scheduler.store, found, record, cutoff, time_of), 0
+    ends, rows = due_times(warehouse.store, found, record, cutoff, time_of), 0
     for moment, count in ends:
         rows += count
-        if rows > scheduler.max_due_rows and moment > ends[0][0]:
+        if rows > warehouse.settings.max_due_rows and moment > ends[0][0]:
             return moment - timedelta(microseconds=1)
     return None
 
 
 def _portion_of_changes(
-    scheduler: Scheduler, objects: Collection[str], until: datetime
+    warehouse: Warehouse, objects: Collection[str], until: datetime
 ) -> datetime | None:
-    files = sorted(_files(scheduler, objects, micros_of(until)), key=first_of)
+    files = sorted(_files(warehouse, objects, micros_of(until)), key=first_of)
     rows = 0
     for file in files:
         rows += file.rows
-        if rows > scheduler.max_due_rows and first_of(file) > first_of(files[0]):
+        if rows > warehouse.settings.max_due_rows and first_of(file) > first_of(files[0]):
             return datetime_of(first_of(file) - 1, zoned=True)
     return None
 
 
-def _files(scheduler: Scheduler, objects: Collection[str], until: int) -> Iterator[DataFile]:
+def _files(warehouse: Warehouse, objects: Collection[str], until: int) -> Iterator[DataFile]:
     """Yield the files with something that is due by a time."""
-    pipeline, cut = scheduler.deployed().pipeline, scheduler.cut()
+    pipeline, cut = warehouse.deployed().pipeline, warehouse.cut()
     for key in objects:
         owners = (pipeline[key], *(pipeline[feeder] for feeder in pipeline[key].feeders))
         plans = ((owner, owner.plan) for owner in owners if owner.plan is not None)
@@ -101,5 +98,5 @@ def _files(scheduler: Scheduler, objects: Collection[str], until: int) -> Iterat
                 layout.state_table(owner, s.name) for f in filters for s in plan[f].state
             ):
                 version = cut.version(key, table)
-                files = () if version is None else scheduler.store.open(table, version).files
+                files = () if version is None else warehouse.store.open(table, version).files
                 yield from (file for file in files if first_of(file) <= until)

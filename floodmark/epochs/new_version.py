@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from floodmark.epochs.carried import carried
 from floodmark.epochs.catch_up import put_aside
@@ -13,40 +12,38 @@ from floodmark.plan.declared import Ttl
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.cut import Cut
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 
-def prepared(scheduler: Scheduler, record: OpenRecord) -> dict[str, ObjectRecord]:
+def prepared(warehouse: Warehouse, record: OpenRecord) -> dict[str, ObjectRecord]:
     """Return the records with which the objects of an epoch begin, at what their tables are now.
 
     Those whose tables cannot be read are suspended. What goes with the epoch, or begins anew in it,
     needs none of its tables: an earlier attempt may have emptied them.
     """
-    change = scheduler.change_at(record.epoch, record.catalog_version)
-    cut = scheduler.cut(record.epoch - 1).renamed(record.renamed)
+    change = warehouse.change_at(record.epoch, record.catalog_version)
+    cut = warehouse.cut(record.epoch - 1).renamed(record.renamed)
     begun = carried(cut, change.after.pipeline, change.created, change.former)
-    settled, damaged = Cut(cut.epoch, begun).settled(scheduler.store)
-    put_aside(scheduler, damaged)
+    settled, damaged = Cut(cut.epoch, begun).settled(warehouse.store)
+    put_aside(warehouse, damaged)
     rest = {k: r.at_rest() for k, r in settled.records.items()}
-    kept = reshaped(scheduler, {**rest, **record.backfills}, record)
-    return restored(scheduler, kept, record)
+    kept = reshaped(warehouse, {**rest, **record.backfills}, record)
+    return restored(warehouse, kept, record)
 
 
 def reshaped(
-    scheduler: Scheduler, kept: dict[str, ObjectRecord], record: OpenRecord
+    warehouse: Warehouse, kept: dict[str, ObjectRecord], record: OpenRecord
 ) -> dict[str, ObjectRecord]:
     """Give stored rows the columns of a catalog version, if the epoch is its first."""
-    change = scheduler.change_at(record.epoch, record.catalog_version)
+    change = warehouse.change_at(record.epoch, record.catalog_version)
     if change.stays:
         return kept
     before, after = change.before.pipeline, change.after.pipeline
     out = dict(kept)
     for key, how in change.reshaped.items():
         pair = (before[key], after[key])
-        tables = lambda: scheduler.tables  # noqa: E731
-        out[key] = reshape(scheduler.store, tables, pair, how, kept[key], record)
+        tables = lambda: warehouse.tables  # noqa: E731
+        out[key] = reshape(warehouse.store, tables, pair, how, kept[key], record)
     for key in out.keys() & before.objects.keys() & after.objects.keys():
         # Under another TTL some rows may be over by now, and others end at another time.
         if _ttl_of(before[key]) != _ttl_of(after[key]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.plan import nodes as n
@@ -17,9 +17,7 @@ from floodmark.stream.objects.dependencies import blocked, upstream_of
 from floodmark.stream.properties.highest_values import highest
 from floodmark.stream.properties.watermark_values import propagate
 from floodmark.tables.cutoff import LAST
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 Values = Mapping[str, Any]
 Found = tuple[str, int]
@@ -27,13 +25,13 @@ Found = tuple[str, int]
 Rule = Callable[[n.Node, Mapping[str, Values], datetime], Values]
 
 
-def closes(scheduler: Scheduler, until: datetime, select: Collection[str] | None) -> bool:
+def closes(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -> bool:
     """Tell whether an epoch at a time releases rows though no source has anything new.
 
     The sources have been asked before; with `select` only views count that it needs.
     """
-    deployed, cut = scheduler.deployed(), scheduler.cut()
-    pipeline, nothing = deployed.pipeline, scheduler.offers.exhausted({})
+    deployed, cut = warehouse.deployed(), warehouse.cut()
+    pipeline, nothing = deployed.pipeline, warehouse.offers.exhausted({})
     marks = {
         o.key: Marks.of(o.declared, cut.records[o.key], until)
         for o in pipeline.stored
@@ -43,7 +41,7 @@ def closes(scheduler: Scheduler, until: datetime, select: Collection[str] | None
     if not marks:
         return False
     outside = (key for key, record in cut.records.items() if record.backfilling)
-    held = blocked({*scheduler.log.suspended(), *outside}, pipeline)
+    held = blocked({*warehouse.log.suspended(), *outside}, pipeline)
     needed = pipeline.objects.keys() if select is None else upstream_of(select, pipeline)
 
     def released(sources: Mapping[str, Values]) -> dict[Found, Any]:

@@ -12,14 +12,14 @@ from floodmark.storage.backfill_log import fence
 from floodmark.storage.corrected import CorrectedTables
 from floodmark.storage.records import unless_newer
 from floodmark.tables import failpoints, layout
+from floodmark.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
     from floodmark.warehouse.deployed import Deployed
 
 
 def empty(
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     created: Iterable[str],
     deployed: Deployed,
     epoch: int,
@@ -35,49 +35,49 @@ def empty(
         kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
         if key in former:
             kept = {*layout.names_of(found)} - {*layout.state_tables(found)}
-        tables = sorted({*layout.tables_of(found, scheduler.store)} - kept)
-        for table in [t for t in tables if not _is_of_epoch(scheduler, t, home, epoch)]:
-            drop(scheduler, table)
+        tables = sorted({*layout.tables_of(found, warehouse.store)} - kept)
+        for table in [t for t in tables if not _is_of_epoch(warehouse, t, home, epoch)]:
+            drop(warehouse, table)
             failpoints.reach("table_emptied")
 
 
-def drop(scheduler: Scheduler, table: str) -> None:
+def drop(warehouse: Warehouse, table: str) -> None:
     """Remove a table."""
-    with fence(scheduler.root):
-        CorrectedTables(scheduler.root).forget(table)
-        scheduler.store.drop(table)
+    with fence(warehouse.root):
+        CorrectedTables(warehouse.root).forget(table)
+        warehouse.store.drop(table)
 
 
-def _is_of_epoch(scheduler: Scheduler, table: str, home: str, epoch: int) -> bool:
+def _is_of_epoch(warehouse: Warehouse, table: str, home: str, epoch: int) -> bool:
     """Tell whether an earlier attempt at an epoch has written a table; a damaged one is none.
 
     One of a newer version of the engine is not removed: E0430.
     """
     with unless_newer():
-        done = scheduler.store.open(table).transaction(home)
+        done = warehouse.store.open(table).transaction(home)
         return done is not None and done >= epoch
     return False
 
 
-def leave(scheduler: Scheduler, gone: Iterable[str], version: int) -> None:
+def leave(warehouse: Warehouse, gone: Iterable[str], version: int) -> None:
     """Write down that the tables of some objects go with a version of the definitions."""
-    pipeline = scheduler.deployed().pipeline
-    tables = [t for key in gone for t in layout.tables_of(pipeline[key], scheduler.store)]
+    pipeline = warehouse.deployed().pipeline
+    tables = [t for key in gone for t in layout.tables_of(pipeline[key], warehouse.store)]
     if tables:
-        scheduler.leaving.write(version, tables)
+        warehouse.pending_drops.write(version, tables)
 
 
-def finish(scheduler: Scheduler) -> None:
+def finish(warehouse: Warehouse) -> None:
     """Remove what leaves, if the epoch that does without it is sealed; the lease is held."""
-    found = scheduler.leaving.read()
+    found = warehouse.pending_drops.read()
     if found is None:
         return
-    latest, head = scheduler.catalogs.latest(), scheduler.log.head()
+    latest, head = warehouse.catalogs.latest(), warehouse.log.head()
     if latest is not None and latest.version >= found.version:
-        sealed = scheduler.log.catalog_version(head.sealed)
+        sealed = warehouse.log.catalog_version(head.sealed)
         if sealed < found.version:
             return
         for table in found.tables:
-            drop(scheduler, table)
+            drop(warehouse, table)
             failpoints.reach("table_dropped")
-    scheduler.leaving.forget()
+    warehouse.pending_drops.forget()

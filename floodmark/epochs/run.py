@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 from floodmark.connectors.base import Connector, Split
 from floodmark.dataflow.inputs import EpochInputs
@@ -23,11 +23,11 @@ from floodmark.tables import failpoints
 from floodmark.tables.cut import Progress
 from floodmark.tables.cutoff import cutoff_of
 from floodmark.warehouse.suspensions import CHANGED_FUNCTIONS, suspend
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 THREADS = 4
+Progressed = Callable[[int, ObjectRecord], None]
+"""Hears of each object that an epoch has advanced."""
 
 
 class _Skipped(Enum):
@@ -47,7 +47,7 @@ class Run:
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        warehouse: Warehouse,
         record: OpenRecord,
         pipeline: Pipeline,
         progress: Progress,
@@ -55,19 +55,21 @@ class Run:
         select: Collection[str] | None = None,
         left: Collection[str] = (),
         *,
+        on_progress: Progressed | None = None,
         catches_up: bool = False,
     ) -> None:
-        self.scheduler = scheduler
+        self.warehouse = warehouse
         self.record = record
         self.pipeline = pipeline
         self.progress = progress
         self.created = created
         self.select = select
         self.left = set(left)
+        self.on_progress = on_progress
         self.catches_up = catches_up
-        self.suspended = set(scheduler.log.suspended())
+        self.suspended = set(warehouse.log.suspended())
         # What is caught up goes by the pins in force, not by those of the epoch that was missed.
-        self._in_force = scheduler.deployed()
+        self._in_force = warehouse.deployed()
         self._splits = {
             source: [Split.from_json(split) for split in taken]
             for source, taken in record.splits.items()
@@ -105,7 +107,7 @@ class Run:
         except (TransientError, OtherHistory):
             raise
         except Exception as error:
-            suspend(self.scheduler, key, error)
+            suspend(self.warehouse, key, error)
             outcome = _Skipped.SUSPENDED
         match outcome:
             case _Skipped.LEFT:
@@ -123,8 +125,8 @@ class Run:
                 self.progress.add(record)
                 failpoints.reach("first_object_done")
                 self._warn(record)
-                if self.scheduler.on_progress is not None and record.touched:
-                    self.scheduler.on_progress(self.record.epoch, record)
+                if self.on_progress is not None and record.touched:
+                    self.on_progress(self.record.epoch, record)
             case _:
                 assert_never(outcome)
 
@@ -135,8 +137,8 @@ class Run:
                 f"{record.before_differs} rows were not as the `before` of a message says: "
                 "messages are missing, or came twice or in another order"
             )
-            now = self.scheduler.clock.now()
-            self.scheduler.log.record("warning", now, text, object=record.object)
+            now = self.warehouse.clock.now()
+            self.warehouse.log.record("warning", now, text, object=record.object)
 
     def _one(self, key: str) -> ObjectRecord | _Skipped:
         """Advance one object, or say why not."""
@@ -155,26 +157,30 @@ class Run:
             return self._untouched(found, work)
         if self.select is not None and key not in self.select:
             return _Skipped.LEFT
-        sessions = self.scheduler.sessions()
+        sessions = self.warehouse.sessions()
         reads = found.declared is not None and found.declared.connector is not None
-        connector = self.scheduler.offers.connector(found) if reads else None
+        connector = self.warehouse.offers.connector(found) if reads else None
         guarded = partial(sessions.guarded, f"{self.record.epoch}-{key}", self._seconds(key))
         try:
             with guarded():
-                return advance(found, work, self.scheduler.tables, sessions, connector)
+                return advance(found, work, self.warehouse.tables, sessions, connector)
         except (TransientError, OtherHistory):
             raise
         except FloodmarkError:
             if connector is None or not self._amended(key, connector):
                 raise
         with guarded():
-            return advance(found, self.work(), self.scheduler.tables, sessions, connector)
+            return advance(found, self.work(), self.warehouse.tables, sessions, connector)
 
     def _seconds(self, key: str) -> float | None:
         """Return how long the work on an object may take: to fill it, or to go on with it."""
         before = self.progress.before.records.get(key)
         fills = self.catches_up or key in self.created or before is None or not before.versions
-        return self.scheduler.timeouts.fill if fills else self.scheduler.timeouts.epoch
+        return (
+            self.warehouse.settings.timeouts.fill
+            if fills
+            else self.warehouse.settings.timeouts.epoch
+        )
 
     def _check_functions(self, found: AnalysedObject) -> None:
         """Refuse to go on with a source whose rows would be made with another meaning."""
@@ -196,8 +202,8 @@ class Run:
         readable = list(connector.without_unreadable(splits, changed=self.catches_up))
         if readable == splits:
             return False
-        self.scheduler.log.amend(self.record.epoch, {key: [s.as_json() for s in readable]})
-        self.scheduler.offers.amended(key, readable)
+        self.warehouse.log.amend(self.record.epoch, {key: [s.as_json() for s in readable]})
+        self.warehouse.offers.amended(key, readable)
         self._splits[key] = readable
         return True
 
@@ -205,25 +211,25 @@ class Run:
         """Return what the epoch asks, with what it has done so far."""
         unfilled = {k for k, r in self.progress.before.records.items() if not r.versions}
         created = self.created | unfilled
-        change = self.scheduler.change_at(self.record.epoch, self.record.catalog_version)
+        change = self.warehouse.change_at(self.record.epoch, self.record.catalog_version)
         return Work(
             self.record.epoch,
             self.record.now,
             self.progress.before,
             self.progress.cut(),
             self.pipeline,
-            partial(self.scheduler.log.pin, self.record.epoch),
+            partial(self.warehouse.log.pin, self.record.epoch),
             created,
             self._splits,
             self.record.dml,
             {"catalog_version": self.record.catalog_version, "record": self.record.id},
-            self.scheduler.seed,
+            self.warehouse.seed,
             corrected=change.after.corrected,
             exhausted=frozenset(self.record.exhausted),
-            time_of=self.scheduler.log.time_of,
-            record_of=self.scheduler.log.id_of,
+            time_of=self.warehouse.log.time_of,
+            record_of=self.warehouse.log.id_of,
             former=change.former,
-            plan_nodes=self.scheduler.plan_nodes,
+            plan_nodes=self.warehouse.settings.plan_nodes,
         )
 
     def _has_work(self, found: AnalysedObject, work: Work) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from floodmark.errors import DataError, FloodmarkError, TransientError, UserError
 from floodmark.storage.ahead import tables_of_epoch
@@ -18,11 +18,8 @@ from floodmark.storage.catalog_log import CatalogVersion, TakenBack
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.tables import failpoints
 from floodmark.tables.tables import RESHAPE, UNDO
-from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.suspensions import suspend
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 _T = TypeVar("_T")
 _NAMED = 3
@@ -35,39 +32,23 @@ def is_of_definitions(error: BaseException) -> bool:
     return isinstance(error, UserError) and not isinstance(error, DataError)
 
 
-def readable(scheduler: Scheduler, version: int) -> Deployed:
-    """Return the newest definitions; where they cannot be read, those of the last epoch.
-
-    Whoever holds the lease is told why, and takes them back.
-    """
-    try:
-        return scheduler.at_version(version)
-    except (DataError, TransientError):
-        raise
-    except Exception:
-        before = _in_force(scheduler)
-        if before >= version:
-            raise
-        return scheduler.at_version(before)
-
-
-def attempt(scheduler: Scheduler, version: int, step: Callable[[], _T]) -> _T | None:
+def attempt(warehouse: Warehouse, version: int, step: Callable[[], _T]) -> _T | None:
     """Return what a step towards applying a version returns; None where that was taken back.
 
     It is where the step says that the definitions are wrong and the epoch has done nothing yet;
     other errors are raised, with what a person can do about the version.
     """
     try:
-        with _telling(scheduler, version):
+        with _telling(warehouse, version):
             return step()
     except UserError as error:
-        if not is_of_definitions(error) or take_back(scheduler, error) is None:
+        if not is_of_definitions(error) or take_back(warehouse, error) is None:
             raise
         return None
 
 
 @contextmanager
-def _telling(scheduler: Scheduler, version: int) -> Iterator[None]:
+def _telling(warehouse: Warehouse, version: int) -> Iterator[None]:
     """Let an error of the block name the version that is in the way and can be taken back.
 
     E0437 stands for an error without a code. What passes is raised as it is.
@@ -77,10 +58,10 @@ def _telling(scheduler: Scheduler, version: int) -> Iterator[None]:
     except TransientError:
         raise
     except Exception as error:
-        before = _in_force(scheduler)
+        before = warehouse.sealed_version()
         if version == before or is_of_definitions(error):
             raise
-        what = ", ".join(_changes(scheduler, before, version))
+        what = ", ".join(_changes(warehouse, before, version))
         if isinstance(error, FloodmarkError):
             error.hint = f"{error.hint or 'mend it'}; or {COMMAND} takes back what the open "
             error.hint += f"epoch is to do: {what}"
@@ -94,53 +75,53 @@ def _telling(scheduler: Scheduler, version: int) -> Iterator[None]:
         ) from error
 
 
-def take_back(scheduler: Scheduler, error: FloodmarkError | None = None) -> int | None:
+def take_back(warehouse: Warehouse, error: FloodmarkError | None = None) -> int | None:
     """Log that the newest version is taken back, and let the open epoch go by the one before.
 
     Return the version from then on; None where none waits to be applied. Without an `error` a
     person wants it so. E0438 where the epoch has done a part already; the `error` where there is
     one. The lease is held.
     """
-    latest, head = scheduler.catalogs.latest(), scheduler.log.head()
-    before = _in_force(scheduler)
+    latest, head = warehouse.catalogs.latest(), warehouse.log.head()
+    before = warehouse.sealed_version()
     if latest is None or latest.version <= before or (error is not None and latest.takes_back):
         return None
     if latest.takes_back is None:
-        done = _done(scheduler, head.sealed + 1) if head.open is not None else None
+        done = _done(warehouse, head.sealed + 1) if head.open is not None else None
         if done is not None:
             _refuse(head.sealed + 1, done, error)
         try:
-            scheduler.at_version(before)
+            warehouse.at_version(before)
         except UserError as also:
             raise error or also from also
-        defined = scheduler.catalogs.at(before).statements if before else ()
-        changes = _changes(scheduler, before, latest.version)
+        defined = warehouse.catalogs.at(before).statements if before else ()
+        changes = _changes(warehouse, before, latest.version)
         said = ("", "at a person's word") if error is None else (error.code, error.message)
         back = TakenBack(latest.version, *said, changes)
-        now = scheduler.clock.now()
-        latest = scheduler.catalogs.append(head.sealed + 1, defined, now, takes_back=back)
+        now = warehouse.clock.now()
+        latest = warehouse.catalogs.append(head.sealed + 1, defined, now, takes_back=back)
         failpoints.reach("change_taken_back")
-    return finished(scheduler, head.open, latest)
+    return finished(warehouse, head.open, latest)
 
 
 def finished(
-    scheduler: Scheduler, opened: OpenRecord | None, latest: CatalogVersion | None
+    warehouse: Warehouse, opened: OpenRecord | None, latest: CatalogVersion | None
 ) -> int | None:
     """Let the open epoch go by a version that takes back what it was opened for, if there is one.
 
     Return that version.
     """
-    if latest is None or latest.takes_back is None or latest.version <= _in_force(scheduler):
+    if latest is None or latest.takes_back is None or latest.version <= warehouse.sealed_version():
         return None
     if opened is not None and opened.catalog_version == latest.takes_back.version:
-        scheduler.log.undo(opened.epoch, latest.version, latest.takes_back.text)
+        warehouse.log.undo(opened.epoch, latest.version, latest.takes_back.text)
         failpoints.reach("epoch_undone")
     return latest.version
 
 
-def raise_taken_back(scheduler: Scheduler, version: int) -> None:
+def raise_taken_back(warehouse: Warehouse, version: int) -> None:
     """Raise why a version was taken back, if it was."""
-    back = scheduler.catalogs.taken_back(version)
+    back = warehouse.catalogs.taken_back(version)
     if back is not None:
         raise UserError(
             back.code or "E0437",
@@ -150,17 +131,17 @@ def raise_taken_back(scheduler: Scheduler, version: int) -> None:
 
 
 def restored(
-    scheduler: Scheduler, kept: Mapping[str, ObjectRecord], record: OpenRecord
+    warehouse: Warehouse, kept: Mapping[str, ObjectRecord], record: OpenRecord
 ) -> dict[str, ObjectRecord]:
     """Give tables their former columns again, and suspend again what the epoch had lifted.
 
     Only in an epoch that takes definitions back is there anything to do.
     """
-    change = scheduler.change_at(record.epoch, record.catalog_version)
+    change = warehouse.change_at(record.epoch, record.catalog_version)
     if change.before.version == change.after.version or change.after.takes_back is None:
         return dict(kept)
-    scheduler.leaving.forget()
-    log, now = scheduler.log, scheduler.clock.now()
+    warehouse.pending_drops.forget()
+    log, now = warehouse.log, warehouse.clock.now()
     before = log.sealed(record.epoch - 1).suspended if record.epoch > 1 else {}
     for key in before.keys() - log.suspended().keys():
         event = before[key]
@@ -168,18 +149,18 @@ def restored(
     out = dict(kept)
     for key in kept.keys() - log.suspended().keys():
         try:
-            versions = {t: _former(scheduler, t, v, record) for t, v in kept[key].versions.items()}
+            versions = {t: _former(warehouse, t, v, record) for t, v in kept[key].versions.items()}
             out[key] = replace(kept[key], versions=versions)
         except TransientError:
             raise
         except FloodmarkError as error:
-            suspend(scheduler, key, error)
+            suspend(warehouse, key, error)
     return out
 
 
-def _former(scheduler: Scheduler, table: str, version: int, record: OpenRecord) -> int:
+def _former(warehouse: Warehouse, table: str, version: int, record: OpenRecord) -> int:
     """Return the version of a table as it was before the epoch gave it other columns."""
-    store = scheduler.store
+    store = warehouse.store
     history = [i for i in store.history(table, version) if i["metadata"].get("epoch")]
     of_epoch = [i for i in history if i["metadata"]["epoch"] == record.epoch]
     done = [i for i in of_epoch if i["metadata"].get("maintenance") == UNDO]
@@ -201,14 +182,9 @@ def _former(scheduler: Scheduler, table: str, version: int, record: OpenRecord) 
     return back.version
 
 
-def _in_force(scheduler: Scheduler) -> int:
-    """Return the version of the last sealed epoch; 0 before the first."""
-    return scheduler.log.catalog_version(scheduler.log.head().sealed)
-
-
-def _changes(scheduler: Scheduler, before: int, after: int) -> tuple[str, ...]:
+def _changes(warehouse: Warehouse, before: int, after: int) -> tuple[str, ...]:
     """Say what a version was to do, from the text of both: it may be what cannot be read."""
-    catalogs = scheduler.catalogs
+    catalogs = warehouse.catalogs
     old = {s.object: s.sql for s in (catalogs.at(before).statements if before else ())}
     new = {s.object: s.sql for s in catalogs.at(after).statements}
     words = [(k, "create" if k not in old else "alter") for k in new if new[k] != old.get(k)]
@@ -216,18 +192,18 @@ def _changes(scheduler: Scheduler, before: int, after: int) -> tuple[str, ...]:
     return tuple(f"{word} {key}" for key, word in words) or ("the definitions",)
 
 
-def _done(scheduler: Scheduler, epoch: int) -> str | None:
+def _done(warehouse: Warehouse, epoch: int) -> str | None:
     """Say what an epoch has done that cannot be taken back; None where that is nothing."""
-    written = tables_of_epoch(scheduler.store, epoch)
-    sealed = scheduler.log.sealed(epoch - 1) if epoch > 1 else None
+    written = tables_of_epoch(warehouse.store, epoch)
+    sealed = warehouse.log.sealed(epoch - 1) if epoch > 1 else None
     pinned = [
         table
         for key, record in (sealed.objects if sealed else {}).items()
         if sealed is not None and key not in sealed.suspended
         for table in record.versions
     ]
-    emptied = [table for table in pinned if not scheduler.store.exists(table)]
-    advanced = list(scheduler.log.advanced(epoch))
+    emptied = [table for table in pinned if not warehouse.store.exists(table)]
+    advanced = list(warehouse.log.advanced(epoch))
     for word, found in (("written", written), ("emptied", emptied), ("advanced", advanced)):
         if found:
             more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""

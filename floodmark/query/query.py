@@ -25,7 +25,7 @@ from floodmark.plan.nodes.size import check_size, within_stack
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.plan.rules.temporal_filters import plain_filters
-from floodmark.query.dml.staged import staged
+from floodmark.query.staged import staged
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote

@@ -35,13 +35,13 @@ class EpochRow:
 
 def history(connection: Floodmark, newest: int = NEWEST) -> list[EpochRow]:
     """Return the last sealed epochs, oldest first."""
-    log = connection.scheduler.log
+    log = connection.warehouse.log
     last = log.head().sealed
     return [_row(connection, e) for e in log.epochs(after=max(0, last - newest)) if e <= last]
 
 
 def _row(connection: Floodmark, epoch: int) -> EpochRow:
-    log = connection.scheduler.log
+    log = connection.warehouse.log
     opened, sealed = log.opened(epoch), log.sealed(epoch)
     events = [f"{e.kind} {e.object or ''}: {e.message}".strip() for e in log.events(epoch)]
     return EpochRow(

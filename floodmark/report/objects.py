@@ -24,8 +24,8 @@ def object_parts(
 ) -> Iterator[str]:
     """Yield the part of each object, in the order in which epochs advance them."""
     pipeline = connection.deployed.pipeline
-    suspended = connection.scheduler.log.suspended()
-    taken = intakes(connection.scheduler)
+    suspended = connection.warehouse.log.suspended()
+    taken = intakes(connection.warehouse)
     for key, found in pipeline.objects.items():
         mode = "suspended" if key in suspended else str(found.relation.mode)
         note = f"<p>{escape(suspended[key].message)}</p>" if key in suspended else ""

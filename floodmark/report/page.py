@@ -38,7 +38,7 @@ def page(connection: Floodmark, *, samples: bool = False) -> str:
     """Return the page's HTML."""
     epochs = history(connection)
     pipeline = connection.deployed.pipeline
-    suspended = frozenset(connection.scheduler.log.suspended())
+    suspended = frozenset(connection.warehouse.log.suspended())
     records = connection.status()
     counts = {
         key: stored_rows(connection.store, found, records.get(key))

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from floodmark.epochs.scheduler import Scheduler
 from floodmark.errors import TransientError
+from floodmark.warehouse.warehouse import Warehouse
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Begun:
 
 
 @contextmanager
-def telling(what: str, scheduler: Scheduler, begun: Begun | None = None) -> Iterator[Begun]:
+def telling(what: str, warehouse: Warehouse, begun: Begun | None = None) -> Iterator[Begun]:
     """Let a TransientError of the block say whether `what` is logged, and so done by the next run.
 
     Done again by hand, what is logged would be done twice.
@@ -28,7 +28,7 @@ def telling(what: str, scheduler: Scheduler, begun: Begun | None = None) -> Iter
     try:
         yield begun
     except TransientError as error:
-        epoch = logged_in(begun, scheduler)
+        epoch = logged_in(begun, warehouse)
         if epoch is None:
             error.message += f"; nothing of the {what} is logged"
         else:
@@ -40,18 +40,18 @@ def telling(what: str, scheduler: Scheduler, begun: Begun | None = None) -> Iter
         raise
 
 
-def logged_in(begun: Begun, scheduler: Scheduler) -> int | None:
+def logged_in(begun: Begun, warehouse: Warehouse) -> int | None:
     """Return the epoch that has what was begun, open or sealed."""
-    head = scheduler.log.head()
+    head = warehouse.log.head()
     if begun.version is not None:
-        latest = scheduler.catalogs.latest()
+        latest = warehouse.catalogs.latest()
         known = latest is not None and latest.version == begun.version
         return latest.epoch if latest is not None and known else None
     if not begun.paths:
         return None
     last = head.open
     if last is None and head.sealed:
-        last = scheduler.log.opened(head.sealed)
+        last = warehouse.log.opened(head.sealed)
     mine = set(begun.paths)
     if last is not None and any(mine.intersection(item["paths"]) for item in last.dml):
         return last.epoch

@@ -8,8 +8,7 @@ from dataclasses import replace
 from floodmark.catalog.objects import kind_of
 from floodmark.connectors.registry import connector_of
 from floodmark.epochs import removal
-from floodmark.epochs.places import check_places, probe_places
-from floodmark.epochs.scheduler import Scheduler
+from floodmark.epochs.loop import EpochLoop
 from floodmark.epochs.summary import EpochSummary, assumed_formats
 from floodmark.errors import NotSupported, UserError
 from floodmark.query.dml.planned import plan_dml
@@ -23,6 +22,7 @@ from floodmark.session.ddl.loading import check_code
 from floodmark.session.ddl.rehearsal import rehearse
 from floodmark.session.ddl.renaming import check_at_rest
 from floodmark.session.ddl.rereading import refuse_rereading
+from floodmark.session.ddl.sink_paths import check_sink_paths, probe_sink_paths
 from floodmark.session.logged import Begun, telling
 from floodmark.session.show import explain_statement
 from floodmark.session.suspension import notices
@@ -37,10 +37,11 @@ from floodmark.tables import failpoints
 from floodmark.tables.results import Result
 from floodmark.warehouse.changes import Change
 from floodmark.warehouse.deployed import Deployed, statements_of
+from floodmark.warehouse.warehouse import Warehouse
 
 
 def run_definition(
-    statement: s.Definition | s.Drop | s.Alter, scheduler: Scheduler, reader: Callable[[], Reader]
+    statement: s.Definition | s.Drop | s.Alter, loop: EpochLoop, reader: Callable[[], Reader]
 ) -> Result:
     """Create, alter or drop an object in one epoch; what fails at once is a notice.
 
@@ -49,23 +50,24 @@ def run_definition(
     word = statement.sql.split()[0].upper()
     kind = _kind(statement)
     status = f"{word}_{kind}".replace(" ", "_")
-    with telling(f"{word} {kind}", scheduler) as begun, scheduler.held(f"{word} {kind}"):
-        deployed = scheduler.deployed()
+    warehouse = loop.warehouse
+    with telling(f"{word} {kind}", warehouse) as begun, loop.hold(f"{word} {kind}"):
+        deployed = warehouse.deployed()
         with placed_in(statement, deployed):
-            plan = deployment.plan_statement(statement, deployed, project=scheduler.project)
+            plan = deployment.plan_statement(statement, deployed, project=warehouse.project)
             if plan is None:
                 return Result(status=status, notices=("nothing to do",))
-            check_at_rest(plan, scheduler, statement)
-            first = _first_rows(statement, plan, scheduler, reader)
+            check_at_rest(plan, warehouse, statement)
+            first = _first_rows(statement, plan, warehouse, reader)
             try:
-                apply_plan(plan, scheduler, begun, first=first)
+                apply_plan(plan, loop, begun, first=first)
             finally:
                 if first is not None and (first.entry is None or begun.version is None):
                     first.discard()
     touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
     touched &= plan.pipeline.objects.keys()
     targets = {plan.pipeline[key].object.target for key in touched}
-    told = notices({*touched, *filter(None, targets)}, scheduler)
+    told = notices({*touched, *filter(None, targets)}, warehouse)
     told = (*told, *assumed_formats(plan.created, plan.pipeline))
     return replace(Result() if first is None else first.result, status=status, notices=told)
 
@@ -73,16 +75,16 @@ def run_definition(
 def _first_rows(
     statement: s.Definition | s.Drop | s.Alter,
     plan: Plan,
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     reader: Callable[[], Reader],
 ) -> Written | None:
     """Write the rows of a table that its CREATE fills once; None for anything else."""
     insert = _first_insert(statement)
     if insert is None:
         return None
-    target = target_of(insert, replace(scheduler.deployed(), pipeline=plan.pipeline))
-    start = scheduler.log.positions().get(dml_of(target.key), {}).get(0, 0)
-    return write_rows(insert, target, scheduler, reader(), start)
+    target = target_of(insert, replace(warehouse.deployed(), pipeline=plan.pipeline))
+    start = warehouse.log.positions().get(dml_of(target.key), {}).get(0, 0)
+    return write_rows(insert, target, warehouse, reader(), start)
 
 
 def _first_insert(statement: s.Statement) -> s.Insert | None:
@@ -103,7 +105,7 @@ def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
 
 def apply_plan(
     plan: Plan,
-    scheduler: Scheduler,
+    loop: EpochLoop,
     begun: Begun,
     *,
     discards: Collection[str] = ("drop",),
@@ -116,47 +118,48 @@ def apply_plan(
     action is one that `discards`; a source that begins anew has to be readable. E0854 where rows
     that are gone would be read again.
     """
-    deployed = scheduler.deployed()
+    warehouse = loop.warehouse
+    deployed = warehouse.deployed()
     check_code(plan, deployed)
-    check_plan(plan, scheduler, discards)
-    probe_places(plan, scheduler)
-    epoch = scheduler.log.head().sealed + 1
+    check_plan(plan, warehouse, discards)
+    probe_sink_paths(plan, warehouse)
+    epoch = warehouse.log.head().sealed + 1
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
-    now = scheduler.believed()
-    rehearsed = rehearse(scheduler, defined, now, plan.renamed)
+    now = warehouse.epoch_time()
+    rehearsed = rehearse(warehouse, defined, now, plan.renamed)
     removal.leave(
-        scheduler, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
+        warehouse, [c.key for c in plan.changes if c.action == "drop"], deployed.version + 1
     )
     failpoints.reach("change_planned")
     dml = [first.entry] if first is not None and first.entry is not None else []
-    version = scheduler.catalogs.append(epoch, defined, now, plan.renamed, dml)
+    version = warehouse.catalogs.append(epoch, defined, now, plan.renamed, dml)
     begun.version = version.version
-    scheduler.remember(rehearsed)
+    warehouse.remember(rehearsed)
     failpoints.reach("change_logged")
-    return scheduler.run_once(version.version)
+    return loop.run_once(version.version)
 
 
-def check_plan(plan: Plan, scheduler: Scheduler, discards: Collection[str] = ("drop",)) -> None:
+def check_plan(plan: Plan, warehouse: Warehouse, discards: Collection[str] = ("drop",)) -> None:
     """Refuse before anything is logged what could not be applied."""
     _ask_again(plan)
-    refuse_behind(plan.changes, _behind(scheduler), plan.pipeline)
-    check_places(plan, scheduler)
-    _refuse_loss(plan, scheduler, discards)
+    refuse_behind(plan.changes, _behind(warehouse), plan.pipeline)
+    check_sink_paths(plan, warehouse)
+    _refuse_loss(plan, warehouse, discards)
     if "rebuild" not in discards:
-        refuse_rereading(plan.changes, scheduler.deployed().pipeline, plan.pipeline)
+        refuse_rereading(plan.changes, warehouse.deployed().pipeline, plan.pipeline)
 
 
-def refuse_plan(plan: Plan, deployed: Deployed, scheduler: Scheduler) -> None:
+def refuse_plan(plan: Plan, deployed: Deployed, warehouse: Warehouse) -> None:
     """Raise what applying a plan would before it is logged, and write nothing, run no Python."""
-    check_plan(plan, scheduler)
+    check_plan(plan, warehouse)
     defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
-    rehearse(scheduler, defined, scheduler.believed(), plan.renamed)
+    rehearse(warehouse, defined, warehouse.epoch_time(), plan.renamed)
 
 
 def explain(
     statement: s.Statement,
     deployed: Deployed,
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     reader: Callable[[], Reader] | None = None,
 ) -> Explanation:
     """Return the plan of a query, or of what a CREATE would make beside what is `deployed`.
@@ -165,10 +168,10 @@ def explain(
     table that begins with some.
     """
     if isinstance(statement, s.Definition):
-        plan = deployment.plan_statement(statement, deployed, project=scheduler.project)
+        plan = deployment.plan_statement(statement, deployed, project=warehouse.project)
         if plan is not None:
             _check_first_rows(statement, plan, deployed, reader)
-            refuse_plan(plan, deployed, scheduler)
+            refuse_plan(plan, deployed, warehouse)
     return explain_statement(statement, deployed)
 
 
@@ -181,10 +184,10 @@ def _check_first_rows(
         plan_dml(insert, target, reader())
 
 
-def _behind(scheduler: Scheduler) -> dict[str, str]:
+def _behind(warehouse: Warehouse) -> dict[str, str]:
     """Say of objects that they do not have all epochs, and why."""
-    filling = [k for k, r in scheduler.cut().records.items() if r.backfilling]
-    suspended = scheduler.log.suspended()
+    filling = [k for k, r in warehouse.cut().records.items() if r.backfilling]
+    suspended = warehouse.log.suspended()
     return dict.fromkeys(filling, "is being filled") | dict.fromkeys(suspended, "is suspended")
 
 
@@ -201,14 +204,14 @@ def _ask_again(plan: Plan) -> None:
                 raise problem.with_span(found.object.statement.name.span) from None
 
 
-def _refuse_loss(plan: Plan, scheduler: Scheduler, discards: Collection[str]) -> None:
-    positions, words = scheduler.log.positions(), {"rebuild": "begins anew", "drop": "goes"}
+def _refuse_loss(plan: Plan, warehouse: Warehouse, discards: Collection[str]) -> None:
+    positions, words = warehouse.log.positions(), {"rebuild": "begins anew", "drop": "goes"}
     for change in plan.changes:
         if change.action in discards or change.action not in words:
             continue
         rows = positions.get(dml_of(change.key), {}).get(0, 0)
         if rows:
-            defined = (plan if change.action == "rebuild" else scheduler.deployed()).pipeline
+            defined = (plan if change.action == "rebuild" else warehouse.deployed()).pipeline
             raise NotSupported(
                 "E0379",
                 f"{change.key} {words[change.action]}, because {change.reason}, and with it what "
@@ -217,7 +220,7 @@ def _refuse_loss(plan: Plan, scheduler: Scheduler, discards: Collection[str]) ->
                 hint="keep the definition; or copy the rows (SELECT), apply with --discard-rows, "
                 "and INSERT them again",
             )
-        if change.action == "rebuild" and (gone := _lost(change, plan, scheduler)):
+        if change.action == "rebuild" and (gone := _lost(change, plan, warehouse)):
             raise NotSupported(
                 "E0379",
                 f"{change.key} begins anew, because {change.reason}, and cannot take in again all "
@@ -227,30 +230,31 @@ def _refuse_loss(plan: Plan, scheduler: Scheduler, discards: Collection[str]) ->
             )
 
 
-def _lost(change: Change, plan: Plan, scheduler: Scheduler) -> str | None:
+def _lost(change: Change, plan: Plan, warehouse: Warehouse) -> str | None:
     """Say what a source has taken in and would not find again; None where that is nothing."""
     found = plan.pipeline[change.key]
     if found.declared is None or found.declared.connector is None:
         return None
-    taken = scheduler.offers.logged().get(change.key, ())
-    before = scheduler.deployed().pipeline[change.key].declared
+    taken = warehouse.offers.logged().get(change.key, ())
+    before = warehouse.deployed().pipeline[change.key].declared
     if taken and before is not None and before.connector != found.declared.connector:
         return f"its rows came from {before.connector}"
     return connector_of(found).changed(taken)
 
 
-def run_dml(statement: Writing, scheduler: Scheduler, reader: Callable[[], Reader]) -> Result:
+def run_dml(statement: Writing, loop: EpochLoop, reader: Callable[[], Reader]) -> Result:
     """Change rows of a table in one epoch; `reader` is called when the lease is held."""
     word = "COPY" if isinstance(statement, s.CopyFrom) else type(statement).__name__.upper()
-    with telling(word, scheduler) as begun, scheduler.held(word):
-        target = target_of(statement, scheduler.deployed())
-        start = scheduler.log.positions().get(dml_of(target.key), {}).get(0, 0)
-        written = write_rows(statement, target, scheduler, reader(), start)
-        epoch = take_in([written], scheduler, begun)
-    return replace(written.result, notices=notices_after([target.key], epoch, scheduler))
+    warehouse = loop.warehouse
+    with telling(word, warehouse) as begun, loop.hold(word):
+        target = target_of(statement, warehouse.deployed())
+        start = warehouse.log.positions().get(dml_of(target.key), {}).get(0, 0)
+        written = write_rows(statement, target, warehouse, reader(), start)
+        epoch = take_in([written], loop, begun)
+    return replace(written.result, notices=notices_after([target.key], epoch, warehouse))
 
 
-def take_in(written: Sequence[Written], scheduler: Scheduler, begun: Begun) -> int | None:
+def take_in(written: Sequence[Written], loop: EpochLoop, begun: Begun) -> int | None:
     """Run the epoch that takes written rows in, and return it; None where there are no rows.
 
     `begun` is told the rows' files; the lease is held.
@@ -262,25 +266,25 @@ def take_in(written: Sequence[Written], scheduler: Scheduler, begun: Begun) -> i
     if not entries:
         return None
     begun.paths = [path for entry in entries for path in entry["paths"]]
-    return scheduler.run_once(dml=entries).epoch
+    return loop.run_once(dml=entries).epoch
 
 
 def notices_after(
-    written: Collection[str], epoch: int | None, scheduler: Scheduler
+    written: Collection[str], epoch: int | None, warehouse: Warehouse
 ) -> tuple[str, ...]:
     """Return what is to be said of the tables that were written, and of what failed with them."""
-    events = scheduler.log.suspended().items()
+    events = warehouse.log.suspended().items()
     failed = [key for key, event in events if event.epoch == epoch and key not in written]
     taken = set(written) - {key for key, _ in events}
-    aside = () if epoch is None else _put_aside(taken, scheduler)
+    aside = () if epoch is None else _put_aside(taken, warehouse)
     waiting = () if epoch is None else sorted(set(written) - taken)
     later = (f"what was written into {key} is kept, and seen once it is resumed" for key in waiting)
-    return (*notices([*written, *failed], scheduler), *later, *aside)
+    return (*notices([*written, *failed], warehouse), *later, *aside)
 
 
-def _put_aside(keys: Collection[str], scheduler: Scheduler) -> Iterator[str]:
+def _put_aside(keys: Collection[str], warehouse: Warehouse) -> Iterator[str]:
     """Say which tables have put rows of the last epoch to their dead letters."""
-    records = scheduler.cut().records
+    records = warehouse.cut().records
     for key in sorted(keys):
         count = records[key].dead_rows if key in records else 0
         if count:

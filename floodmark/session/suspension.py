@@ -8,7 +8,7 @@ from floodmark.catalog.alterations import is_nothing
 from floodmark.catalog.objects import Kind, key_of, qualified
 from floodmark.catalog.splitting import STORED
 from floodmark.epochs.backfill.progress import under_way, words
-from floodmark.epochs.scheduler import Scheduler
+from floodmark.epochs.loop import EpochLoop
 from floodmark.errors import UserError
 from floodmark.session.ddl.rehearsal import rehearse
 from floodmark.sql import statements as s
@@ -18,25 +18,26 @@ from floodmark.stream.objects.pinned import pins_of
 from floodmark.tables.results import Result
 from floodmark.warehouse.deployed import Deployed, statements_of
 from floodmark.warehouse.suspensions import remedy, resume_command
+from floodmark.warehouse.warehouse import Warehouse
 
 
-def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
+def notices(keys: Collection[str], warehouse: Warehouse) -> tuple[str, ...]:
     """Return, for each of some objects that is suspended or waits for one, why, and what to do.
 
     Its rows are those of the last epoch that it has taken in; a view that is backfilling has none.
     """
-    suspended = scheduler.log.suspended()
-    filling = under_way(scheduler)
+    suspended = warehouse.log.suspended()
+    filling = under_way(warehouse)
     if not suspended and not filling:
         return ()
-    pipeline = scheduler.deployed().pipeline
+    pipeline = warehouse.deployed().pipeline
     out = [
-        f"{key} is empty until a run has filled it: {words(scheduler, filling[key])}"
+        f"{key} is empty until a run has filled it: {words(warehouse, filling[key])}"
         for key in keys
         if key in filling and key not in suspended
     ]
     for key in (k for k in keys if k in pipeline.objects):
-        causes = [key] if key in suspended else _causes(key, pipeline, scheduler)
+        causes = [key] if key in suspended else _causes(key, pipeline, warehouse)
         for cause in causes[:1]:
             event = suspended[cause]
             what = "is suspended" if cause == key else f"waits for {cause}, which is suspended,"
@@ -47,38 +48,40 @@ def notices(keys: Collection[str], scheduler: Scheduler) -> tuple[str, ...]:
     return tuple(out)
 
 
-def go_on(statement: s.AlterResume | s.AlterRebase, scheduler: Scheduler) -> Result:
+def go_on(statement: s.AlterResume | s.AlterRebase, loop: EpochLoop) -> Result:
     """Execute `ALTER … RESUME` or `ALTER … REBASE`."""
-    if is_nothing(statement, scheduler.deployed().catalog):
+    if is_nothing(statement, loop.warehouse.deployed().catalog):
         status = f"ALTER_{'REBASE' if isinstance(statement, s.AlterRebase) else 'RESUME'}"
         return Result(status=status, notices=("nothing to do",))
     if isinstance(statement, s.AlterRebase):
-        return _rebase(statement, scheduler)
-    return _resume(statement, scheduler)
+        return _rebase(statement, loop)
+    return _resume(statement, loop)
 
 
-def _resume(statement: s.AlterResume, scheduler: Scheduler) -> Result:
+def _resume(statement: s.AlterResume, loop: EpochLoop) -> Result:
     """Lift a suspension in one epoch; E0383 where the object is suspended again, or waits still.
 
     An object that is not suspended is a notice, and no epoch.
     """
-    with scheduler.held("RESUME"):
-        pipeline = scheduler.deployed().pipeline
-        found = _found(statement, scheduler.deployed())
+    warehouse = loop.warehouse
+    with loop.hold("RESUME"):
+        pipeline = warehouse.deployed().pipeline
+        found = _found(statement, warehouse.deployed())
         key = found.object.target or found.key
-        if key in scheduler.log.suspended():
-            scheduler.resume(key)
-        elif not _causes(key, pipeline, scheduler):
+        if key in warehouse.log.suspended():
+            loop.resume(key)
+        elif not _causes(key, pipeline, warehouse):
             notice = f"{found.kind.value} {found.name} is not suspended"
             return Result(status="ALTER_RESUME", notices=(notice,))
-        _check(key, pipeline, scheduler, statement)
+        _check(key, pipeline, warehouse, statement)
     return Result(status="ALTER_RESUME")
 
 
-def _rebase(statement: s.AlterRebase, scheduler: Scheduler) -> Result:
+def _rebase(statement: s.AlterRebase, loop: EpochLoop) -> Result:
     """Pin what the functions of a source mean now, and go on; E0387 where nothing is pinned."""
-    with scheduler.held("REBASE"):
-        deployed = scheduler.deployed()
+    warehouse = loop.warehouse
+    with loop.hold("REBASE"):
+        deployed = warehouse.deployed()
         found = _intake(_found(statement, deployed), deployed.pipeline)
         present = pins_of(found, deployed.pipeline)
         if present is None:
@@ -88,21 +91,21 @@ def _rebase(statement: s.AlterRebase, scheduler: Scheduler) -> Result:
                 span=statement.name.span,
                 hint=f"{resume_command(found)} lifts a suspension",
             )
-        event = scheduler.log.suspended().get(found.key)
+        event = warehouse.log.suspended().get(found.key)
         if event is None and deployed.pinned.get(found.key) == present:
             notice = f"the functions of {found.name} mean what they meant"
             return Result(status="ALTER_REBASE", notices=(notice,))
         pinned = {**deployed.pinned, found.key: present}
         defined = statements_of(deployed.catalog, pinned, deployed.corrected)
-        now = scheduler.believed()
-        rehearsed = rehearse(scheduler, defined, now, {})
+        now = warehouse.epoch_time()
+        rehearsed = rehearse(warehouse, defined, now, {})
         if event is not None:
-            scheduler.log.record("resume", now, "rebased", object=found.key)
-        epoch = scheduler.log.head().sealed + 1
-        version = scheduler.catalogs.append(epoch, defined, now).version
-        scheduler.remember(rehearsed)
-        scheduler.run_once(version)
-        _check(found.key, deployed.pipeline, scheduler, statement)
+            warehouse.log.record("resume", now, "rebased", object=found.key)
+        epoch = warehouse.log.head().sealed + 1
+        version = warehouse.catalogs.append(epoch, defined, now).version
+        warehouse.remember(rehearsed)
+        loop.run_once(version)
+        _check(found.key, deployed.pipeline, warehouse, statement)
     return Result(status="ALTER_REBASE")
 
 
@@ -119,22 +122,22 @@ def _intake(found: AnalysedObject, pipeline: Pipeline) -> AnalysedObject:
     return found if part is None or stored is None or stored.object.part != part else stored
 
 
-def _causes(key: str, pipeline: Pipeline, scheduler: Scheduler) -> list[str]:
+def _causes(key: str, pipeline: Pipeline, warehouse: Warehouse) -> list[str]:
     """Return the suspended objects, upstream of an object, for which it waits."""
-    suspended = scheduler.log.suspended()
+    suspended = warehouse.log.suspended()
     above = upstream_of([key], pipeline) - {key}
     return [k for k in pipeline.objects if k in above and k in suspended]
 
 
-def _check(key: str, pipeline: Pipeline, scheduler: Scheduler, statement: s.Alter) -> None:
-    causes = _causes(key, pipeline, scheduler)
-    again = scheduler.log.suspended().get(key)
+def _check(key: str, pipeline: Pipeline, warehouse: Warehouse, statement: s.Alter) -> None:
+    causes = _causes(key, pipeline, warehouse)
+    again = warehouse.log.suspended().get(key)
     if causes:
         raise UserError(
             "E0383",
             f"{key} waits for {', '.join(causes)}, which is suspended",
             span=statement.name.span,
-            hint=remedy(pipeline[causes[0]], scheduler.log.suspended()[causes[0]]),
+            hint=remedy(pipeline[causes[0]], warehouse.log.suspended()[causes[0]]),
         )
     if again is not None:
         raise UserError(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from floodmark.epochs.scheduler import Scheduler
+from floodmark.epochs.loop import EpochLoop
 from floodmark.errors import DataError, Span, TransientError
 from floodmark.query.dml.overlay import overlaid
 from floodmark.query.dml.writing import Writing, Written, target_of, write_rows
@@ -58,8 +58,9 @@ class _Begun:
 class Transaction:
     """The transaction of one connection: none, an open one, or one that has failed."""
 
-    def __init__(self, scheduler: Scheduler, read: Callable[[], Reader]) -> None:
-        self._scheduler = scheduler
+    def __init__(self, loop: EpochLoop, read: Callable[[], Reader]) -> None:
+        self._loop = loop
+        self._warehouse = loop.warehouse
         self._read = read
         self._begun: _Begun | None = None
         self.is_open = False
@@ -132,17 +133,17 @@ class Transaction:
     def _ground(self) -> _Begun:
         """Return what the transaction stands on, fixed by its first statement."""
         if self._begun is None:
-            scheduler = self._scheduler
-            with scheduler.held("BEGIN"):
-                positions = scheduler.log.positions()
-                self._begun = _Begun(self._read(), scheduler.deployed(), positions)
+            warehouse = self._warehouse
+            with self._loop.hold("BEGIN"):
+                positions = warehouse.log.positions()
+                self._begun = _Begun(self._read(), warehouse.deployed(), positions)
         return self._begun
 
     def _write(self, statement: Writing) -> Result:
         begun = self._ground()
         target = target_of(statement, begun.deployed)
         start = begun.start(target.key)
-        written = write_rows(statement, target, self._scheduler, begun.reader(), start)
+        written = write_rows(statement, target, self._warehouse, begun.reader(), start)
         begun.written.append(written)
         return written.result
 
@@ -154,11 +155,11 @@ class Transaction:
             return Result(status="COMMIT")
         logged = Begun()
         try:
-            with telling("COMMIT", self._scheduler, logged), self._scheduler.held("COMMIT"):
+            with telling("COMMIT", self._warehouse, logged), self._loop.hold("COMMIT"):
                 self._check(begun)
-                epoch = take_in(begun.written, self._scheduler, logged)
+                epoch = take_in(begun.written, self._loop, logged)
         except BaseException as error:
-            if logged_in(logged, self._scheduler) is not None:
+            if logged_in(logged, self._warehouse) is not None:
                 begun.written.clear()
                 self._end()
             elif not isinstance(error, TransientError):
@@ -167,15 +168,15 @@ class Transaction:
         keys = dict.fromkeys(w.target.key for w in begun.written if w.entry)
         begun.written.clear()
         self._end()
-        notices = notices_after(list(keys), epoch, self._scheduler)
+        notices = notices_after(list(keys), epoch, self._warehouse)
         return Result(status="COMMIT", notices=notices)
 
     def _check(self, begun: _Begun) -> None:
         """Raise E0423 where what was written rests on what has changed since; E0237."""
         now = self._read()
-        if self._scheduler.deployed().version != begun.deployed.version:
+        if self._warehouse.deployed().version != begun.deployed.version:
             raise _conflict("the definitions have")
-        positions = self._scheduler.log.positions()
+        positions = self._warehouse.log.positions()
         for written in begun.written:
             name = dml_of(written.target.key)
             if positions.get(name) != begun.positions.get(name):
@@ -183,7 +184,7 @@ class Transaction:
             check_static(written.target, now, None)
         read = {key for written in begun.written for key in written.reads}
         for epoch in range(begun.base.cut.epoch + 1, now.cut.epoch + 1):
-            records = self._scheduler.log.sealed(epoch).objects
+            records = self._warehouse.log.sealed(epoch).objects
             for key in sorted(read):
                 found = records.get(key) or records.get(key.rpartition("__")[0])
                 if found is not None and found.touched and found.rows_out:

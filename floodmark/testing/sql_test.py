@@ -110,7 +110,7 @@ class SqlTest:
 
         Rows of tables without a connector are an epoch of their own, and so is a statement.
         """
-        self._before = self.connection.scheduler.log.head().sealed
+        self._before = self.connection.warehouse.log.head().sealed
         self.clock.set(now or self.clock.now() + timedelta(minutes=1))
         self._deliveries += 1
         logged: list[tuple[AnalysedObject, Sequence[Line]]] = []
@@ -126,7 +126,7 @@ class SqlTest:
         for statement in dml:
             self.connection.execute(statement)
         self.connection.advance()
-        suspended = self.connection.scheduler.log.suspended()
+        suspended = self.connection.warehouse.log.suspended()
         broken = "\n".join(f"{key}: {event.message}" for key, event in suspended.items())
         if broken:
             raise AssertionError(f"suspended:\n{broken}")
@@ -134,15 +134,15 @@ class SqlTest:
     def _log(self, changes: Sequence[tuple[AnalysedObject, Sequence[Line]]]) -> None:
         if not changes:
             return
-        scheduler = self.connection.scheduler
-        with scheduler.held("the rows of a test"):
-            taken = scheduler.log.positions()
+        loop = self.connection.loop
+        with loop.hold("the rows of a test"):
+            taken = loop.warehouse.log.positions()
             entries = []
             for target, lines in changes:
                 path = self._folder / f"{target.key}-{self._deliveries:06}.parquet"
                 start = taken.get(f"dml:{target.key}", {}).get(PARTITION, 0)
                 entries.append(log_rows(target, lines, path, start, self.clock.now()))
-            scheduler.run_once(dml=entries)
+            loop.run_once(dml=entries)
 
     def compare(self, expected: Rows, checked: Collection[str], title: str) -> None:
         """Fail where what was emitted since the last `advance` is not what is expected.

@@ -83,7 +83,7 @@ def compare(
     """
     reader = floodmark.reader(at_epoch)
     epoch = reader.cut.epoch
-    now = micros_of(floodmark.scheduler.log.opened(epoch).now)
+    now = micros_of(floodmark.warehouse.log.opened(epoch).now)
     with floodmark.sessions().guarded():
         counts = [_counts(reader, reader.pipeline[key], now) for key in keys]
         rows = reduce(lambda a, b: a.unionAll(b), counts).toArrow().to_pylist()

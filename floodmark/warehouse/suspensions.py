@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.sql.printer.dialect import quote_name
 from floodmark.storage.epoch_log import Event
 from floodmark.storage.local_files import disk_error
 from floodmark.stream.objects.analysed import AnalysedObject
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
-
+from floodmark.warehouse.warehouse import Warehouse
 
 CHANGED_FUNCTIONS = "E0377"
 """The code of a suspension that REBASE ends."""
 
 
-def suspend(scheduler: Scheduler, key: str, error: Exception) -> None:
+def suspend(warehouse: Warehouse, key: str, error: Exception) -> None:
     """Log a suspension; a defect of the engine stops one object, like a fault of its user.
 
     What the disk is at fault for is raised.
     """
-    log, now = scheduler.log, scheduler.clock.now()
+    log, now = warehouse.log, warehouse.clock.now()
     if isinstance(error, OSError):
         error = disk_error(error, f"what {key} needs")
         if isinstance(error, TransientError):

@@ -111,7 +111,7 @@ def _compared(floodmark: Floodmark, key: str) -> Answer:
 
 
 def _replayed(floodmark: Floodmark, key: str) -> Answer:
-    found = replay_newest(floodmark.scheduler, key, MOST_ROWS)
+    found = replay_newest(floodmark.warehouse, key, MOST_ROWS)
     if found is None:
         return Answer(True, note=f"no epoch that is kept brought it 1 to {MOST_ROWS:,} rows")
     told = {"epoch": found.epoch, "rows": found.rows, "digest": found.digest}

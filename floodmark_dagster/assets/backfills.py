@@ -27,7 +27,7 @@ def backfilled(
     window = context.partition_time_window
     span = Span(window.start, window.end)
     told = ReportBook(floodmark.root).read()
-    chosen, cut = set(context.selected_asset_keys), floodmark.scheduler.cut()
+    chosen, cut = set(context.selected_asset_keys), floodmark.warehouse.cut()
     for found in closing(floodmark.deployed.pipeline):
         key = asset_key(found)
         if key not in chosen:

@@ -41,7 +41,7 @@ def check_results(
 ) -> Iterator[tuple[ObjectReport, list[dg.AssetCheckResult]]]:
     """Yield each report with the results of its checks; `folder` has the pandera schemas."""
     rules = rules_of(folder, floodmark.deployed.pipeline)
-    outcomes = run_checks(floodmark.scheduler, reports, rules)
+    outcomes = run_checks(floodmark.warehouse, reports, rules)
     for report in reports:
         key = asset_key(report.found)
         yield report, [_result(key, outcome) for outcome in outcomes.get(report.key, ())]

@@ -76,7 +76,7 @@ def pipeline_assets(
                     # Such as a source whose folder is gone: what the others did is told first.
                     failure = failure or error
                     pipeline_now = floodmark.deployed.pipeline
-                    telling.out_of_reach = floodmark.scheduler.offers.failures(pipeline_now)
+                    telling.out_of_reach = floodmark.warehouse.offers.failures(pipeline_now)
             suspended = telling.suspended()
             telling.fails = bool(suspended) or failure is not None
             yield from telling.of_epochs()
@@ -198,7 +198,7 @@ class _Telling:
         """Return the selected objects that are suspended."""
         objects = self.floodmark.deployed.pipeline.objects
         whole = EVERYTHING in self.context.run.tags
-        keys = self.floodmark.scheduler.log.suspended()
+        keys = self.floodmark.warehouse.log.suspended()
         return [k for k in keys if k in (objects if whole else self._selected)]
 
     def of_epochs(self) -> Iterator[_Result]:
@@ -209,7 +209,7 @@ class _Telling:
         selected, whole = self._selected, EVERYTHING in self.context.run.tags
         found = [
             report
-            for report in reports(self.floodmark.scheduler, self.told)
+            for report in reports(self.floodmark.warehouse, self.told)
             if whole or report.key in selected
         ]
         fresh: dict[str, Reported] = {}
@@ -219,7 +219,7 @@ class _Telling:
             last = self.told.get(report.key, Reported())
             fresh[report.key] = replace(report.reported, failed=failed).after(last)
             out[report.key] = list(self._news(report, fresh[report.key], results, last))
-        head = self.floodmark.scheduler.log.head().sealed
+        head = self.floodmark.warehouse.log.head().sealed
         keys = self.floodmark.deployed.pipeline.objects.keys() if whole else selected.keys()
         self.told = looked_through(self.told, keys, head)
         for key in selected.keys() & self.told.keys() - fresh.keys():
@@ -287,10 +287,10 @@ class _Telling:
         objects = self.floodmark.deployed.pipeline.objects.values()
         keys = {o.key for o in objects if asset_key(o) in {key.asset_key for key in others}}
         if keys:
-            found = recent(self.floodmark.scheduler, keys)
+            found = recent(self.floodmark.warehouse, keys)
             for _, results in check_results(self.floodmark, found, self.warehouse.checks_folder):
                 yield from (r for r in results if _check_key(r) in others)
-        epoch = self.floodmark.scheduler.log.head().sealed
+        epoch = self.floodmark.warehouse.log.head().sealed
         for found_one, result in audited(self.floodmark, audits) if audits else ():
             self._book.audited(
                 found_one.key, result.check_name or "", epoch, passed=bool(result.passed)
@@ -320,7 +320,7 @@ def _check_key(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
 
 def suspended_failure(floodmark: Floodmark, keys: Collection[str]) -> dg.Failure:
     """Return the failure of a run that some suspended objects leave behind."""
-    pipeline, suspended = floodmark.deployed.pipeline, floodmark.scheduler.log.suspended()
+    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.log.suspended()
     return dg.Failure(
         f"suspended: {', '.join(keys)}",
         metadata={

@@ -32,7 +32,7 @@ def untold(report: ObjectReport, last: Reported) -> ObjectReport | None:
 
 def metadata_of(floodmark: Floodmark, report: ObjectReport) -> Mapping[str, Any]:
     """Return the metadata of a materialization: the numbers of a report, its times."""
-    metadata: dict[str, Any] = dict(numbers(report, floodmark.scheduler))
+    metadata: dict[str, Any] = dict(numbers(report, floodmark.warehouse))
     if "row_count" in metadata:
         metadata["dagster/row_count"] = metadata.pop("row_count")
     if report.steps and (mark := watermark_text(report.steps[-1].after.watermarks)):

@@ -106,7 +106,7 @@ def event_time(warehouse: Warehouse, grain: Grain) -> EventTime:
 def _definition(
     floodmark: Floodmark, grain: Grain, now: datetime
 ) -> dg.TimeWindowPartitionsDefinition:
-    views, cut = closing(floodmark.deployed.pipeline), floodmark.scheduler.cut()
+    views, cut = closing(floodmark.deployed.pipeline), floodmark.warehouse.cut()
     last = min(last_closed(views, cut) or now, now)
     first = min(first_closed(floodmark.store, views, cut) or now, now)
     marks = (closed_until(view, cut.records.get(view.key)) for view in views)
@@ -140,7 +140,7 @@ def newly_final(
 
     At most `MOST_EVENTS`; `told` is brought up to what was yielded.
     """
-    pipeline, cut = floodmark.deployed.pipeline, floodmark.scheduler.cut()
+    pipeline, cut = floodmark.deployed.pipeline, floodmark.warehouse.cut()
     views, left, now = closing(pipeline), MOST_EVENTS, floodmark.clock.now()
     earliest = first_closed(floodmark.store, views, cut)
     for found in views:

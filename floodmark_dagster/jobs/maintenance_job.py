@@ -9,6 +9,8 @@ import dagster as dg
 from floodmark.epochs.maintenance.maintenance import maintain
 from floodmark_dagster.assets.factory import POOL, errors_for_dagster
 from floodmark_dagster.resources.warehouse import Warehouse
+from floodmark_dagster.assets.factory import POOL, errors_for_dagster
+from floodmark_dagster.resources.warehouse import Warehouse
 
 
 class Maintenance(dg.Config):
@@ -29,7 +31,7 @@ def maintain_warehouse(
         if Path(warehouse.pipelines).is_dir():
             floodmark.read(warehouse.pipelines)
         hours = config.retention_hours
-        report = maintain(floodmark, None if hours is None else timedelta(hours=hours))
+        report = floodmark.maintain(None if hours is None else timedelta(hours=hours))
     context.add_output_metadata(
         {
             "compacted_files": report.compacted_files,

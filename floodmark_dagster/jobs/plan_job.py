@@ -34,13 +34,13 @@ def apply_files(context: dg.OpExecutionContext, config: Apply, warehouse: Wareho
     with errors_for_dagster(), warehouse.connect() as floodmark:
         _show(context, floodmark, warehouse)
         floodmark.apply(warehouse.pipelines, discard_rows=config.discard_rows)
-        epoch = floodmark.scheduler.log.head().sealed
+        epoch = floodmark.warehouse.log.head().sealed
     context.log.info(f"applied in epoch {epoch}; {RELOAD}")
 
 
 def _show(context: dg.OpExecutionContext, floodmark: Floodmark, warehouse: Warehouse) -> None:
     """Add what applying would do to the metadata, before anything is done."""
-    text = plan_text(effects(floodmark.plan(warehouse.pipelines), floodmark.scheduler))
+    text = plan_text(effects(floodmark.plan(warehouse.pipelines), floodmark.warehouse))
     context.add_output_metadata({"plan": dg.MetadataValue.md(text)})
 
 

@@ -52,7 +52,7 @@ def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.S
             )
         # What cannot be read, such as a folder that is gone, fails the tick with its text.
         with errors_for_dagster(retries=False), warehouse.connect() as floodmark:
-            told = _Told.read(context.cursor, floodmark.scheduler.log.head().sealed)
+            told = _Told.read(context.cursor, floodmark.warehouse.log.head().sealed)
             ReportBook(floodmark.root).without_checks(told.said)
             told, creates = _creates(context.instance, floodmark, warehouse, told)
             request = dg.RunRequest() if creates else _request(floodmark, assets)
@@ -129,10 +129,10 @@ def _request(floodmark: Floodmark, assets: Collection[dg.AssetKey]) -> dg.RunReq
     """Return the run that new rows need: it names what can change; None where nothing is new."""
     if not floodmark.has_new():
         return None
-    scheduler = floodmark.scheduler
-    if scheduler.log.head().open is not None:
+    warehouse = floodmark.warehouse
+    if warehouse.log.head().open is not None:
         return dg.RunRequest()
-    found = news.reached(floodmark, scheduler.offers.having(floodmark.deployed.pipeline))
+    found = news.reached(floodmark, warehouse.offers.having(floodmark.deployed.pipeline))
     chosen = [asset_key(o) for o in found if asset_key(o) in assets]
     if not chosen:
         return dg.RunRequest()
@@ -146,11 +146,11 @@ def _outside(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[_Event]]:
 
     Their checks are left to the next run: they need Spark.
     """
-    scheduler = floodmark.scheduler
-    head, known = scheduler.log.head().sealed, ReportBook(floodmark.root).read()
+    warehouse = floodmark.warehouse
+    head, known = warehouse.log.head().sealed, ReportBook(floodmark.root).read()
     said: dict[str, Reported] = {}
     events: list[_Event] = []
-    for report in reports(scheduler, after_told(known, told.epoch)):
+    for report in reports(warehouse, after_told(known, told.epoch)):
         last = known.get(report.key, Reported())
         found = news.untold(report, last)
         if last.told >= report.epoch or found is None:
@@ -172,8 +172,8 @@ def _quiet(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[dg.AssetObser
     now = floodmark.clock.now().timestamp()
     if not told.quiet_at or now - told.quiet_at < QUIET.total_seconds():
         return (told if told.quiet_at else replace(told, quiet_at=now)), []
-    head = floodmark.scheduler.log.head().sealed
-    pipeline, suspended = floodmark.deployed.pipeline, floodmark.scheduler.log.suspended()
+    head = floodmark.warehouse.log.head().sealed
+    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.log.suspended()
     known: Mapping[str, Reported] = ReportBook(floodmark.root).read()
     return replace(told, quiet_at=now), [
         news.unchanged(found, known[key], head)

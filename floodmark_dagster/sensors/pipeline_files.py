@@ -34,7 +34,7 @@ def pipeline_files(context: dg.SensorEvaluationContext, warehouse: Warehouse) ->
             raise UserError(
                 "E0361",
                 f"the pipeline files differ from what is deployed: {names}",
-                detail="\n".join(plan_parts(effects(plan, floodmark.scheduler))),
+                detail="\n".join(plan_parts(effects(plan, floodmark.warehouse))),
                 hint="run plan_job, then apply_job; or `floodmark plan`, then `plan --apply`",
             )
         floodmark.check(plan)

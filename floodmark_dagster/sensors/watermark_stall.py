@@ -24,7 +24,7 @@ STALLED_AFTER = 20
 def watermark_stall(context: dg.SensorEvaluationContext, warehouse: Warehouse) -> dg.SensorResult:
     """Report an observation on every source whose watermark has stalled; starts no run."""
     with warehouse.connect() as floodmark:
-        head = floodmark.scheduler.log.head().sealed
+        head = floodmark.warehouse.log.head().sealed
         if context.cursor == str(head):
             return dg.SensorResult(skip_reason=dg.SkipReason("no epoch since the last look"))
         events = [
@@ -40,7 +40,7 @@ def watermark_stall(context: dg.SensorEvaluationContext, warehouse: Warehouse) -
 
 def stalled(floodmark: Floodmark) -> Iterator[tuple[AnalysedObject, int]]:
     """Yield the sources that took in rows in many epochs with one watermark, and since when."""
-    log = floodmark.scheduler.log
+    log = floodmark.warehouse.log
     head = log.head().sealed
     epochs = list(log.epochs(after=max(0, head - STALLED_AFTER - 1)))[-STALLED_AFTER - 1 :]
     records = [log.sealed(epoch).objects for epoch in epochs if epoch <= head]

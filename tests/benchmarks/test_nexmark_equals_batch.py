@@ -32,7 +32,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 def check(fm: Floodmark, names: Sequence[str]) -> None:
     """Fail where a view differs from its query over the newest sealed cut, or lost rows."""
-    log = fm.scheduler.log
+    log = fm.warehouse.log
     assert not {key: event.message for key, event in log.suspended().items()}
     head = log.head().sealed
     records = log.sealed(head).objects
@@ -118,7 +118,7 @@ def write_later(pipelines: Path) -> None:
 
 def assert_alike(fm: Floodmark, warehouse: Path) -> None:
     """Fail where the second view of a query is suspended or has other rows than the first."""
-    assert not {key: event.message for key, event in fm.scheduler.log.suspended().items()}
+    assert not {key: event.message for key, event in fm.warehouse.log.suspended().items()}
     for name in NAMES:
         assert visible(warehouse, name) == visible(warehouse, f"{name}_later"), name
 

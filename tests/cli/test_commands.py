@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from floodmark.api import connect
 from floodmark.cli.app import app, invoke
-from floodmark.epochs.scheduler import Scheduler
+from floodmark.epochs.loop import EpochLoop
 from floodmark.epochs.summary import EpochSummary
 from floodmark.errors import TransientError
 from floodmark.warehouse.offers import Offers
@@ -190,8 +190,8 @@ def test_a_run_says_that_the_server_was_gone(monkeypatch: pytest.MonkeyPatch) ->
         yield from ()
 
     times = itertools.count()
-    monkeypatch.setattr(Scheduler, "has_new", lambda *_: True)
-    monkeypatch.setattr(Scheduler, "epochs", killed_once)
+    monkeypatch.setattr(EpochLoop, "has_new", lambda *_: True)
+    monkeypatch.setattr(EpochLoop, "epochs", killed_once)
     (Path("pipelines") / "numbers.sql").unlink()
     told = "the Spark server was gone: epoch 1 is resumed in new sessions"
     assert call("run").stdout.startswith(told)

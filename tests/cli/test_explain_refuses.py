@@ -97,7 +97,7 @@ def test_explain_refuses_every_definition_that_create_refuses(fm: Floodmark) -> 
     cases = _refused()
     assert len(cases) > 100
     codes = {
-        name: code_of(lambda d=deployed, x=statement: statements.explain(x, d, fm.scheduler))
+        name: code_of(lambda d=deployed, x=statement: statements.explain(x, d, fm.warehouse))
         for name, (deployed, statement, _) in cases.items()
     }
     assert codes == {name: code for name, (_, _, code) in cases.items()}

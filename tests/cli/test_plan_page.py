@@ -107,7 +107,7 @@ def test_an_apply_without_changes_finishes_an_open_epoch(
     call("run")
     write(project, "CREATE TABLE t (k INT PRIMARY KEY) ON CONFLICT DO NOTHING;")
     with monkeypatch.context() as patched:
-        patched.setattr("floodmark.epochs.scheduler.Scheduler._run", _killed)
+        patched.setattr("floodmark.epochs.loop.EpochLoop._run", _killed)
         assert CliRunner().invoke(app, ["plan", "--apply"]).exit_code
     shown = call("plan").stdout.splitlines()
     assert shown[:2] == [

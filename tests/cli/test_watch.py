@@ -35,7 +35,7 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         fm.execute("UPDATE t SET v = 'c' WHERE k = 1")
         fm.execute("DELETE FROM t WHERE k = 2")
         fm.execute("INSERT INTO log VALUES ('one')")
-        assert fm.scheduler.log.head().sealed == LAST
+        assert fm.warehouse.log.head().sealed == LAST
     return tmp_path / "warehouse"
 
 

@@ -43,7 +43,7 @@ def test_a_backfill_survives_kills(
     with site.connect("undisturbed") as fm:
         fm.advance(now=NOW)
     with site.connect() as fm:
-        head = fm.scheduler.log.head()
+        head = fm.warehouse.log.head()
         assert head.open is None and not fm.has_new()
         assert {r.position for r in fm.status().values()} == {head.sealed}
     for view in ("j", "st", "s", "d"):

@@ -212,7 +212,7 @@ def test_a_run_writes_what_changed_and_that_it_looked(skin: Skin, materialized: 
     result = requested(skin, instance, request)
     assert result.success and materialized(result) == {"other", "others"}
     with skin.connect() as floodmark:
-        assert floodmark.scheduler.log.head().open is None
+        assert floodmark.warehouse.log.head().open is None
     quiet = skin.run(instance)
     assert quiet.success and materialized(quiet) == set()
     looked = _events(quiet, dg.DagsterEventType.ASSET_OBSERVATION)
@@ -245,23 +245,23 @@ def test_an_audit_is_made_alone_and_stands_in_later_runs(skin: Skin) -> None:
 def test_a_suspension_outside_is_told_and_its_end_too(skin: Skin) -> None:
     instance = dg.DagsterInstance.ephemeral()
     with skin.connect() as floodmark:
-        scheduler, now = floodmark.scheduler, floodmark.clock.now()
+        warehouse, now = floodmark.warehouse, floodmark.clock.now()
         pipeline = skin.warehouse.pipeline()
-        scheduler.catalogs.append(1, statements_of(pipeline.catalog), now)
+        warehouse.catalogs.append(1, statements_of(pipeline.catalog), now)
         records = [ObjectRecord(found.key, {}, position=1) for found in pipeline.stored]
 
         def seal(epoch: int) -> None:
-            scheduler.log.open(epoch, now + timedelta(seconds=epoch), 1, now)
-            scheduler.log.seal(epoch, records, now)
+            warehouse.log.open(epoch, now + timedelta(seconds=epoch), 1, now)
+            warehouse.log.seal(epoch, records, now)
 
         seal(1)
         first = skin.tick(instance)
-        scheduler.log.record("suspend", now, "bad file", object="other", code="E0478")
+        warehouse.log.record("suspend", now, "bad file", object="other", code="E0478")
         seal(2)
         second = skin.tick(instance, first.cursor)
         seal(3)
         again = skin.tick(instance, second.cursor)
-        scheduler.log.record("resume", now, object="other")
+        warehouse.log.record("resume", now, object="other")
         seal(4)
         last = skin.tick(instance, again.cursor)
 

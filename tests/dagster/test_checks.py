@@ -52,8 +52,8 @@ def test_doctored_rows_are_found(skin: Skin, monkeypatch: pytest.MonkeyPatch) ->
     with skin.connect() as floodmark:
         skin.warehouse.deploy(floodmark)
         floodmark.advance()
-        found = reports(floodmark.scheduler, {})
-        assert all(o.passed for all_ in run_checks(floodmark.scheduler, found, {}).values()
+        found = reports(floodmark.warehouse, {})
+        assert all(o.passed for all_ in run_checks(floodmark.warehouse, found, {}).values()
                    for o in all_)  # fmt: skip
         assert difference(floodmark, "stations").missing == 0
 
@@ -61,7 +61,7 @@ def test_doctored_rows_are_found(skin: Skin, monkeypatch: pytest.MonkeyPatch) ->
             double(Path(skin.warehouse.root) / table)
         failed = {
             (key, outcome.check)
-            for key, outcomes in run_checks(floodmark.scheduler, found, {}).items()
+            for key, outcomes in run_checks(floodmark.warehouse, found, {}).items()
             for outcome in outcomes
             if not outcome.passed
         }

@@ -42,10 +42,10 @@ def test_rows_after_their_close_are_counted(skin: Skin) -> None:
         for number, hour in ((1, 1), (2, 4), (3, 8)):
             skin.land(number, hour)
             floodmark.advance()
-        (report,) = [r for r in reports(floodmark.scheduler, {}) if r.key == "hours"]
+        (report,) = [r for r in reports(floodmark.warehouse, {}) if r.key == "hours"]
 
         def final(of: ObjectReport) -> dict[str, int]:
-            outcomes = run_checks(floodmark.scheduler, [of], {})["hours"]
+            outcomes = run_checks(floodmark.warehouse, [of], {})["hours"]
             return dict(next(o.violations for o in outcomes if o.check == "closed_windows_final"))
 
         nothing = {"rows_below_watermark": 0, "windows_again": 0, "rows_taken_back": 0}

@@ -106,19 +106,19 @@ def _looked(
 def _seal(skin: Skin, epochs: int) -> None:
     """Seal epochs as the command line does, which touch `readings`; the first one creates all."""
     with skin.connect() as floodmark:
-        scheduler, now = floodmark.scheduler, floodmark.clock.now()
+        warehouse, now = floodmark.warehouse, floodmark.clock.now()
         pipeline = skin.warehouse.pipeline()
-        first = scheduler.log.head().sealed + 1
+        first = warehouse.log.head().sealed + 1
         if first == 1:
-            scheduler.catalogs.append(1, statements_of(pipeline.catalog), now)
+            warehouse.catalogs.append(1, statements_of(pipeline.catalog), now)
         for epoch in range(first, first + epochs):
-            scheduler.log.open(epoch, now + timedelta(seconds=epoch), 1, now)
+            warehouse.log.open(epoch, now + timedelta(seconds=epoch), 1, now)
             records = [
                 ObjectRecord(found.key, {}, touched=epoch == 1, position=epoch)
                 for found in pipeline.stored
             ]
             rows: dict[str, Any] = {"rows_in": 1, "rows_out": 1, "touched": True}
-            scheduler.log.seal(
+            warehouse.log.seal(
                 epoch,
                 [replace(r, **rows) if r.object == "readings" else r for r in records],
                 now,

@@ -67,7 +67,7 @@ def test_a_suspended_object_fails_alone(skin: Skin, materialized: Names) -> None
     skin.land_other("2.parquet", pa.array([2], pa.int64()))
     with skin.connect() as floodmark:
         now = floodmark.clock.now()
-        floodmark.scheduler.log.record("suspend", now, "bad file", object="other", code="E0478")
+        floodmark.warehouse.log.record("suspend", now, "bad file", object="other", code="E0478")
     result = skin.run(instance)
     assert not result.success
     (failure,) = result.get_step_failure_events()
@@ -152,13 +152,13 @@ def test_a_selection_advances_and_reports_nothing_else(skin: Skin, materialized:
     assert materialized(_run_only(skin, instance, picked)) == {"readings", "stations"}
     assert materialized(_run_only(skin, instance, picked)) == set()
     with skin.connect() as floodmark:
-        assert floodmark.scheduler.log.head().open is not None
+        assert floodmark.warehouse.log.head().open is not None
 
     checks = _run_only(skin, instance, dg.AssetSelection.checks_for_assets("stations"))
     assert checks.success and materialized(checks) == set()
     assert ("stations", "stream_key_unique") in _checks(checks)
     with skin.connect() as floodmark:
-        assert floodmark.scheduler.log.head().open is not None
+        assert floodmark.warehouse.log.head().open is not None
 
     rest = skin.run(instance)
     assert rest.success and all(_checks(rest).values())

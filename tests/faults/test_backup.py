@@ -75,7 +75,7 @@ def test_rows_of_statements_are_found_where_they_were_restored(site: Site, tmp_p
     back_up(site.root / "warehouse", tmp_path / "backups")
     root = restore_to(site, "moved", tmp_path / "backups")
     with site.connect("moved") as fm:
-        (entry,) = fm.scheduler.log.opened(fm.scheduler.log.head().sealed).dml
+        (entry,) = fm.warehouse.log.opened(fm.warehouse.log.head().sealed).dml
         assert all(path.startswith(str(root)) for path in entry["paths"])
         again = fm.replay(objects=["d"])
     assert [r.outcome for r in again] == [ReplayOutcome.SAME]
@@ -111,7 +111,7 @@ def test_a_backup_beside_epochs_and_statements_is_one_cut(site: Site, tmp_path: 
         return copies
 
     with site.connect(name) as fm, ThreadPoolExecutor() as pool:
-        rows = {fm.scheduler.log.head().sealed: _rows(site.root / name)}
+        rows = {fm.warehouse.log.head().sealed: _rows(site.root / name)}
         copies = pool.submit(copy_on)
         try:
             for number in range(3):

@@ -29,7 +29,7 @@ DAMAGE = "what lies on the disk is not as the engine left it"
 HISTORY = "the log and the tables are of different times"
 OTHERS = "another program did it meanwhile"
 CHECKED = "is checked before the log, too: here it is for what has changed since"
-UNUSED = "is of statements and readers, which share the module with epochs"
+UNUSED = "is of SET, statements, readers or the opening, which share the module with epochs"
 RECOVERY = "says that what is logged cannot be applied, and what a person can do about it"
 FUNCTIONS = "functions outside of the definitions mean something else now: the source waits"
 
@@ -53,7 +53,9 @@ MAY_BE_RAISED = {
         "E0401", "E0403", "E0404", "E0408", "E0470", "E0471", "E0472", "E0473", "E0474", "E0479",
         "E0480", "E0481", "E0482", "E0483", "E0484", "E0485", "E0493", "E0743", "E0744",
     },
-    UNUSED: {"E0376", "E0424", "E0425", "E0426", "E0436"},
+    UNUSED: {
+        "E0369", "E0376", "E0381", "E0424", "E0425", "E0426", "E0436", "E0503", "E0880",
+    },
     RECOVERY: {"E0437", "E0438"},
     FUNCTIONS: {"E0377"},
 }  # fmt: skip

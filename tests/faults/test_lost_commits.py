@@ -41,7 +41,7 @@ def test_a_table_that_no_epoch_touches_is_suspended(root: Path, table: str) -> N
     lose(root, table)
     with connect(root) as fm:
         fm.execute("CREATE TABLE w (k INT)")
-        assert {k: e.code for k, e in fm.scheduler.log.suspended().items()} == {"t": "E0434"}
+        assert {k: e.code for k, e in fm.warehouse.log.suspended().items()} == {"t": "E0434"}
         assert {f.object for f in fm.verify()} == {"t"}
     told = CliRunner().invoke(app, ["doctor", "-w", str(root)])
     assert f"{table} ends at version" in told.output
@@ -68,11 +68,11 @@ def test_a_run_that_finds_nothing_new_sees_a_damaged_table(
         assert "nothing new" in told.output
         assert told.exit_code == (2 if damaged else 0) and (says in told.output) == damaged
     with connect(root) as fm:
-        before = fm.scheduler.log.head()
-        assert fm.advance() == [] and fm.scheduler.log.head() == before
-        (event,) = fm.scheduler.log.suspended().values()
+        before = fm.warehouse.log.head()
+        assert fm.advance() == [] and fm.warehouse.log.head() == before
+        (event,) = fm.warehouse.log.suspended().values()
         assert event.code == code and event.tries == 1
-        assert len(fm.scheduler.log.events(before.sealed + 1)) == 1
+        assert len(fm.warehouse.log.events(before.sealed + 1)) == 1
 
 
 def test_status_shows_the_others_beside_a_table_that_cannot_be_read(root: Path) -> None:
@@ -87,7 +87,7 @@ def test_status_shows_the_others_beside_a_table_that_cannot_be_read(root: Path) 
 
 def test_what_a_selection_has_advanced_is_done_again(root: Path) -> None:
     with connect(root) as fm:
-        log = fm.scheduler.log
+        log = fm.warehouse.log
         with dying_at("before_seal"):
             fm.execute("CREATE TABLE w (k INT)")
         version = fm.store.open("public/w").version
@@ -95,7 +95,7 @@ def test_what_a_selection_has_advanced_is_done_again(root: Path) -> None:
     lose(root, "public/w")
     with connect(root) as fm:
         assert {f.table for f in fm.verify()} == {"public/w"}
-        fm.scheduler.complete()
+        fm.loop.complete()
         assert list(fm.verify()) == []
         assert fm.store.open("public/w").version == version
         assert not log.suspended()

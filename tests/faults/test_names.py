@@ -30,7 +30,7 @@ REFUSED = {
 
 
 def _log(fm: Floodmark) -> tuple[int, int]:
-    head, latest = fm.scheduler.log.head(), fm.scheduler.catalogs.latest()
+    head, latest = fm.warehouse.log.head(), fm.warehouse.catalogs.latest()
     assert head.open is None
     return head.sealed, 0 if latest is None else latest.version
 
@@ -73,8 +73,8 @@ def test_a_warehouse_that_a_name_had_stopped_comes_back(tmp_path: Path, name: st
         fm.execute("CREATE TABLE t (k INT)")
         plan = deployment.plan_statement(parse_statement(sql), fm.deployed)
         assert plan is not None
-        scheduler = fm.scheduler
-        scheduler.catalogs.append(2, statements_of(plan.catalog), fm.clock.now())
+        warehouse = fm.warehouse
+        warehouse.catalogs.append(2, statements_of(plan.catalog), fm.clock.now())
     with connect(tmp_path / "warehouse") as fm:
         fm.execute("CREATE TABLE u (k INT)")
         assert set(fm.status()) == {"t", name, "u"}

@@ -205,8 +205,8 @@ def test_every_commit_of_an_epoch_names_its_record(site: Site) -> None:
     root = site.root / "warehouse"
     with site.connect() as fm:
         take_in(site, fm, 3)
-        head = fm.scheduler.log.head().sealed
-        opened = fm.scheduler.log.opened(head)
+        head = fm.warehouse.log.head().sealed
+        opened = fm.warehouse.log.opened(head)
     found = set()
     for path in root.rglob("_delta_log/*.json"):
         lines = path.read_text().splitlines()

@@ -124,7 +124,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site:
         for number in range(2):
             put(site.landing, str(number), readings(20 * number, 20))
             fm.advance()
-        fm.scheduler.log.record("note", now, "of the next epoch")
+        fm.warehouse.log.record("note", now, "of the next epoch")
         fm.execute("INSERT INTO d VALUES ('a', 'first')")
         fm.store.checkpoint("public/st")
     log = EpochLog(root)

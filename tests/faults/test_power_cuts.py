@@ -64,7 +64,7 @@ def test_a_durable_warehouse_outlives_a_power_cut(
     lost: dict[str, list[str]] = {}
     for name, left in cuts.items():
         with site.connect(left.name) as fm:
-            found = fm.verify() if fm.scheduler.log.head().sealed else ()
+            found = fm.verify() if fm.warehouse.log.head().sealed else ()
             lost[name] = [*_missing(fm), *(f.message for f in found)]
     assert {name: what for name, what in lost.items() if what} == {}
     assert {name.partition("-")[0] for name in cuts} == set(LOGGED)
@@ -76,7 +76,7 @@ def test_a_durable_warehouse_outlives_a_power_cut(
     left = disk.copy(root, tmp_path / "left")
     with site.connect("left") as fm:
         assert [*fm.verify()] == []
-        assert not fm.scheduler.has_new(now=NOW) and not fm.scheduler.log.suspended()
+        assert not fm.loop.has_new(now=NOW) and not fm.warehouse.log.suspended()
         fm.execute("INSERT INTO e VALUES (1)")
         assert rows_at_rest(left, "public/e") == ["{'k': 1}"]
     assert {n: rows_at_rest(left, f"public/{n}") for n in DATA if n != "e"} | {"e": []} == rows
@@ -87,7 +87,7 @@ def test_a_durable_warehouse_outlives_a_power_cut(
 
 def _missing(fm: Floodmark) -> list[str]:
     """Return the files of statements' rows that records name and that are empty or not there."""
-    log, named = fm.scheduler.log, list[str]()
+    log, named = fm.warehouse.log, list[str]()
     for epoch in log.epochs():
         named += [path for entry in log.opened(epoch).dml for path in entry["paths"]]
     for version in CatalogLog(fm.root).versions():

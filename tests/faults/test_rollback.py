@@ -39,25 +39,25 @@ def root(tmp_path: Path) -> Path:
 def log(root: Path, sql: str, *, opened: bool = False, drops: str = "d") -> None:
     """Log a version by which an object goes and another comes that no version can read any more."""
     with connect(root) as fm:
-        scheduler = fm.scheduler
-        latest = scheduler.catalogs.latest()
+        warehouse = fm.warehouse
+        latest = warehouse.catalogs.latest()
         assert latest is not None
         kept = [s for s in latest.statements if s.object != drops]
         new = AppliedStatement(sql, None, "statement", "v")
-        scheduler.leaving.write(latest.version + 1, [f"public/{drops}"])
-        scheduler.catalogs.append(3, [*kept, new], NOW)
+        warehouse.pending_drops.write(latest.version + 1, [f"public/{drops}"])
+        warehouse.catalogs.append(3, [*kept, new], NOW)
         if opened:
-            scheduler.log.open(3, fm.clock.now(), 3, NOW, restarted=["v"])
+            warehouse.log.open(3, fm.clock.now(), 3, NOW, restarted=["v"])
 
 
 def as_before(root: Path, *more: str) -> None:
     """Check that nothing of what was logged is there, and nothing is wrong."""
     with connect(root) as fm:
-        assert fm.scheduler.log.head().open is None
+        assert fm.warehouse.log.head().open is None
         assert list(fm.verify()) == []
         assert set(fm.status()) == {"t", "d", *more}
         assert fm.store.exists("public/d")
-        assert fm.scheduler.leaving.read() is None
+        assert fm.warehouse.pending_drops.read() is None
 
 
 def ended(root: Path, *arguments: str, failpoint: str | None = None) -> tuple[int, str]:
@@ -76,12 +76,12 @@ def test_what_another_version_refuses_is_taken_back(root: Path, opened: bool) ->
     with connect(root) as fm:
         assert set(fm.deployed.pipeline.objects) == {"t", "d"}
         assert fm.has_new()
-        told = fm.scheduler.complete()
+        told = fm.loop.complete()
         assert told is not None
         assert told.epoch == 3
         assert len(told.notes) == 1
         assert "taken back: create v, drop d: [E0" in told.notes[0]
-        before, opened = (fm.scheduler.log.opened(epoch) for epoch in (2, 3))
+        before, opened = (fm.warehouse.log.opened(epoch) for epoch in (2, 3))
         assert list(opened.notes) == told.notes
         assert not any((opened.restarted, opened.dml, opened.renamed, opened.backfills))
         assert (opened.positions, opened.catalog_version) == (before.positions, 4)
@@ -158,18 +158,18 @@ def test_what_is_done_already_is_not_taken_back(root: Path, what: str) -> None:
             fm.store.drop("public/t")
         else:
             handle = fm.store.open("public/t")
-            opened = fm.scheduler.log.head().open
+            opened = fm.warehouse.log.head().open
             assert opened is not None
             said = {"epoch": 3, "attempt": 1, "record": opened.id}
             fm.store.commit(handle, app="t", epoch=3, metadata=said)
     with connect(root) as fm, pytest.raises(FloodmarkError) as refused:
-        fm.scheduler.complete()
+        fm.loop.complete()
     assert f"epoch 3 cannot be taken back: it has {what} public/t" in str(refused.value.detail)
     told: Any = CliRunner().invoke(app, ["rollback", "-w", str(root)])
     assert told.exit_code == 1
     assert "E0438" in told.output
     with connect(root) as fm:
-        assert fm.scheduler.log.head().open is not None
+        assert fm.warehouse.log.head().open is not None
 
 
 @pytest.mark.spark
@@ -213,6 +213,6 @@ def test_a_change_that_has_emptied_a_state_is_finished(tmp_path: Path, sessions:
     told = CliRunner().invoke(app, ["rollback", "-w", str(root)])
     assert "E0438" in told.output
     with connect(root, sessions=lambda: sessions) as fm:
-        fm.scheduler.complete()
-        assert fm.scheduler.log.suspended() == {}
+        fm.loop.complete()
+        assert fm.warehouse.log.suspended() == {}
         assert fm.execute("SELECT * FROM v").rows == ((1, 1),)

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from mounts import mounted_at
 from warehouses import NOW, READINGS, Site, put, readings
 
-from floodmark.epochs.places import pause_after
+from floodmark.epochs.sinks.unreachable import pause_after
 from floodmark.spark.session import Sessions
 from floodmark.testing import FixedClock
 
@@ -58,14 +58,14 @@ def test_a_disk_without_room(tmp_path: Path, small: Path, sessions: Sessions, na
         ballast = _leave_free(small, FREE)
         before = _on_disk(small)
         put(site.landing, "1", readings(10, 60_000))
-        clock = fm.scheduler.clock
+        clock = fm.warehouse.clock
         assert isinstance(clock, FixedClock)
         for tries in range(1, 5):
-            sealed = fm.scheduler.log.head().sealed
+            sealed = fm.warehouse.log.head().sealed
             assert len(fm.advance(now=NOW)) == 1
-            event = fm.scheduler.log.suspended()[f"sink:{name}"]
+            event = fm.warehouse.log.suspended()[f"sink:{name}"]
             assert (event.code, event.tries) == ("E0741", tries)
-            assert fm.scheduler.log.head().sealed == sealed + 1
+            assert fm.warehouse.log.head().sealed == sealed + 1
             assert _on_disk(small) == before
             if tries > 1:
                 assert not fm.has_new() and fm.advance(now=NOW) == []
@@ -73,11 +73,11 @@ def test_a_disk_without_room(tmp_path: Path, small: Path, sessions: Sessions, na
             assert fm.has_new()
         with site.connect() as other:
             assert len(other.advance(now=NOW)) == 1, "the next run tries again at once"
-            assert other.scheduler.log.suspended()[f"sink:{name}"].tries == 5
+            assert other.warehouse.log.suspended()[f"sink:{name}"].tries == 5
         ballast.unlink()
         with site.connect() as other:
             other.advance(now=NOW)
-            assert not other.scheduler.log.suspended()
+            assert not other.warehouse.log.suspended()
             ids = [r[0] for r in other.execute("SELECT id FROM s").rows]
     assert _sent(small / name) == sorted(ids)
 

@@ -38,7 +38,7 @@ READS: dict[str, Callable[[Floodmark], Any]] = {
     "status": lambda fm: fm.status(),
     "deployed": lambda fm: fm.deployed,
     "has_new": lambda fm: fm.has_new(),
-    "reader": lambda fm: fm.scheduler.cut(),
+    "reader": lambda fm: fm.warehouse.cut(),
     "execute": lambda fm: fm.execute("CREATE TABLE u (k INT)"),
 }
 
@@ -108,7 +108,7 @@ def test_what_a_newer_version_committed_ends_what_would_write(root: Path) -> Non
             fm.execute("DROP TABLE t")
         assert fm.status().keys() == {"t"}
         with pytest.raises(DataError, match="E0430"):
-            removal.empty(fm.scheduler, ["t"], fm.deployed, 2)
+            removal.empty(fm.warehouse, ["t"], fm.deployed, 2)
     assert {p: p.stat().st_mtime_ns for p in before} == before
 
 

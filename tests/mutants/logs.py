@@ -40,8 +40,8 @@ LOGS = (
     ),
     Planted(
         "the log is not compared with the tables before anything is written",
-        "epochs/scheduler.py",
-        "refuse_tables_ahead(self.log, self.store)",
+        "epochs/loop.py",
+        "refuse_tables_ahead(self.warehouse.log, self.warehouse.store)",
         "pass",
         (f"{_OLD}test_a_log_that_was_copied_first_is_refused",),
     ),

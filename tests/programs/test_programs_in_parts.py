@@ -9,9 +9,9 @@ from program_spark import case_of, has_own_clock, isolated, mismatches, partitio
 from test_programs_spark import PROGRAMS, refusal
 
 from floodmark.epochs import run as epoch_run
-from floodmark.epochs import scheduler
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import load
+from floodmark.warehouse.settings import Settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(2400)]
 
@@ -26,7 +26,7 @@ def test_queries_in_parts_emit_what_the_programs_say(
     names: tuple[str, ...], sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
-    monkeypatch.setattr(scheduler, "PLAN_NODES", 1)
+    monkeypatch.setattr(Settings, "plan_nodes", 1)
     programs = [load(path) for path in PROGRAMS if not names or path.stem in names]
     runs = [p for p in programs if refusal(p) is None and not has_own_clock(p)]
     cases = [

@@ -220,7 +220,7 @@ class PlansRun:
         """Complete the open epoch, in as many tries as it takes."""
         for _ in range(tries):
             try:
-                with self.run.fm.scheduler.held("the next try"):
+                with self.run.fm.loop.hold("the next try"):
                     return
             except TransientError:
                 continue

@@ -25,13 +25,13 @@ pytestmark = pytest.mark.spark
 
 def _create(run: PlansRun, late: Deployed) -> None:
     """Apply the definitions with the views, in an epoch of their own."""
-    scheduler = run.run.fm.scheduler
-    with scheduler.held("a test"):
+    loop, warehouse = run.run.fm.loop, run.run.fm.warehouse
+    with loop.hold("a test"):
         applied = statements_of(late.catalog)
-        epoch = scheduler.log.head().sealed + 1
-        scheduler.catalogs.append(epoch, applied, scheduler.clock.now())
-        scheduler._deployed = late
-        scheduler.run_once(late.version)
+        epoch = warehouse.log.head().sealed + 1
+        warehouse.catalogs.append(epoch, applied, warehouse.clock.now())
+        warehouse._deployed = late
+        loop.run_once(late.version)
 
 
 def test_views_that_are_created_late_equal_batch(
@@ -41,7 +41,7 @@ def test_views_that_are_created_late_equal_batch(
     names = [f"v{i:02}" for i in range(OPEN)]
     inputs = busiest(BEFORE + MISSED + 1)
     run = PlansRun.over(dict(zip(names, drawn, strict=True)), inputs, tmp_path, sessions)
-    fm, scheduler = run.run.fm, run.run.fm.scheduler
+    fm, warehouse = run.run.fm, run.run.fm.warehouse
     late = Deployed(2, run.run.pipeline)
     objects = {k: o for k, o in late.catalog.objects.items() if k not in names}
     steps: list[Step] = []
@@ -59,14 +59,14 @@ def test_views_that_are_created_late_equal_batch(
         run.epoch(number)
     run.run.pipeline = late.pipeline
     _create(run, late)
-    with workers.Workers(scheduler) as some:
+    with workers.Workers(warehouse) as some:
         some.start()
     for number in range(BEFORE + 1, BEFORE + MISSED + 1):
         _taken_in(run, number)
     assert {s.first for s in steps} == {None} and len(steps) == OPEN
     assert list(fm.epochs())
     assert any(s.first is not None and s.epoch - s.first == MISSED - 1 for s in steps)
-    assert not scheduler.log.suspended()
+    assert not warehouse.log.suspended()
     _check(run, names)
     _taken_in(run, BEFORE + MISSED + 1)
     _check(run, names)
@@ -74,13 +74,13 @@ def test_views_that_are_created_late_equal_batch(
 
 def _taken_in(run: PlansRun, number: int) -> None:
     """Run the epoch of some input, under the number that comes next."""
-    sealed = run.run.fm.scheduler.log.head().sealed
+    sealed = run.run.fm.warehouse.log.head().sealed
     run.run.epoch(sealed + 1, [(run.case, run.case.program.epochs[number - 1])])
 
 
 def _check(run: PlansRun, names: list[str]) -> None:
     fm = run.run.fm
-    head = fm.scheduler.log.head().sealed
+    head = fm.warehouse.log.head().sealed
     assert {r.position for r in fm.status().values()} == {head}
     compared = [k for k in names if compares(run.run.pipeline[k])]
     assert len(compared) > OPEN // 2

@@ -51,7 +51,7 @@ class Run:
                 pass
         else:
             raise AssertionError("the epoch does not end")
-        assert self.fm.scheduler.log.suspended() == {}
+        assert self.fm.warehouse.log.suspended() == {}
 
     def rows(self, name: str) -> Counter[str]:
         return Counter(map(repr, self.fm.execute(f"SELECT * FROM {name}").rows))
@@ -60,7 +60,7 @@ class Run:
         """Return the batch result of what has closed."""
         query = self.queries[name]
         column, _ = self.fm.deployed.pipeline[name].relation.watermarks[0]
-        bound = self.fm.scheduler.cut().watermarks(name).get(column)
+        bound = self.fm.warehouse.cut().watermarks(name).get(column)
         where = "FALSE" if bound is None else f"{column} < TIMESTAMP '{bound}'"
         return Counter(map(repr, self.fm.execute(f"SELECT * FROM ({query}) q WHERE {where}").rows))
 

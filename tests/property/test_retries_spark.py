@@ -70,7 +70,7 @@ def test_spark_emits_what_the_reference_emits(
     views: Plans, undisturbed: tuple[PlansRun, Outcome]
 ) -> None:
     run, outcome = undisturbed
-    both = Both(views, outcome, on_reference(views, run.inputs, run.run.fm.scheduler.seed))
+    both = Both(views, outcome, on_reference(views, run.inputs, run.run.fm.warehouse.seed))
     assert [text for name in views for text in mismatches(both, name)] == []
 
 

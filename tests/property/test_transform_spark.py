@@ -13,7 +13,6 @@ import pytest
 
 import floodmark
 from floodmark import Floodmark
-from floodmark.epochs.maintenance.maintenance import maintain
 from floodmark.spark.session import Sessions
 
 START = datetime(2026, 1, 1, 10, tzinfo=UTC)
@@ -141,7 +140,7 @@ def test_a_transformed_source_is_what_a_view_would_be(
                     twins.land(random, clock.time, step)
             fm.advance()
             if step % 3 == 2:
-                maintain(fm, timedelta(seconds=1))
-            assert fm.scheduler.log.suspended() == {}
+                fm.maintain(timedelta(seconds=1))
+            assert fm.warehouse.log.suspended() == {}
             seen += sum(twins.check(fm) for twins in pairs)
         assert seen

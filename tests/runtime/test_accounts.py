@@ -12,6 +12,7 @@ from warehouses import NOW, Site, contents
 
 from floodmark.api import Floodmark
 from floodmark.epochs.backfill.choice import VARIABLE
+from floodmark.epochs.opening import open_epoch
 from floodmark.session.audit.accounts import Account, accounts
 from floodmark.storage.object_record import ObjectRecord
 
@@ -62,7 +63,7 @@ class _Story:
                 self.fm.execute(f"INSERT INTO t VALUES ('{self.random.choice('abcd')}', 1)")
             case 1:
                 key = self.random.choice(["s", "u", "t", "q", "pairs"])
-                log = self.fm.scheduler.log
+                log = self.fm.warehouse.log
                 log.record("suspend", NOW, "as if", object=key, code="E0420")
             case _:
                 pass
@@ -73,26 +74,26 @@ class _Story:
         """Let a source be suspended because a file of an epoch is gone; what of it is resumed."""
         taken = self.land(name)
         kept = taken.read_text()
-        scheduler = self.fm.scheduler
-        with scheduler.held("a test"):
-            offers = scheduler._offered(None)
+        loop, warehouse = self.fm.loop, self.fm.warehouse
+        with loop.hold("a test"):
+            offers = loop._offered(None)
             taken.write_text(kept + "{}\n")
-            head, deployed = scheduler.log.head(), scheduler.deployed()
-            scheduler._run(scheduler._open(head.sealed + 1, deployed.version, NOW, offers))
-        assert scheduler.log.suspended()[name].code
+            head, deployed = warehouse.log.head(), warehouse.deployed()
+            loop._run(open_epoch(warehouse, head.sealed + 1, deployed.version, NOW, offers))
+        assert warehouse.log.suspended()[name].code
         self.check()
 
     def resume(self) -> None:
         kinds = {"s": "SOURCE", "u": "SOURCE", "t": "TABLE"}
         # What others read comes back before them.
-        for key in sorted(self.fm.scheduler.log.suspended(), key=lambda k: (kinds.get(k, "V"), k)):
+        for key in sorted(self.fm.warehouse.log.suspended(), key=lambda k: (kinds.get(k, "V"), k)):
             self.fm.execute(f"ALTER {kinds.get(key, 'MATERIALIZED VIEW')} {key} RESUME")
         self.check()
 
     def check(self) -> None:
-        assert not {a.object: a.faults for a in accounts(self.fm.scheduler) if a.faults}
-        log = self.fm.scheduler.log
-        cut = self.fm.scheduler.cut()
+        assert not {a.object: a.faults for a in accounts(self.fm.warehouse) if a.faults}
+        log = self.fm.warehouse.log
+        cut = self.fm.warehouse.cut()
         for key in log.suspended():
             assert cut.records[key] == cut.records[key].at_rest()
 

@@ -29,7 +29,6 @@ from floodmark.cli.status import state
 from floodmark.epochs.backfill import workers
 from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.backfill.step import Backfill
-from floodmark.epochs.maintenance import maintenance
 from floodmark.errors import DataError
 from floodmark.storage.backfill_log import Standing, Step
 from floodmark.storage.epoch_log import ObjectRecord
@@ -111,7 +110,7 @@ def test_epochs_go_on_while_views_are_filled(site: Site, gate: Gate) -> None:
         assert fm.execute("SELECT * FROM st").notices == (
             "st is empty until a run has filled it: backfilling, not begun",
         )
-        created = fm.scheduler.log.head().sealed
+        created = fm.warehouse.log.head().sealed
         put(site.landing, "1", readings(30, 30))
         for number, summary in enumerate(fm.epochs(now=NOW), 2):
             assert gate.at.wait(60)
@@ -124,7 +123,7 @@ def test_epochs_go_on_while_views_are_filled(site: Site, gate: Gate) -> None:
                 fm.execute("UPDATE d SET name = 'Beta!' WHERE k = 'b'")
                 fm.execute("INSERT INTO d VALUES ('c', 'Gamma')")
                 fm.execute("DELETE FROM d WHERE k = 'a'")
-        head = fm.scheduler.log.head().sealed
+        head = fm.warehouse.log.head().sealed
         assert set(_states(fm).values()) == {"active"}
         assert {r.position for r in fm.status().values()} == {head}
         assert not fm.has_new()
@@ -152,7 +151,7 @@ def test_a_definition_ends_a_backfill(site: Site, gate: Gate) -> None:
         for number, _ in enumerate(fm.epochs(now=NOW)):
             assert gate.at.wait(60)
             if number == 0:
-                maintenance.maintain(fm)
+                fm.maintain()
                 fm.execute("DROP MATERIALIZED VIEW gone")
                 fm.execute("DROP MATERIALIZED VIEW st")
                 fm.execute(
@@ -182,7 +181,7 @@ def test_maintenance_leaves_what_a_backfill_writes(site: Site, gate: Gate) -> No
         rows = site.root / "warehouse" / "_changes" / "public" / "st" / "6-1" / "rows.parquet"
         rows.parent.mkdir(parents=True)
         rows.touch()
-        maintenance.maintain(fm)
+        fm.maintain()
         assert rows.exists()
 
 
@@ -194,7 +193,7 @@ def test_a_backfill_that_fails_is_resumed(site: Site, gate: Gate) -> None:
         fm.execute(GROUPED.strip().rstrip(";"))
         gate.breaks.set()
         fm.advance(now=NOW)
-        event = fm.scheduler.log.suspended()["st"]
+        event = fm.warehouse.log.suspended()["st"]
         assert event.code == "E0420"
         assert _states(fm)["st"] == "suspended (E0420)"
         put(site.landing, "1", readings(30, 30))
@@ -205,6 +204,6 @@ def test_a_backfill_that_fails_is_resumed(site: Site, gate: Gate) -> None:
         assert _states(fm)["st"].startswith("backfilling, at the rows of epoch")
         fm.advance(now=NOW)
         assert _states(fm)["st"] == "active" and differences(fm, "st") == 0
-        joined = fm.scheduler.log.head().sealed
+        joined = fm.warehouse.log.head().sealed
         done = {r.object: r for r in fm.replay(joined, objects=["st"])}
         assert "came from its backfill" in done["st"].cause

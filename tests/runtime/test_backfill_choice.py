@@ -53,10 +53,10 @@ def _next(positions: Mapping[int, int], done: int | None, key: str = "feeding") 
     head = max(positions)
     log = SimpleNamespace(sealed=sealed.__getitem__, head=lambda: SimpleNamespace(sealed=head))
     cut = SimpleNamespace(records=sealed[head].objects)
-    scheduler: Any = SimpleNamespace(log=log, cut=lambda: cut)
+    warehouse: Any = SimpleNamespace(log=log, cut=lambda: cut)
     record = None if done is None else _record(done)
     steps = 0 if done is None else 1
-    return next_step(scheduler, compile_sql(SQL)[key], Standing(steps, record=record))
+    return next_step(warehouse, compile_sql(SQL)[key], Standing(steps, record=record))
 
 
 def test_a_step_goes_as_far_as_an_input_that_is_suspended() -> None:

@@ -83,7 +83,7 @@ def test_a_file_that_is_no_parquet_is_put_aside(site: Site) -> None:
     put(site.landing, "3", readings(5, 5))
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert not fm.scheduler.log.suspended()
+        assert not fm.warehouse.log.suspended()
     (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
     assert "1.parquet" in letter["__error"]["place"]
     assert len(visible(site.root / "warehouse", "s")) == 9
@@ -104,7 +104,7 @@ def test_a_file_with_broken_pages_is_put_aside(site: Site) -> None:
     put(site.landing, "2", readings(63, 5))
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert not fm.scheduler.log.suspended()
+        assert not fm.warehouse.log.suspended()
         (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
         assert "1.parquet" in letter["__error"]["place"]
         assert len(visible(site.root / "warehouse", "s")) == 10
@@ -126,10 +126,10 @@ def test_a_file_that_went_before_it_was_read_is_put_aside_when_its_source_is_res
 
         monkeypatch.setattr(FilesConnector, "read", gone)
         fm.advance(now=NOW)
-        stopped = fm.scheduler.log.suspended()["s"]
+        stopped = fm.warehouse.log.suspended()["s"]
         assert stopped.code == "E0476" and "1.parquet is gone" in stopped.message
         fm.execute("ALTER SOURCE s RESUME")
-        assert not fm.scheduler.log.suspended()
+        assert not fm.warehouse.log.suspended()
         (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
         assert "is gone" in letter["__error"]["row"]
         put(site.landing, "2", readings(7, 5))
@@ -172,14 +172,14 @@ def test_a_full_disk_leaves_the_epoch_open_for_the_next_run(
     site.define(READINGS, GROUPED)
     put(site.landing, "0", readings(0, 10))
     with site.connect() as fm:
-        sealed = fm.scheduler.log.head().sealed
+        sealed = fm.warehouse.log.head().sealed
         monkeypatch.setattr(delta, "put_if_absent", _full_once(delta.put_if_absent))
         with pytest.raises(TransientError, match="disk is full"):
             fm.advance(now=NOW)
-        assert fm.scheduler.log.head().sealed == sealed
-        assert not fm.scheduler.log.suspended()
+        assert fm.warehouse.log.head().sealed == sealed
+        assert not fm.warehouse.log.suspended()
         fm.advance(now=NOW)
-        assert fm.scheduler.log.head().sealed == sealed + 1
+        assert fm.warehouse.log.head().sealed == sealed + 1
     assert sum(n for _, n, *_ in visible(site.root / "warehouse", "st")) == 9
 
 
@@ -200,7 +200,7 @@ def test_a_server_that_dies_within_an_epoch_is_started_again(
     put(site.landing, "0", readings(0, 10))
     options: dict[str, Any] = {"spark": private}
     with connect(site.root / "warehouse", site.pipelines, **options) as fm:
-        sealed = fm.scheduler.log.head().sealed
+        sealed = fm.warehouse.log.head().sealed
 
         kills = 0
 
@@ -217,7 +217,7 @@ def test_a_server_that_dies_within_an_epoch_is_started_again(
             list(fm.epochs(now=NOW, on_progress=kill))
         assert raised.value.code == "E0511" and kills == 2
     with connect(site.root / "warehouse", site.pipelines, **options) as fm:
-        assert fm.scheduler.log.head().open is not None
+        assert fm.warehouse.log.head().open is not None
 
         restarted: list[int] = []
 
@@ -228,5 +228,5 @@ def test_a_server_that_dies_within_an_epoch_is_started_again(
         list(fm.epochs(now=NOW, on_progress=kill_once, on_restart=restarted.append))
         assert restarted == [sealed + 1]
         assert kills == 3
-        assert fm.scheduler.log.head().sealed == sealed + 1
+        assert fm.warehouse.log.head().sealed == sealed + 1
     assert len(visible(site.root / "warehouse", "st")) == 5

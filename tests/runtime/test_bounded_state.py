@@ -10,7 +10,6 @@ from random import Random
 import pytest
 
 import floodmark
-from floodmark.epochs.maintenance.maintenance import maintain
 from floodmark.session.inspect.sizes import sizes_of
 from floodmark.spark.session import Sessions
 
@@ -95,17 +94,17 @@ def test_state_is_what_is_open(
                 _land(tmp_path / name / f"{epoch:04}.json", names, time, random)
             fm.advance()
             if epoch % MAINTAINED == MAINTAINED - 1:
-                maintain(fm)
-            cut, part = fm.scheduler.cut(), 3 * epoch // epochs
+                fm.maintain()
+            cut, part = fm.warehouse.cut(), 3 * epoch // epochs
             for name in views:
                 found = sizes_of(
-                    fm.deployed.pipeline[name], fm.scheduler.tables.store, cut.records.get(name)
+                    fm.deployed.pipeline[name], fm.warehouse.tables.store, cut.records.get(name)
                 )
                 for size in found:
                     if size.is_state:
                         assert (size.rows or 0) < 120, (epoch, size)
                         largest[part] = max(largest[part], size.rows or 0)
-        assert fm.scheduler.log.suspended() == {}
+        assert fm.warehouse.log.suspended() == {}
         assert largest[2] <= 1.5 * largest[1], largest
         for name, query in views.items():
             if name == "ahead":

@@ -50,9 +50,9 @@ def created(fm: Floodmark) -> bool:
 def test_a_clock_that_nothing_confirms_is_refused(tmp_path: Path, days: int) -> None:
     fm, machine = after(tmp_path, timedelta(days=days))
     with fm:
-        sealed = fm.scheduler.log.head()
+        sealed = fm.warehouse.log.head()
         assert not created(fm)
-        assert fm.scheduler.log.head() == sealed and fm.deployed.catalog.objects.keys() == {"t0"}
+        assert fm.warehouse.log.head() == sealed and fm.deployed.catalog.objects.keys() == {"t0"}
         machine.set(datetime.now(UTC))
         assert created(fm)
 
@@ -109,7 +109,7 @@ def test_a_word_of_the_user_is_enough(tmp_path: Path) -> None:
         fm, machine = after(tmp_path / way, timedelta(days=30))
         with fm:
             if way == "accept":
-                fm.scheduler.guard.accepts = True
+                fm.warehouse.guard.accepts = True
             else:
                 fm.execute("SET max_clock_jump = '60 days'")
             assert created(fm)
@@ -121,7 +121,7 @@ def test_a_word_of_the_user_is_enough(tmp_path: Path) -> None:
 def test_what_is_accepted_stays_so_where_there_was_nothing_new(tmp_path: Path) -> None:
     fm, machine = after(tmp_path, timedelta(days=30))
     with fm:
-        fm.scheduler.guard.accepts = True
+        fm.warehouse.guard.accepts = True
         assert fm.advance() == []
     with connect(tmp_path / "warehouse", clock=machine) as fm:
         assert created(fm)
@@ -148,7 +148,7 @@ def test_a_time_that_a_user_says_makes_nobody_believe_the_clock(tmp_path: Path) 
         (epoch,) = fm.advance(now=today + timedelta(seconds=1))
         assert epoch.now == today + timedelta(seconds=1) and epoch.suspended.keys() == {"s"}
         with pytest.raises(UserError, match="E0880"):
-            fm.scheduler.believed()
+            fm.warehouse.epoch_time()
 
 
 def test_what_is_known_of_the_clock_may_be_lost(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_what_is_damaged_confirms_no_more_than_the_log(tmp_path: Path, text: str
         known.write_text(text)
         machine.set(machine.now() + timedelta(days=10_000))
         assert not created(fm)
-        fm.scheduler.guard.accepts = True
+        fm.warehouse.guard.accepts = True
         assert created(fm)
 
 

@@ -29,7 +29,7 @@ def test_two_processes_share_the_epochs(site: Site) -> None:
     assert {k: n for k, n, _ in visible(root, "t")} == counts
     with site.connect() as fm:
         assert not fm.has_new()
-        records = [fm.scheduler.log.sealed(e).objects["s"] for e in range(2, 6)]
+        records = [fm.warehouse.log.sealed(e).objects["s"] for e in range(2, 6)]
         assert sum(r.rows_in for r in records) == 40
 
 
@@ -38,7 +38,7 @@ def test_who_waits_too_long_hears_who_holds_the_lease(site: Site) -> None:
     put(site.landing, "0", readings(0, 5))
     with site.connect() as first, site.connect(wait=0.2) as second:
         with (
-            first.scheduler.held("something long"),
+            first.loop.hold("something long"),
             pytest.raises(TransientError, match="was not free") as raised,
         ):
             second.advance(now=NOW)
@@ -60,7 +60,7 @@ def test_rows_that_somebody_else_wrote_suspend_the_object(site: Site, table: str
         (name,) = epoch.suspended
         assert name == table.rsplit("/", 1)[1]
         assert "somebody else wrote" in epoch.suspended[name]
-        assert fm.scheduler.log.suspended()[name].code == "E0420"
+        assert fm.warehouse.log.suspended()[name].code == "E0420"
 
 
 def test_merging_files_is_not_somebody_elses_data(site: Site) -> None:

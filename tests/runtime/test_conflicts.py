@@ -43,7 +43,7 @@ def test_another_conflict_behaviour_keeps_the_rows(sessions: Sessions, tmp_path:
         fm.execute("ALTER TABLE t ON CONFLICT DO NOTHING")
         fm.execute("INSERT INTO t VALUES (1, 5), (3, 1)")
         assert _rows(fm) == [(1, 15), (2, 1), (3, 1)]
-        assert fm.replay(epoch=fm.scheduler.log.head().sealed)
+        assert fm.replay(epoch=fm.warehouse.log.head().sealed)
 
 
 def test_a_table_that_begins_anew_is_filled_by_its_sinks(

@@ -15,7 +15,7 @@ from warehouses import Site
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
-from floodmark.query.dml import staged as staged_rows
+from floodmark.query import staged as staged_rows
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,6 @@ import pytest
 from warehouses import NOW, READINGS, START, WINDOWED, Reading, Site, put
 
 from floodmark.api import Floodmark
-from floodmark.epochs.maintenance.maintenance import maintain
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.scalar.types import Schema
 from floodmark.storage.table import DataFile, Handle
@@ -127,7 +126,7 @@ def test_what_cannot_be_corrected_is_refused(filled: Site) -> None:
         assert _backfill(fm, "h").rows
         put(filled.landing, "3", [(9, "c", 900, 4)])
         fm.advance(now=NOW)
-        maintain(fm, -timedelta(seconds=1))
+        fm.maintain(-timedelta(seconds=1))
         with pytest.raises(FloodmarkError, match="are not kept any more") as raised:
             _backfill(fm, "h")
         assert raised.value.code == "E0415"

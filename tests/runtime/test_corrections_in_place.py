@@ -54,7 +54,7 @@ def test_what_reads_the_view_follows_its_corrections(site: Site) -> None:
         assert fm.execute("SELECT hours, most, least FROM days").rows == ((3, 1, 5),)
         done = _backfill(fm)
         assert done.rows == {"-U": 1, "+U": 1, "+I": 1}
-        assert done.taken_in == fm.scheduler.log.head().sealed
+        assert done.taken_in == fm.warehouse.log.head().sealed
         hour = timedelta(hours=1)
         assert sorted(fm.execute("SELECT window_start, n, sv FROM h").rows) == [
             (START, 2, 13), (START + hour, 1, 6),
@@ -62,7 +62,7 @@ def test_what_reads_the_view_follows_its_corrections(site: Site) -> None:
         ]  # fmt: skip
         assert fm.execute("SELECT hours, most, least FROM days").rows == ((4, 2, 2),)
         assert len(fm.execute("SELECT * FROM t").rows) == 4
-        outcomes = run_checks(fm.scheduler, reports(fm.scheduler, {}), {})
+        outcomes = run_checks(fm.warehouse, reports(fm.warehouse, {}), {})
         assert [o for found in outcomes.values() for o in found if not o.passed] == []
         replayed = fm.replay(done.taken_in)
         assert differing(replayed) == []

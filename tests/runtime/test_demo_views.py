@@ -96,7 +96,7 @@ def _plain(value: Any) -> Any:
 def test_every_view_equals_its_query_in_batch_after_each_epoch(
     fm: Floodmark, spark: SparkSession
 ) -> None:
-    log = fm.scheduler.log
+    log = fm.warehouse.log
     compared: Counter[str] = Counter()
     for epoch in range(2, log.head().sealed + 1):
         records = log.sealed(epoch).objects
@@ -142,8 +142,8 @@ FROM (
 def test_the_wide_table_is_what_its_three_streams_have_of_each_hour(
     fm: Floodmark, spark: SparkSession
 ) -> None:
-    sealed = fm.scheduler.log.head().sealed
-    records = fm.scheduler.log.sealed(sealed).objects
+    sealed = fm.warehouse.log.head().sealed
+    records = fm.warehouse.log.sealed(sealed).objects
     for source in ("hourly_departures", "arrivals", "weather"):
         offer(fm, spark, source, records[source].versions[f"public/{source}"])
     found = DeltaTable(folder(fm, "airport_hours")).to_pyarrow_table(

@@ -58,7 +58,7 @@ def fm(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Iterator
 
 
 def test_equal_values_are_equal_however_they_are_written(fm: Floodmark) -> None:
-    sealed = fm.scheduler.log.head().sealed
+    sealed = fm.warehouse.log.head().sealed
     found = diff(fm, "a", f"b@{sealed - 1}")
     assert found.same and found.key == ("k",) and (found.rows_a, found.rows_b) == (3, 3)
     assert "rows     the same" in text_of(found)
@@ -79,12 +79,12 @@ def test_rows_are_told_apart_by_the_key_of_both(fm: Floodmark) -> None:
     ]
     assert len(diff(fm, "a", "b", limit=1).examples) == 3
     assert diff(fm, "a", "b", limit=0).examples == ()
-    epochs = diff(fm, "b", "b", at_epoch=fm.scheduler.log.head().sealed - 1)
+    epochs = diff(fm, "b", "b", at_epoch=fm.warehouse.log.head().sealed - 1)
     assert epochs.same
 
 
 def test_one_thing_at_two_epochs(fm: Floodmark) -> None:
-    sealed = fm.scheduler.log.head().sealed
+    sealed = fm.warehouse.log.head().sealed
     found = diff(fm, f"b@{sealed - 1}", "b")
     assert (found.a.epoch, found.b.epoch) == (sealed - 1, sealed)
     assert (found.only_a, found.only_b, found.changed) == (1, 2, 1)

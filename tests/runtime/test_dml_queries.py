@@ -36,11 +36,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory, sessions: Any) -> Iterator[
 @pytest.fixture
 def fm(shared: Floodmark) -> Iterator[Floodmark]:
     """Yield the connection in a transaction that is rolled back: no test sees another one."""
-    epoch = shared.scheduler.log.head().sealed
+    epoch = shared.warehouse.log.head().sealed
     shared.execute("BEGIN")
     yield shared
     assert shared.execute("ROLLBACK").status == "ROLLBACK"
-    assert shared.scheduler.log.head().sealed == epoch
+    assert shared.warehouse.log.head().sealed == epoch
 
 
 def rows(fm: Floodmark) -> list[Row]:

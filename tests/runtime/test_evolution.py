@@ -41,7 +41,7 @@ def _refused(fm: floodmark.Floodmark, statement: str) -> str:
 
 
 def _epoch(fm: floodmark.Floodmark) -> int:
-    return fm.scheduler.log.head().sealed
+    return fm.warehouse.log.head().sealed
 
 
 def test_columns_come_and_go_under_views_and_sinks(fm: floodmark.Floodmark) -> None:
@@ -53,10 +53,10 @@ def test_columns_come_and_go_under_views_and_sinks(fm: floodmark.Floodmark) -> N
     """)
     fm.execute("ALTER TABLE t ADD c INT DEFAULT 7")
     assert _rows(fm, "t") == [(1, 10, 7), (2, 21, 7), (3, 30, 7)]
-    record = fm.scheduler.cut().records["all_of"]
+    record = fm.warehouse.cut().records["all_of"]
     assert not record.touched, "what reads the table has nothing to do"
     fm.execute("UPDATE t SET c = 8 WHERE k = 3")
-    assert fm.scheduler.cut().records["all_of"].rows_out == 0
+    assert fm.warehouse.cut().records["all_of"].rows_out == 0
     fm.execute("INSERT INTO src VALUES (4, 41)")
     assert _rows(fm, "t")[2:] == [(3, 30, 8), (4, 41, 7)]
     assert _rows(fm, "all_of") == [(1, 10), (2, 21), (3, 30), (4, 41)]
@@ -216,7 +216,7 @@ def test_views_become_tables_and_queries_tables(fm: floodmark.Floodmark) -> None
     """)
     fm.execute("INSERT INTO log VALUES (1), (1)")
     fm.execute("ALTER MATERIALIZED VIEW m TO TABLE")
-    assert fm.scheduler.cut().records["over"].rows_out == 0
+    assert fm.warehouse.cut().records["over"].rows_out == 0
     fm.execute("ALTER MATERIALIZED VIEW added TO TABLE")
     fm.execute("INSERT INTO m VALUES (7, 700)")
     fm.execute("INSERT INTO src VALUES (5, 51)")
@@ -265,8 +265,8 @@ def test_files_that_change_keep_what_they_can(sessions: Sessions, tmp_path: Path
 
 def test_what_is_behind_is_brought_up_first(fm: floodmark.Floodmark) -> None:
     fm.execute("CREATE MATERIALIZED VIEW w AS SELECT k, v FROM src")
-    log = fm.scheduler.log
-    log.record("suspend", fm.scheduler.clock.now(), "for the test", object="w", code="E0601")
+    log = fm.warehouse.log
+    log.record("suspend", fm.warehouse.clock.now(), "for the test", object="w", code="E0601")
     assert _refused(fm, "ALTER TABLE src ADD COLUMN c INT") == "E0838"
     fm.execute("ALTER w RESUME")
     fm.execute("ALTER TABLE src ADD COLUMN c INT")
@@ -348,7 +348,7 @@ def test_a_view_with_a_row_without_a_key_becomes_a_table(fm: floodmark.Floodmark
     assert _rows(fm, "over") == [(2, 4)]
     (change,) = fm.changes("m", after=_epoch(fm) - 1).collect()
     assert (change["__kind"], change["p"], change["s"]) == ("-D", None, 10)
-    record = fm.scheduler.cut().records["m"]
+    record = fm.warehouse.cut().records["m"]
     ways = (record.ignored_rows, record.expired_rows, record.late_rows, record.dead_rows)
     assert min(ways) >= 0 and record.rows_in >= sum(ways), record
     assert len(fm.execute("SELECT * FROM m__dead_letter").rows) == 1

@@ -33,10 +33,10 @@ def test_a_table_that_is_filled_once_is_one_epoch(
     fm = floodmark.connect(tmp_path / "w", sessions=lambda: sessions)
     fm.execute("CREATE TABLE src (k INT PRIMARY KEY, v INT)")
     fm.execute("INSERT INTO src VALUES (1, 10), (2, 0)")
-    before = fm.scheduler.log.head().sealed
+    before = fm.warehouse.log.head().sealed
     done = fm.execute(ONCE.format("a", "v"))
     assert (done.status, done.rowcount, done.notices) == ("CREATE_TABLE", 2, ())
-    assert fm.scheduler.log.head().sealed == before + 1
+    assert fm.warehouse.log.head().sealed == before + 1
     assert {r.outcome.name for r in fm.replay(epoch=before + 1)} == {"SAME"}
     statement = ONCE.format("bad", "1 / v")
     with pytest.raises(FloodmarkError) as refused:
@@ -44,7 +44,7 @@ def test_a_table_that_is_filled_once_is_one_epoch(
     assert refused.value.span is not None and refused.value.span.source == statement
     fm.execute(ONCE.format("none", "v") + " WHERE k > 5")
     assert "bad" not in fm.deployed.catalog.objects
-    assert fm.scheduler.log.head().sealed == before + 2
+    assert fm.warehouse.log.head().sealed == before + 2
     assert _at_rest(fm) == {"src", "a"}, "rows that no epoch takes in do not stay"
     for point in POINTS:
 

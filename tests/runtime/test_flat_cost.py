@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 from warehouses import NOW, PROJECTED, READINGS, Site, put, tables
 
-from floodmark.epochs.maintenance.maintenance import MOST_FILES
+from floodmark.epochs.maintenance.after_seal import MOST_FILES
 from floodmark.scalar.types import Schema
 from floodmark.spark.session import Sessions
 from floodmark.storage.table import DataFile, Handle, Store
@@ -74,7 +74,7 @@ def _run(site: Site, epochs: int) -> Long:
     read = []
     with site.connect() as fm:
         counting = CountingTables(fm.store, fm.sessions().main)
-        fm.scheduler._tables = counting
+        fm.warehouse._tables = counting
         for number in range(epochs):
             put(site.landing, f"{number:04d}", _hour(number))
             counting.read_bytes.clear()

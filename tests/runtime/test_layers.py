@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from warehouses import Site
 
 from floodmark.api import Floodmark
-from floodmark.epochs.maintenance import folding, maintenance
+from floodmark.epochs.maintenance import folding
 from floodmark.epochs.objects import at_rest
 from floodmark.storage.table import Conflict
 from floodmark.tables.current import stored_rows
@@ -86,16 +86,16 @@ def test_rows_under_a_layer_are_those_of_the_query(site: Site, layered: None) ->
     with site.connect() as fm:
         for statement in _STATEMENTS:
             fm.execute(statement)
-            epoch = fm.scheduler.log.head().sealed
+            epoch = fm.warehouse.log.head().sealed
             seen[epoch] = _rows(fm)
             assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
             assert _counted(fm) == {key: len(rows) for key, rows in seen[epoch].items()}
         assert set(_layers(fm)) == set(_OBJECTS)
-        assert not any(fm.scheduler.log.suspended())
+        assert not any(fm.warehouse.log.suspended())
         first = min(seen)
         assert _plain(site) == seen[first]
 
-        report = maintenance.maintain(fm)
+        report = fm.maintain()
         assert report.folded_files >= len(_OBJECTS)
         assert _plain(site) == _rows(fm) == seen[max(seen)]
         assert {epoch: _rows(fm, epoch) for epoch in seen} == seen

@@ -37,7 +37,7 @@ Letters = Counter[tuple[object, ...]]
 def _letters(fm: floodmark.Floodmark, name: str) -> Letters:
     """Return the total of each dead letter of an object; none is below 0."""
     found: Letters = Counter()
-    if fm.scheduler.store.exists(f"_dead_letter/public/{name}"):
+    if fm.warehouse.store.exists(f"_dead_letter/public/{name}"):
         for row in contents(fm.root, f"_dead_letter/public/{name}").to_pylist():
             found[tuple(row[ERROR].values())] += row[WEIGHT]
     assert min(found.values(), default=0) >= 0, found
@@ -77,9 +77,9 @@ def _killed_at(monkeypatch: pytest.MonkeyPatch, point: str, count: int = 1) -> I
 
 def _checked(fm: floodmark.Floodmark) -> None:
     """Check that what came is accounted for, and that the epoch gives the same once more."""
-    record = fm.scheduler.cut().records["t"]
+    record = fm.warehouse.cut().records["t"]
     assert record.ignored_rows >= 0
-    epoch = fm.scheduler.log.head().sealed
+    epoch = fm.warehouse.log.head().sealed
     assert {r.outcome.name for r in fm.replay(epoch=epoch)} <= {"SAME", "IMPOSSIBLE"}
 
 

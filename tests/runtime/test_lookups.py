@@ -132,7 +132,7 @@ def test_what_is_kept_elsewhere(site: Site, names: Names) -> None:
         query = "SELECT x, d.name FROM (VALUES (1), (9)) AS v(x) LEFT JOIN dim {} d ON x = d.k"
         found = _rows(fm, query.format("FOR SYSTEM_TIME AS OF PROCTIME()"))
         assert found == [(1, "A"), (9, None)]
-        assert not fm.scheduler.log.suspended()
+        assert not fm.warehouse.log.suspended()
 
 
 def test_who_finishes_an_epoch_has_what_was_fetched(
@@ -195,7 +195,7 @@ def test_what_cannot_be_asked_stops_what_asks(site: Site, names: Names) -> None:
         with names.locked(), pytest.raises(TransientError) as caught:
             fm.execute("INSERT INTO t VALUES (1, 1)")
         assert caught.value.code == "E0520"
-        epoch = fm.scheduler.log.head().sealed + 1
+        epoch = fm.warehouse.log.head().sealed + 1
         assert f"the INSERT is logged, as epoch {epoch}" in caught.value.message
         assert "do not execute the INSERT again" in str(caught.value.hint)
         with names.locked(), pytest.raises(TransientError, match="nothing of the DROP TABLE is"):
@@ -205,7 +205,7 @@ def test_what_cannot_be_asked_stops_what_asks(site: Site, names: Names) -> None:
         names.execute("ALTER TABLE dim RENAME TO other")
         told = fm.execute("INSERT INTO t VALUES (2, 2)").notices
         assert [notice.partition(":")[0] for notice in told] == ["u is suspended since epoch 3"]
-        assert fm.scheduler.log.suspended()["u"].code == "E0490"
+        assert fm.warehouse.log.suspended()["u"].code == "E0490"
         with pytest.raises(UserError) as refused:
             fm.execute("INSERT INTO dim VALUES (3, 'c')")
         assert refused.value.code == "E0399"
@@ -289,8 +289,8 @@ def test_who_finishes_an_epoch_asks_a_delta_table_as_it_was(
         write_deltalake(path, changed, mode="overwrite")
         fm.advance(now=NOW)
         assert _rows(fm, "SELECT * FROM v") == [(1, "a")]
-        epoch = fm.scheduler.log.head().sealed
-        assert fm.scheduler.log.sealed(epoch).objects["v"].asked == {"d": 0}
+        epoch = fm.warehouse.log.head().sealed
+        assert fm.warehouse.log.sealed(epoch).objects["v"].asked == {"d": 0}
         assert [r.outcome.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
 
 
@@ -303,12 +303,12 @@ def test_a_delta_table_from_outside(site: Site, tmp_path: Path) -> None:
         )
         fm.execute("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
         assert _rows(fm, "SELECT * FROM v") == [(1, "a"), (2, "b")]
-        epoch = fm.scheduler.log.head().sealed
+        epoch = fm.warehouse.log.head().sealed
         write_deltalake(
             path, pa.table({"k": pa.array([1], pa.int32()), "name": ["z"]}), mode="overwrite"
         )
-        assert fm.scheduler.log.sealed(epoch).objects["v"].asked == {"d": 1}
+        assert fm.warehouse.log.sealed(epoch).objects["v"].asked == {"d": 1}
         assert [r.outcome.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
         fm.execute("UPDATE t SET k = 1")
         assert _rows(fm, "SELECT * FROM v") == [(1, "a"), (2, "z"), (3, "z")]
-        assert fm.scheduler.log.sealed(epoch + 1).objects["v"].asked == {"d": 2}
+        assert fm.warehouse.log.sealed(epoch + 1).objects["v"].asked == {"d": 2}

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from floodmark.api import Floodmark, connect
-from floodmark.epochs.maintenance import compacting, maintenance
+from floodmark.epochs.maintenance import after_seal, compacting
 from floodmark.spark.session import Sessions
 
 DEFINITIONS = """
@@ -41,8 +41,8 @@ def _files(floodmark: Floodmark) -> dict[str, int]:
 def test_contents_and_pinned_epochs_stay(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "MOST_FILES", 4)
-    monkeypatch.setattr(maintenance, "CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(after_seal, "MOST_FILES", 4)
+    monkeypatch.setattr(after_seal, "CHECKPOINT_EVERY", 3)
     landing = tmp_path / "landing"
     landing.mkdir()
     with connect(tmp_path / "warehouse", sessions=lambda: sessions) as floodmark:
@@ -54,10 +54,10 @@ def test_contents_and_pinned_epochs_stay(
         log = tmp_path / "warehouse" / "public" / "s" / "_delta_log"
         assert list(log.glob("*.checkpoint.parquet"))
 
-        head = floodmark.scheduler.log.head().sealed
+        head = floodmark.warehouse.log.head().sealed
         before = {epoch: _read(floodmark, epoch) for epoch in (head - 3, head)}
         assert before[head][1] == [("a", 7, 12), ("b", 7, 13)]
-        report = maintenance.maintain(floodmark)
+        report = floodmark.maintain()
         assert report.deleted_files == 0
         assert {epoch: _read(floodmark, epoch) for epoch in before} == before
 
@@ -66,7 +66,7 @@ def test_contents_and_pinned_epochs_stay(
         assert _read(floodmark, head) == before[head]
         assert _read(floodmark, head + 1)[1] == [("a", 8, 14), ("b", 8, 15)]
 
-        swept = maintenance.maintain(floodmark, timedelta(0))
+        swept = floodmark.maintain(timedelta(0))
         assert swept.deleted_files > 0
         assert _read(floodmark, head + 1)[1] == [("a", 8, 14), ("b", 8, 15)]
         _land(landing, 8)
@@ -80,9 +80,9 @@ def test_what_fails_after_a_seal_is_a_warning(
     with connect(tmp_path) as floodmark:
         floodmark.execute("CREATE TABLE t (a INT PRIMARY KEY)")
         (tmp_path / "public/t/_delta_log/00000000000000000001.checkpoint.parquet").mkdir()
-        monkeypatch.setattr(maintenance, "CHECKPOINT_EVERY", 1)
-        maintenance.after_seal(floodmark.scheduler, {}, floodmark.status())
-        (warning,) = floodmark.scheduler.log.events(2)
+        monkeypatch.setattr(after_seal, "CHECKPOINT_EVERY", 1)
+        after_seal.after_seal(floodmark.warehouse, {}, floodmark.status())
+        (warning,) = floodmark.warehouse.log.events(2)
         assert warning.kind == "warning" and "E0508" in warning.message
 
 
@@ -90,7 +90,7 @@ def test_what_fails_after_a_seal_is_a_warning(
 def test_an_arrangement_is_as_long_as_what_it_adds_up_to(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "MOST_FILES", 3)
+    monkeypatch.setattr(after_seal, "MOST_FILES", 3)
     monkeypatch.setattr(compacting, "SHORT_LOG", 1)
     with connect(tmp_path / "warehouse", sessions=lambda: sessions) as floodmark:
         floodmark.execute_script("""

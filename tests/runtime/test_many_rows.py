@@ -17,7 +17,7 @@ from pyspark.sql.connect.client.core import SparkConnectClient
 from warehouses import Site, differing, replay_all
 
 from floodmark.epochs.objects import merging
-from floodmark.query.dml import staged as staged_rows
+from floodmark.query import staged as staged_rows
 from floodmark.spark import keyed, server
 from floodmark.spark.confs import SparkConfig
 from floodmark.tables import once

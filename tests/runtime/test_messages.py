@@ -223,9 +223,9 @@ def test_an_old_row_that_is_not_the_stored_one_is_told_and_not_believed(site: Si
             {"before": row(5), "after": row(5, "b"), "op": "u"},
         ])  # fmt: skip
         record = step(fm)
-        epoch = fm.scheduler.log.head().sealed
+        epoch = fm.warehouse.log.head().sealed
         found = result(fm)
-        (event,) = fm.scheduler.log.events(epoch)
+        (event,) = fm.warehouse.log.events(epoch)
         assert "3 rows" in event.message and event.object == "c"
     assert record.before_differs == 3
     old = {values[0]: values[1:3] for kind, values in found.changes[epoch] if kind.value[0] == "-"}
@@ -317,7 +317,7 @@ def test_random_messages_come_out_as_the_reference_says(site: Site, form: str, e
             changes = [Delivery(*c) for m in read if not isinstance(m, Refused) for c in m]
             states, results = advance([item], states, EpochInput(NOW, {"c": changes}))
             found = result(fm)
-            epoch = fm.scheduler.log.head().sealed
+            epoch = fm.warehouse.log.head().sealed
             mine = Counter((kind, values) for kind, values in found.changes.get(epoch, []))
             theirs = _counted(results["c"].changes, schema)
             assert mine == theirs, number
@@ -327,7 +327,7 @@ def test_random_messages_come_out_as_the_reference_says(site: Site, form: str, e
             assert dead == +refused, number
             changed = len({values[0] for _, values in mine})
             assert record.rows_in == changed + record.ignored_rows + record.dead_rows
-        outcomes = run_checks(fm.scheduler, reports(fm.scheduler, {}), {})["c"]
+        outcomes = run_checks(fm.warehouse, reports(fm.warehouse, {}), {})["c"]
         # Some of the drawn fields are no columns: a warning, which is not looked at here.
         assert all(o.passed or o.check == FIELDS for o in outcomes), outcomes
 

@@ -26,15 +26,15 @@ def test_a_new_process_begins_where_the_last_bucket_ended(
             f"CREATE SOURCE s (a INT) WITH (connector = 'files', path = '{landing}')"
             " FORMAT PLAIN ENCODE JSON"
         )
-        scheduler, log, pipeline = fm.scheduler, fm.scheduler.log, fm.deployed.pipeline
+        warehouse, log, pipeline = fm.warehouse, fm.warehouse.log, fm.deployed.pipeline
         record = log.sealed(1).objects["s"]
         for epoch in range(2, 11):
             (landing / f"{20 - epoch}.json").write_text('{"a": 1}\n')
-            (split,) = scheduler.offers.of(pipeline)["s"]
-            now = scheduler.clock.now()
+            (split,) = warehouse.offers.of(pipeline)["s"]
+            now = warehouse.clock.now()
             log.open(epoch, now, 1, now, splits={"s": [split.as_json()]})
             log.seal(epoch, [record], now)
-    scheduler.offers.of(pipeline)
+    warehouse.offers.of(pipeline)
     assert log.discovered()[0] == 7
     read: list[int] = []
     opened = EpochLog.opened

@@ -6,7 +6,6 @@ import pytest
 from warehouses import Site
 
 from floodmark.api import Floodmark
-from floodmark.epochs.maintenance import maintenance
 from floodmark.session.audit.audit import ReplayOutcome
 
 pytestmark = pytest.mark.spark
@@ -106,7 +105,7 @@ def test_epochs_replay_and_tables_are_kept(fm: Floodmark) -> None:
     run(fm, "DELETE FROM x WHERE k = 2; INSERT INTO x VALUES (2, 22); DELETE FROM y")
     before = rows(fm)
     assert {done.outcome for done in fm.replay()} == {ReplayOutcome.SAME}
-    maintenance.maintain(fm)
+    fm.maintain()
     assert rows(fm) == before
     run(fm, "DELETE FROM x")
     assert rows(fm) == ((9, 90, 91, 92),)

@@ -12,7 +12,7 @@ from warehouses import NOW, Site
 
 from floodmark.api import Floodmark
 from floodmark.epochs.backfill.choice import VARIABLE
-from floodmark.epochs.maintenance import maintenance
+from floodmark.epochs.maintenance import after_seal
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.session.audit.audit import ReplayOutcome
 from floodmark.tables import failpoints
@@ -176,17 +176,17 @@ def test_a_view_that_catches_up_sees_no_holds(
 
 
 def _sealed(fm: Floodmark) -> int:
-    return fm.scheduler.log.head().sealed
+    return fm.warehouse.log.head().sealed
 
 
 def test_maintenance_keeps_who_holds_rows(fm: Floodmark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "MOST_FILES", 1)
+    monkeypatch.setattr(after_seal, "MOST_FILES", 1)
     fm.execute("INSERT INTO x VALUES (3, NULL)")  # another holder, no change
-    maintenance.maintain(fm)
+    fm.maintain()
     assert _rows(fm) == ROWS
     fm.execute("DELETE FROM y")
     assert _rows(fm) == [*ROWS[:1], (2, 20, None, None), (3, None, None, None), ROWS[3]]
-    maintenance.maintain(fm)
+    fm.maintain()
     fm.execute("DELETE FROM x")
     assert _rows(fm) == [ROWS[3]]
     epochs = range(_sealed(fm) - 3, _sealed(fm) + 1)

@@ -51,13 +51,13 @@ def _closes(
     suspended: Collection[str] = (),
     pipeline: Pipeline = PIPELINE,
 ) -> bool:
-    scheduler: Any = SimpleNamespace(
+    warehouse: Any = SimpleNamespace(
         deployed=lambda: SimpleNamespace(pipeline=pipeline),
         cut=lambda: Cut(1, {record.object: record for record in records}),
         offers=SimpleNamespace(exhausted=lambda taken: frozenset(nothing)),
         log=SimpleNamespace(suspended=lambda: dict.fromkeys(suspended)),
     )
-    return closes(scheduler, START + timedelta(minutes=minutes), select)
+    return closes(warehouse, START + timedelta(minutes=minutes), select)
 
 
 def test_all_that_is_open_is_closed_at_once() -> None:

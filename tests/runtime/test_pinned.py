@@ -175,7 +175,7 @@ def test_a_source_goes_on_after_rebase_and_nothing_is_lost(
         done = CliRunner().invoke(app, ["run", *place])
         assert done.exit_code == 2 and "sql 'ALTER SOURCE s REBASE'` goes on" in done.output
         assert "s does not go on (E0377)" in CliRunner().invoke(app, ["plan", *place]).output
-        event = fm.scheduler.log.suspended()["s"]
+        event = fm.warehouse.log.suspended()["s"]
         assert event.code == "E0377" and SIGNATURE in event.message
         result = fm.execute("SELECT m, k FROM v ORDER BY m")
         assert result.rows == ((4, "A"),) and "ALTER SOURCE s REBASE" in result.notices[0]
@@ -183,7 +183,7 @@ def test_a_source_goes_on_after_rebase_and_nothing_is_lost(
             fm.execute("ALTER SOURCE s RESUME")
         assert "REBASE" in (again.value.hint or "")
         assert fm.execute("ALTER SOURCE s REBASE").notices == ()
-        assert not fm.scheduler.log.suspended()
+        assert not fm.warehouse.log.suspended()
         assert _rows(fm) == _rows(fm, "v") == [(4, "A"), (6, "B")]
         assert "mean what they meant" in fm.execute("ALTER SOURCE s REBASE").notices[0]
     with site.connect() as fm:
@@ -196,7 +196,7 @@ def test_a_source_goes_on_after_rebase_and_nothing_is_lost(
     assert differs.value.code == "E0361" and "REBASE" in differs.value.message
     with floodmark.connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
         fm.apply(site.pipelines)
-        assert fm.scheduler.log.suspended()["s"].code == "E0377"
+        assert fm.warehouse.log.suspended()["s"].code == "E0377"
         _put(site, "4", (4, 4, "d"))
         fm.execute("ALTER SOURCE s REBASE")
         fm.advance()
@@ -219,7 +219,7 @@ TRANSFORM USING (SELECT upper(k) AS k, count(*) AS m FROM s GROUP BY upper(k)) W
         _means_else(monkeypatch)
         _put(site, "2", (2, 2, "a"))
         fm.advance()
-        assert fm.scheduler.log.suspended().keys() == {"s__stored"}
+        assert fm.warehouse.log.suspended().keys() == {"s__stored"}
         fm.execute("ALTER SOURCE s REBASE")
         assert _rows(fm) == [(2, "A")]
 
@@ -244,13 +244,13 @@ def test_an_interrupted_rebase_is_done_or_can_be_done_again(
         _means_else(monkeypatch)
         _put(site, "2", (2, 2, "b"))
         fm.advance()
-        assert "s" in fm.scheduler.log.suspended()
+        assert "s" in fm.warehouse.log.suspended()
         with monkeypatch.context() as patch, pytest.raises(Crash):
             patch.setattr(failpoints, "reach", reach)
             fm.execute("ALTER SOURCE s REBASE")
     with site.connect() as fm:
         fm.advance()
-        if "s" in fm.scheduler.log.suspended():
+        if "s" in fm.warehouse.log.suspended():
             fm.execute("ALTER SOURCE s REBASE")
         assert _rows(fm) == _rows(fm, "v") == [(4, "A"), (6, "B")]
         assert fm.deployed.changed_functions("s") == ()

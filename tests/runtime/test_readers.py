@@ -51,9 +51,9 @@ def test_a_pinned_epoch_reads_as_it_was(site: Site) -> None:
         for number in (0, 1):
             put(site.landing, str(number), readings(number * 15, 15))
             fm.advance(now=NOW)
-        head = fm.scheduler.log.head().sealed
+        head = fm.warehouse.log.head().sealed
         first = fm.sql("SELECT k, n FROM st", at_epoch=head - 1).collect()
-        pinned = fm.scheduler.log.sealed(head - 1).objects["st"].versions["public/st"]
+        pinned = fm.warehouse.log.sealed(head - 1).objects["st"].versions["public/st"]
         folder = str(site.root / "warehouse" / "public" / "st")
         rows = DeltaTable(folder, version=pinned).to_pyarrow_table().to_pylist()
         assert {(r["k"], r["n"]) for r in rows} == {tuple(r) for r in first}

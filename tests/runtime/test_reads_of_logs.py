@@ -16,7 +16,7 @@ def _reads(opened: Opened, root: Path, objects: int) -> Counter[str]:
             fm.execute(f"CREATE TABLE t{i} (k INT)")
         opened.counts.clear()
         opened.below = root / "_floodmark"
-        fm.scheduler.run_once()
+        fm.loop.run_once()
         opened.below = None
     return Counter(opened.counts)
 
@@ -48,6 +48,6 @@ def test_an_epoch_lists_no_commits_of_tables_that_are_cleaned_up(
             if not known:
                 last.unlink()
             opened.below = tmp_path
-            fm.scheduler.run_once()
+            fm.loop.run_once()
             opened.below = None
             assert not opened.listed

@@ -145,7 +145,7 @@ def test_what_is_not_kept_or_began_anew_cannot_be_replayed(site: Site) -> None:
         assert _outcomes(fm.replay(6)) == {"v": "SAME"}
         # The first epoch created the table: there is nothing in it to compare.
         assert {r.epoch for r in fm.replay(sample=9, objects=["t"])} == {2, 4}
-        fm.scheduler.kept.keep_from(3, fm.clock.now())
+        fm.warehouse.retention_record.keep_from(3, fm.clock.now())
         with pytest.raises(DataError, match="E0414") as refused:
             fm.replay(3)
         assert "the oldest epoch that can be is 4" in (refused.value.hint or "")
@@ -171,7 +171,7 @@ def test_the_state_of_a_sink_that_begins_anew_is_gone(site: Site) -> None:
             INSERT INTO o VALUES (4, 1, 1);
             DELETE FROM r WHERE id = 2;
         """)
-        last = fm.scheduler.log.head().sealed
+        last = fm.warehouse.log.head().sealed
         fm.execute("ALTER SINK s AS SELECT k, count(*) * 10 FROM o GROUP BY k")
         fm.execute("ALTER SINK plain AS SELECT id, v + 1 FROM o")
         fm.execute("ALTER SINK back RENAME TO other")

@@ -18,5 +18,5 @@ def test_as_many_epochs_are_looked_at_as_are_wanted(
     with connect(tmp_path / "warehouse") as fm:
         for name in "abcd":
             fm.execute(f"CREATE TABLE {name} (k INT PRIMARY KEY)")
-        assert audit._epochs(fm.scheduler, None, 2, None) == sorted(looked)
+        assert audit._epochs(fm.warehouse, None, 2, None) == sorted(looked)
     assert len(looked) == 2

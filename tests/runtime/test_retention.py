@@ -13,7 +13,6 @@ from deltalake import DeltaTable, write_deltalake
 from warehouses import GROUPED, NAMES, NOW, READINGS, Site, put, readings, visible
 
 from floodmark.api import Floodmark, connect
-from floodmark.epochs.maintenance import maintenance
 from floodmark.errors import DataError, UserError
 from floodmark.testing import FixedClock
 
@@ -30,7 +29,7 @@ def _connect(site: Site, clock: FixedClock) -> Floodmark:
 def _epoch(site: Site, fm: Floodmark, number: int) -> int:
     put(site.landing, str(number), readings(number * 20, 20))
     fm.advance()
-    return fm.scheduler.log.head().sealed
+    return fm.warehouse.log.head().sealed
 
 
 def _files(root: Path) -> set[Path]:
@@ -51,15 +50,15 @@ def test_what_is_old_expires_and_what_is_kept_reads_the_same(site: Site) -> None
         fm.execute("INSERT INTO d VALUES ('a', 'Alpha')")
         early = [_epoch(site, fm, 0), _epoch(site, fm, 1)]
         assert _epochs_in(root, "_late/public/s") == set(early)
-        assert not maintenance.is_due(fm)
+        assert not fm.needs_maintenance()
         written = _files(root)
         clock.set(clock.now() + WEEK)
-        assert maintenance.is_due(fm)
+        assert fm.needs_maintenance()
         young = [_epoch(site, fm, 2), _epoch(site, fm, 3)]
         expected = {e: _rows(fm, "SELECT * FROM st", e) for e in young}
-        report = maintenance.maintain(fm)
+        report = fm.maintain()
         assert report.oldest_epoch == young[0] and report.expired_files > 0
-        assert not maintenance.is_due(fm)
+        assert not fm.needs_maintenance()
         assert _epochs_in(root, "_changes/public/st") == set(young)
         assert _epochs_in(root, "_late/public/s") == set(young)
         assert not list((root / "_floodmark" / "dml").iterdir())
@@ -73,8 +72,8 @@ def test_what_is_old_expires_and_what_is_kept_reads_the_same(site: Site) -> None
             fm.sql("SELECT * FROM st", at_epoch=early[1])
         clock.set(clock.now() + WEEK)
         last = _epoch(site, fm, 4)
-        maintenance.maintain(fm)
-        assert fm.scheduler.kept.read().oldest == last
+        fm.maintain()
+        assert fm.warehouse.retention_record.read().oldest == last
         assert not written & _files(root)
         counted = _rows(fm, "SELECT sum(n) FROM st")
         assert counted == _rows(fm, "SELECT count(*) FROM s") != [(0,)]
@@ -87,20 +86,20 @@ def test_what_a_suspended_view_has_not_seen_stays(site: Site) -> None:
     table = root / "public" / "n"
     with _connect(site, clock) as fm:
         fm.execute("INSERT INTO d VALUES ('a', 'Alpha')")
-        seen = fm.scheduler.log.head().sealed
+        seen = fm.warehouse.log.head().sealed
         before = DeltaTable(str(table)).version()
         write_deltalake(str(table), DeltaTable(str(table)).to_pyarrow_table(), mode="append")
         fm.execute("INSERT INTO d VALUES ('b', 'Beta')")
         fm.execute("UPDATE d SET name = 'Gamma' WHERE k = 'a'")
-        assert "n" in fm.scheduler.log.suspended()
+        assert "n" in fm.warehouse.log.suspended()
         clock.set(clock.now() + WEEK)
         _epoch(site, fm, 0)
-        assert maintenance.maintain(fm).oldest_epoch == seen
+        assert fm.maintain().oldest_epoch == seen
         DeltaTable(str(table)).restore(before)
         fm.execute("ALTER MATERIALIZED VIEW n RESUME")
-        assert not fm.scheduler.log.suspended()
+        assert not fm.warehouse.log.suspended()
         assert visible(root, "n") == [("Beta",), ("Gamma",)]
-        assert maintenance.maintain(fm).oldest_epoch > seen
+        assert fm.maintain().oldest_epoch > seen
         assert visible(root, "n") == [("Beta",), ("Gamma",)]
 
 
@@ -121,12 +120,12 @@ def test_dead_letters_that_were_taken_back_and_states_of_old_definitions_go(site
         standing = _rows(fm, asked)
         site.define(table, halves, counted.replace("count(DISTINCT n + 1)", "sum(n)"))
         fm.apply(site.pipelines)
-        maintenance.maintain(fm)
+        fm.maintain()
         assert [p.name for p in states.iterdir()] == ["r1_values0"]
         assert DeltaTable(str(letters)).to_pyarrow_table().num_rows == 3
         clock.set(clock.now() + WEEK)
         fm.execute("INSERT INTO t VALUES (4, 1)")
-        maintenance.maintain(fm)
+        fm.maintain()
         assert not [*states.iterdir()]
         assert DeltaTable(str(letters)).to_pyarrow_table().num_rows == 1
         assert _rows(fm, asked) == standing and len(standing) == 1
@@ -142,13 +141,13 @@ def test_an_object_created_anew_keeps_its_young_versions(site: Site) -> None:
         clock.set(clock.now() + timedelta(days=1))
         site.define(READINGS, GROUPED.replace("max(v)", "min(v)"))
         fm.apply(site.pipelines)
-        begun = fm.scheduler.log.head().sealed
+        begun = fm.warehouse.log.head().sealed
         _epoch(site, fm, 2)
         clock.set(clock.now() + timedelta(days=6, hours=1))
         expected = {e: _rows(fm, "SELECT * FROM st", e) for e in (begun, begun + 1)}
-        assert maintenance.maintain(fm).oldest_epoch == begun > old[-1]
+        assert fm.maintain().oldest_epoch == begun > old[-1]
         clock.set(clock.now() - timedelta(days=3))
-        assert maintenance.maintain(fm).oldest_epoch == begun
+        assert fm.maintain().oldest_epoch == begun
         assert {e: _rows(fm, "SELECT * FROM st", e) for e in expected} == expected
 
 

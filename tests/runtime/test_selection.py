@@ -48,16 +48,16 @@ def shared(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site
 def test_a_selection_leaves_the_epoch_open_and_a_full_run_seals_it(shared: Site) -> None:
     root = shared.copy("begun", "selected")
     with shared.connect("selected") as fm:
-        sealed = fm.scheduler.log.head().sealed
+        sealed = fm.warehouse.log.head().sealed
         (early,) = fm.advance(now=NOW, select=["p"])
         assert not early.sealed and early.held_back == {"p": ("s",)}
-        assert fm.scheduler.log.head().open is None
+        assert fm.warehouse.log.head().open is None
 
         (first,) = fm.advance(now=NOW, select=["s", "st"])
         assert (first.epoch, first.sealed) == (sealed + 1, False)
         assert sorted(r.object for r in first.touched) == ["s", "st"]
         assert set(first.waiting_for) == {"p", "t"} and not first.held_back
-        assert fm.scheduler.log.head().sealed == sealed
+        assert fm.warehouse.log.head().sealed == sealed
         before = digests(root)
 
         (again,) = fm.advance(now=NOW, select=["s", "st"])
@@ -93,7 +93,7 @@ def test_a_killed_selection_is_completed_from_the_command_line(shared: Site) -> 
     assert selected.returncode == 0, selected.stderr
     assert "it waits for" in selected.stdout and "sealed  " not in selected.stdout
     with shared.connect("killed") as fm:
-        assert fm.scheduler.log.head().open is not None
+        assert fm.warehouse.log.head().open is not None
         (done,) = fm.advance(now=NOW)
         assert done.sealed
     assert digests(root) == digests(shared.root / "undisturbed")
@@ -103,7 +103,7 @@ def test_what_has_epochs_to_catch_up_waits_for_a_full_run(site: Site) -> None:
     _begun(site, GROUPED, PROJECTED)
     site.copy("begun", "warehouse")
     with site.connect() as fm:
-        log = fm.scheduler.log
+        log = fm.warehouse.log
         log.record("suspend", NOW, "a test", object="st", code="E0420")
         fm.advance(now=NOW)
         log.record("resume", NOW, object="st")

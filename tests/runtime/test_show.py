@@ -119,7 +119,7 @@ def test_explain_of_what_is_there(fm: Floodmark) -> None:
 def test_a_wrong_max_rows_per_epoch_is_refused_at_create_and_explain(
     fm: Floodmark, tmp_path: Path, value: str
 ) -> None:
-    head = fm.scheduler.log.head().sealed
+    head = fm.warehouse.log.head().sealed
     sql = (
         f"CREATE SOURCE s (a INT) WITH (connector = 'files', path = '{tmp_path}',"
         f" max_rows_per_epoch = '{value}') FORMAT PLAIN ENCODE JSON"
@@ -128,14 +128,14 @@ def test_a_wrong_max_rows_per_epoch_is_refused_at_create_and_explain(
         with pytest.raises(UserError) as refused:
             fm.execute(text)
         assert refused.value.code == "E0473"
-    assert fm.scheduler.log.head().sealed == head
+    assert fm.warehouse.log.head().sealed == head
 
 
 def test_resume_of_what_is_not_suspended_is_a_notice_and_no_epoch(fm: Floodmark) -> None:
-    head = fm.scheduler.log.head().sealed
+    head = fm.warehouse.log.head().sealed
     result = fm.execute("ALTER MATERIALIZED VIEW v RESUME")
     assert result.notices == ("materialized view v is not suspended",)
-    assert fm.scheduler.log.head().sealed == head
+    assert fm.warehouse.log.head().sealed == head
 
 
 def test_the_command_that_resumes_can_be_executed(fm: Floodmark) -> None:

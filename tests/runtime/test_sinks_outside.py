@@ -42,7 +42,7 @@ def test_sinks_follow_what_they_read(site: Site) -> None:
         ]
         for number in (1, 2, 3):
             epoch(site, fm, number)
-        head = fm.scheduler.log.head().sealed
+        head = fm.warehouse.log.head().sealed
         root = site.root / "warehouse"
         first, *later = of_epochs(out / "every").items()
         assert {row[0] for row in first[1]} == {"+I"} and len(later) == 3
@@ -90,18 +90,18 @@ def test_a_sink_out_of_reach_waits_and_catches_up(site: Site) -> None:
             (out / name).write_text("no folder")
         for number in (1, 2):
             epoch(site, fm, number)
-        events = fm.scheduler.log.suspended()
+        events = fm.warehouse.log.suspended()
         assert {k: e.code for k, e in events.items()} == {
             "sink:every": "E0741", "sink:keyed": "E0741",
         }  # fmt: skip
-        head = fm.scheduler.log.head().sealed
+        head = fm.warehouse.log.head().sealed
         assert fm.status()["st"].position == head and not fm.has_new()
         for name in ("every", "keyed"):
             (out / name).unlink()
             shutil.move(site.root / f"moved-{name}", out / name)
         assert fm.has_new()
         fm.advance(now=NOW)
-        assert not fm.scheduler.log.suspended() and not fm.has_new()
+        assert not fm.warehouse.log.suspended() and not fm.has_new()
     check(site, out)
 
 
@@ -147,7 +147,7 @@ def test_places_that_do_not_do_are_refused_at_once(site: Site) -> None:
         (site.root / name).write_text("some text")
     with site.connect() as fm:
         epoch(site, fm, 0)
-        head = fm.scheduler.log.head().sealed
+        head = fm.warehouse.log.head().sealed
         places = {"root": fm.root, "out": out, "landing": site.landing, "file": site.root / "file"}
         for options, code in REFUSED:
             format_ = "FORMAT PLAIN ENCODE JSON" if "files" in options else ""
@@ -156,7 +156,7 @@ def test_places_that_do_not_do_are_refused_at_once(site: Site) -> None:
             assert refused.value.code == code, options
             assert refused.value.hint and refused.value.span is not None, options
             assert isinstance(refused.value, OutOfReach) == (code == "E0741")
-        assert fm.scheduler.log.head().sealed == head
+        assert fm.warehouse.log.head().sealed == head
 
 
 def test_a_delta_sink_does_not_get_other_columns(tmp_path: Path, sessions: Sessions) -> None:
@@ -171,9 +171,9 @@ def test_a_delta_sink_does_not_get_other_columns(tmp_path: Path, sessions: Sessi
         (files / "a.sql").write_text(f"CREATE TABLE w (id INT PRIMARY KEY, v INT, n INT); {sink}")
         changes = {c.key: (c.action, c.reason) for c in fm.plan(files).changes}
         assert changes["sink:d"] == ("alter", "w has other columns: it goes on")
-        sealed = fm.scheduler.log.head().sealed
+        sealed = fm.warehouse.log.head().sealed
         with pytest.raises(FloodmarkError, match="has other columns than the sink d") as raised:
             fm.apply(files)
-        assert raised.value.code == "E0743" and fm.scheduler.log.head().sealed == sealed
-        assert not fm.scheduler.log.suspended()
+        assert raised.value.code == "E0743" and fm.warehouse.log.head().sealed == sealed
+        assert not fm.warehouse.log.suspended()
         assert [*fm.execute("SELECT * FROM w").rows] == [(1, 1)]

@@ -10,7 +10,6 @@ from warehouses import Site, contents
 
 from floodmark.api import Floodmark
 from floodmark.dataflow.state import clustered
-from floodmark.epochs.maintenance import maintenance
 from floodmark.session.audit import ReplayOutcome
 from floodmark.tables import failpoints
 
@@ -45,7 +44,7 @@ def _go_to(fm: Floodmark, minutes: float) -> int:
     """Let the clock stand at a time and return how many epochs that gives."""
     fm.clock.set(_at(minutes))  # type: ignore[attr-defined]
     epochs = fm.advance()
-    assert not fm.scheduler.has_new()
+    assert not fm.loop.has_new()
     return len(epochs)
 
 
@@ -55,7 +54,7 @@ def test_epochs_open_when_a_bound_is_reached(site: Site) -> None:
         fm.clock.set(START)  # type: ignore[attr-defined]
         _insert(fm, (1, 0), (2, 5), (3, -20))
         assert _keys(fm, "during") == [1] and _keys(fm, "gone") == [3]
-        due_at = {k: record.due for k, record in fm.scheduler.cut().records.items()}
+        due_at = {k: record.due for k, record in fm.warehouse.cut().records.items()}
         assert due_at == {"t": None, "during": _at(5), "gone": _at(10)}
         assert [_go_to(fm, m) for m in (4.9, 5, 5, 9.99)] == [0, 1, 0, 0]
         assert _keys(fm, "during") == [1, 2]
@@ -66,7 +65,7 @@ def test_epochs_open_when_a_bound_is_reached(site: Site) -> None:
         _insert(fm, (4, 11))
         assert _go_to(fm, 400_000) == 1
         assert _keys(fm, "during") == [] and _keys(fm, "gone") == [1, 3, 4]
-        assert {record.due for record in fm.scheduler.cut().records.values()} == {None}
+        assert {record.due for record in fm.warehouse.cut().records.values()} == {None}
         assert contents(site.root / "warehouse", "_state/public/during/r1_due").num_rows == 0
         replayed = [r for epoch in range(1, 8) for r in fm.replay(epoch=epoch)]
         assert {r.outcome for r in replayed} <= {ReplayOutcome.SAME, ReplayOutcome.IMPOSSIBLE}
@@ -138,6 +137,6 @@ def test_random_periods_and_clocks(site: Site, monkeypatch: pytest.MonkeyPatch) 
             now += drawn.choice([0.5, 3, 7])
             _go_to(fm, now)
             if step == 5:
-                maintenance.maintain(fm)
+                fm.maintain()
             assert _keys(fm, "during") == sorted(k for k, m in rows.items() if m <= now < m + 10)
             assert _keys(fm, "gone") == sorted(k for k, m in rows.items() if m + 10 <= now)

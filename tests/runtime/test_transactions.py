@@ -20,7 +20,7 @@ def _rows(fm: Floodmark, sql: str) -> list[tuple[Any, ...]]:
 
 
 def _sealed(fm: Floodmark) -> int:
-    return fm.scheduler.log.head().sealed
+    return fm.warehouse.log.head().sealed
 
 
 def _left(site: Site) -> list[Path]:

@@ -12,7 +12,6 @@ import pytest
 from warehouses import Site, dying_at, numbers
 
 from floodmark.api import Floodmark
-from floodmark.epochs.maintenance.maintenance import maintain
 
 pytestmark = pytest.mark.spark
 
@@ -65,7 +64,7 @@ def test_what_is_stored_is_not_asked_for_again(site: Site, point: str) -> None:
         _to(fm, 10)
         fm.advance()
         assert _ids(fm, "s") == _ids(fm, "v") == [1, 6, 8]
-        record = fm.scheduler.log.sealed(fm.scheduler.log.head().sealed).objects["s"]
+        record = fm.warehouse.log.sealed(fm.warehouse.log.head().sealed).objects["s"]
         late = fm.execute("SELECT count(*) FROM s__late").rows
         assert (record.watermarks, late) == ({"ts": START - timedelta(minutes=40)}, ((0,),))
         for path in site.landing.glob("*.json"):
@@ -76,14 +75,14 @@ def test_what_is_stored_is_not_asked_for_again(site: Site, point: str) -> None:
         assert _ids(fm, "s") == _ids(fm, "v") == _ids(fm, "w") == [1, 2, 6, 8]
         _to(fm, 37)
         fm.advance()
-        maintain(fm, timedelta(microseconds=1))
+        fm.maintain(timedelta(microseconds=1))
         assert _ids(fm, "s") == _ids(fm, "v") == _ids(fm, "w") == [2, 8]
         _to(fm, 60 * 24 * 365)
         fm.advance()
-        maintain(fm, timedelta(microseconds=1))
+        fm.maintain(timedelta(microseconds=1))
         assert _ids(fm, "s") == _ids(fm, "v") == _ids(fm, "w") == []
-        assert fm.scheduler.log.suspended() == {}
-        assert [r.due for r in fm.scheduler.cut().records.values()] == [None] * 3
+        assert fm.warehouse.log.suspended() == {}
+        assert [r.due for r in fm.warehouse.cut().records.values()] == [None] * 3
 
 
 def test_a_clock_that_goes_back_keeps_the_last_time(site: Site) -> None:
@@ -99,7 +98,7 @@ def test_a_clock_that_goes_back_keeps_the_last_time(site: Site) -> None:
         assert summary.now > START + timedelta(minutes=40)
         assert _ids(fm, "s") == _ids(fm, "v") == [2, 3]
         assert any(
-            "clock went back" in note for note in fm.scheduler.log.opened(summary.epoch).notes
+            "clock went back" in note for note in fm.warehouse.log.opened(summary.epoch).notes
         )
 
 
@@ -117,7 +116,7 @@ TRANSFORM USING (SELECT n FROM s WHERE now() < ts + INTERVAL '10 minutes');
         _to(fm, 20)
         fm.advance()
         if tidy:
-            maintain(fm, timedelta(microseconds=1))
+            fm.maintain(timedelta(microseconds=1))
         _put(site.landing, "2", (1, 20, 3), (2, 20, 4))
         fm.advance()
         assert fm.execute("SELECT n FROM s ORDER BY n").rows == ((2,), (3,))
@@ -166,7 +165,7 @@ TRANSFORM USING (SELECT * FROM orders_30d WHERE mz_now() <= {time} + '30 days');
         _to(fm, 0)
         fm.advance()
         assert _ids(fm, "orders_30d") == ([1, 2] if included else [1])
-        last = fm.scheduler.cut().records["orders_30d"].due
+        last = fm.warehouse.cut().records["orders_30d"].due
         assert last is not None
         _to(fm, 29 * day)
         fm.advance()

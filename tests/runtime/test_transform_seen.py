@@ -65,8 +65,8 @@ def test_what_is_stored_and_when_it_is_seen_is_told(site: Site) -> None:
         assert record.due == _at(5) and _ids(fm) == [1]
         assert not fm.has_new() and not fm.has_new(now=_at(4.9)) and fm.has_new(now=_at(5))
 
-        (report, *_) = reports(fm.scheduler, {})
-        told = numbers(report, fm.scheduler)
+        (report, *_) = reports(fm.warehouse, {})
+        told = numbers(report, fm.warehouse)
         assert (told["rows_in"], told["rows_stored"], told["rows_timed"]) == (5, 2, 0)
         assert told["share_stored"] == 0.4
 
@@ -80,12 +80,12 @@ def test_what_is_stored_and_when_it_is_seen_is_told(site: Site) -> None:
         record = fm.status()["s"]
         assert (record.rows_in, record.stored_rows, record.timed_rows) == (1, 1, 1)
         assert fm.execute("SELECT n, parts FROM v").rows == ((2, 8),)
-        assert intakes(fm.scheduler) == {"s": Intake(6, 3)}
+        assert intakes(fm.warehouse) == {"s": Intake(6, 3)}
 
         _check_what_is_shown(fm)
         for read in (
             lambda: fm.execute("SELECT * FROM s__changes"),
-            lambda: watched("s", fm.scheduler),
+            lambda: watched("s", fm.warehouse),
         ):
             with pytest.raises(NotSupported, match="come and go") as refused:
                 read()
@@ -93,7 +93,7 @@ def test_what_is_stored_and_when_it_is_seen_is_told(site: Site) -> None:
         changes = fm.execute("SELECT epoch, kind, n FROM v__changes ORDER BY epoch, kind DESC").rows
         assert [kind for _, kind, _ in changes if kind != "-U"] == ["+I", "+U", "+U", "+U"]
 
-        outcomes = run_checks(fm.scheduler, reports(fm.scheduler, {}), {})
+        outcomes = run_checks(fm.warehouse, reports(fm.warehouse, {}), {})
         failed: list[Any] = [o for found in outcomes.values() for o in found if not o.passed]
         assert failed == []
         assert differing(replay_all(fm)) == []

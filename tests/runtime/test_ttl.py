@@ -8,7 +8,6 @@ import pytest
 from warehouses import Site, contents, digests, put, readings
 
 from floodmark.api import Floodmark
-from floodmark.epochs.maintenance.maintenance import maintain
 from floodmark.epochs.objects import at_rest
 from floodmark.errors import FloodmarkError
 from floodmark.session.audit import ReplayOutcome
@@ -52,7 +51,7 @@ def _go_to(fm: Floodmark, minutes: float) -> int:
 
 
 def _record(fm: Floodmark, name: str = "t") -> ObjectRecord:
-    record = fm.scheduler.cut().records[name]
+    record = fm.warehouse.cut().records[name]
     ways = (record.ignored_rows, record.expired_rows, record.late_rows, record.dead_rows)
     assert min(ways) >= 0 and record.rows_in >= sum(ways), record
     return record
@@ -88,7 +87,7 @@ def test_a_row_goes_so_long_after_its_last_write(site: Site) -> None:
 
 
 def _replays(fm: Floodmark) -> None:
-    first, last = fm.scheduler.kept.read().oldest, fm.scheduler.log.head().sealed
+    first, last = fm.warehouse.retention_record.read().oldest, fm.warehouse.log.head().sealed
     replayed = [r for epoch in range(first + 1, last + 1) for r in fm.replay(epoch=epoch)]
     assert {r.outcome for r in replayed} <= {ReplayOutcome.SAME, ReplayOutcome.IMPOSSIBLE}
     assert any(r.outcome is ReplayOutcome.SAME for r in replayed)
@@ -148,7 +147,7 @@ def test_rows_in_a_layer_go_too(site: Site, monkeypatch: pytest.MonkeyPatch, sql
         assert _all(fm, "SELECT k, a FROM t ORDER BY k") == [(2, 20), (4, 4)]
         _go_to(fm, 14)
         assert _all(fm, "SELECT k, a FROM t") == []
-        maintain(fm)
+        fm.maintain()
         assert _go_to(fm, 10_000) <= 1
         assert _go_to(fm, 20_000) == 0
         _replays(fm)
@@ -223,7 +222,7 @@ def test_discarded_rows_go_unheard_and_leave_the_disk(site: Site) -> None:
         fm.execute("CREATE MATERIALIZED VIEW later AS SELECT k FROM t")
         assert _all(fm, "SELECT * FROM later") == [(2,)]
         assert contents(site.root / "warehouse", "public/t").num_rows == 2
-        maintain(fm)
+        fm.maintain()
         assert contents(site.root / "warehouse", "public/t").num_rows == 1
         assert contents(site.root / "warehouse", "public/u").num_rows == 1
         _go_to(fm, 60)
@@ -231,7 +230,7 @@ def test_discarded_rows_go_unheard_and_leave_the_disk(site: Site) -> None:
         assert _all(fm, "SELECT k FROM t") == [(4,)]
         assert _all(fm, "SELECT * FROM n") == [(3,)]
         assert _all(fm, "SELECT k FROM later ORDER BY k") == [(2,), (4,)]
-        maintain(fm)
+        fm.maintain()
         assert _all(fm, "SELECT k FROM t") == [(4,)]
         _replays(fm)
 
@@ -254,7 +253,7 @@ def test_below_the_watermark_a_row_counts_as_absent(site: Site) -> None:
         assert _all(fm, "SELECT k, v FROM t__late") == [(1, "late")]
         assert _all(fm, "SELECT k, v FROM w ORDER BY k, u") == [(1, "a"), (2, "b")]
         assert contents(site.root / "warehouse", "public/t").num_rows == 2
-        maintain(fm)
+        fm.maintain()
         assert contents(site.root / "warehouse", "public/t").num_rows == 1
         fm.execute("UPDATE t SET v = 'B', u = u + INTERVAL '1 minute' WHERE k = 2")
         assert _all(fm, "SELECT k, v FROM w ORDER BY k, u") == [(1, "a"), (2, "B")]
@@ -341,7 +340,7 @@ def test_a_discarded_row_holds_its_key_no_more(site: Site, column: str) -> None:
         assert _record(fm).ignored_rows == 0
         assert not fm.execute(insert.format(1, 11, 6)).rows
         assert _all(fm, "SELECT n FROM n") == [(3,)]
-        maintain(fm)
+        fm.maintain()
         assert sorted(_all(fm, "SELECT k, v FROM t")) == [(1, 5), (2, 2)]
         _go_to(fm, 22)
         fm.execute(insert.format(1, 22, 7))

@@ -49,7 +49,7 @@ def test_statements_are_filtered_and_close_windows(site: Site) -> None:
         assert late == ((4, 3, str(_at(9))),)
         dead = fm.execute("SELECT reason, expression, row FROM t__dead_letter").rows
         assert dead == (("E0653", "WATERMARK FOR ts", '{"ts":null,"a":5}'),)
-        record = fm.scheduler.cut().records["t"]
+        record = fm.warehouse.cut().records["t"]
         counts = (record.rows_in, record.rows_out, record.late_rows, record.dead_rows)
         assert (counts, record.watermarks) == ((3, 1, 1, 1), {"ts": _at(9)})
         assert _insert(fm, (30, 6)) == 1
@@ -102,16 +102,16 @@ def test_a_connector_holds_the_watermark_back_and_statements_do_not(site: Site) 
     with site.connect() as fm:
         fm.advance()
         _insert(fm, (10, 1))
-        assert fm.scheduler.cut().watermarks("t") == {}
+        assert fm.warehouse.cut().watermarks("t") == {}
         _put(site.landing, "1", (5, 2), (4, 3), (6, 4), (None, 5))
         fm.advance()
-        assert fm.scheduler.cut().watermarks("t") == {"ts": _at(6)}
+        assert fm.warehouse.cut().watermarks("t") == {"ts": _at(6)}
         assert (numbers(fm, "t__late"), numbers(fm, "w")) == ([3], [2])
         _insert(fm, (9, 6), (10, 7))
         assert numbers(fm, "t__late") == [3, 6], "it is behind the statements before it"
         _put(site.landing, "2", (8, 8))
         fm.advance()
-        assert fm.scheduler.cut().watermarks("t") == {"ts": _at(8)}
+        assert fm.warehouse.cut().watermarks("t") == {"ts": _at(8)}
         assert (numbers(fm, "t"), numbers(fm, "w")) == ([1, 2, 4, 7, 8], [2, 4])
         assert differing(replay_all(fm)) == []
 
@@ -140,7 +140,7 @@ def test_a_killed_epoch_is_done_once(site: Site, point: str) -> None:
             fm.advance()
     with site.connect() as fm:
         fm.advance()
-        records = fm.scheduler.cut().records
+        records = fm.warehouse.cut().records
         assert records["t"].watermarks == {"ts": _at(12)}
         assert numbers(fm, "t") == [1, 2, 3, 4, 6, 7]
         assert numbers(fm, "t__late") == [3], "the first window closes after later rows came"
@@ -160,7 +160,7 @@ def test_an_attempt_that_stored_all_needs_its_file_no_more(site: Site) -> None:
         second.unlink()
     with site.connect() as fm:
         fm.advance()
-        record = fm.scheduler.cut().records["t"]
+        record = fm.warehouse.cut().records["t"]
         counts = (record.rows_in, record.rows_out, record.late_rows, record.dead_rows)
         assert (counts, record.watermarks) == ((3, 1, 1, 1), {"ts": _at(9)})
         assert (numbers(fm, "t"), numbers(fm, "t__late")) == ([1, 2], [3])

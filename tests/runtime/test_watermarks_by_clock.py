@@ -66,7 +66,7 @@ def test_each_view_is_closed_by_one_epoch_of_time_alone(site: Site) -> None:
         _put(site.landing, "1", (1, 1), (12, 2), (15, 3))
         fm.advance()
         assert numbers(fm, "w") == [1]
-        assert fm.scheduler.cut().watermarks("s") == {"ts": _at(14)}
+        assert fm.warehouse.cut().watermarks("s") == {"ts": _at(14)}
         assert _waits_until(fm, 25)
         _to(fm, 25)
         (summary,) = fm.advance()
@@ -107,13 +107,13 @@ def test_a_source_that_is_behind_or_out_of_reach_is_not_silent(site: Site) -> No
         _put(site.landing, "2", (3, 3), (4, 4))
         _put(site.landing, "3", (5, 5), (6, 6))
         fm.advance(1)
-        assert fm.scheduler.cut().watermarks("s") == {"ts": _at(1)}
+        assert fm.warehouse.cut().watermarks("s") == {"ts": _at(1)}
         fm.execute("CREATE TABLE other (k INT)")
         fm.execute("INSERT INTO other VALUES (1)")
-        assert fm.scheduler.cut().watermarks("s") == {"ts": _at(1)}, "a statement asks no source"
+        assert fm.warehouse.cut().watermarks("s") == {"ts": _at(1)}, "a statement asks no source"
         fm.advance()
         assert numbers(fm, "v") == [1, 2, 3, 4, 5, 6]
-        mark = fm.scheduler.cut().watermarks("s")["ts"]
+        mark = fm.warehouse.cut().watermarks("s")["ts"]
         assert _at(55) <= mark < _at(55) + SOON
         _put(site.landing, "4", (56, 7))
         fm.advance()
@@ -160,12 +160,12 @@ def test_a_connector_of_a_table_that_is_silent_is_waited_for_no_longer(site: Sit
         fm.advance()
         _to(fm, 5)
         fm.execute(f"INSERT INTO s VALUES ('{_at(8)}', 2), ('{_at(3)}', 3)")
-        assert fm.scheduler.cut().watermarks("s") == {"ts": _at(-1)}
+        assert fm.warehouse.cut().watermarks("s") == {"ts": _at(-1)}
         assert not fm.has_new(now=_at(10) - SOON) and fm.has_new(now=_at(10) + SOON)
         _to(fm, 11)
         (summary,) = fm.advance()
         assert [r.object for r in summary.touched] == ["v"]
-        assert fm.scheduler.cut().watermarks("s") == {"ts": _at(7)}
+        assert fm.warehouse.cut().watermarks("s") == {"ts": _at(7)}
         assert numbers(fm, "v") == [1, 3]
         _put(site.landing, "2", (6, 4), (7, 5))
         fm.advance()
@@ -182,7 +182,7 @@ def test_files_are_taken_over_where_statistics_say_that_none_is_ahead(site: Site
         fm.advance()
         _put(site.landing, "2", (10, 3), (11, 4))
         fm.advance()
-        record = fm.scheduler.cut().records["s"]
+        record = fm.warehouse.cut().records["s"]
         table = next(t for t in record.versions if t.endswith("/s"))
         files = fm.store.open(table, record.versions[table]).files
         assert sorted(is_delivered(file) for file in files) == [False, True]

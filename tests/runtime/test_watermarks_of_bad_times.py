@@ -52,7 +52,7 @@ def test_the_ends_of_the_calendar_suspend_nothing(site: Site, end: datetime) -> 
         fm.advance()
         put_timed(site.landing, "2", [(_at(90), 3), (None, 4)])
         fm.advance()
-        assert fm.scheduler.log.suspended() == {}
+        assert fm.warehouse.log.suspended() == {}
         late, closed = ([3], [1]) if end == ENDS[0] else ([2], [1])
         assert numbers(fm, "s__late") == late
         assert numbers(fm, "v") == numbers(fm, "w") == closed
@@ -68,14 +68,14 @@ def test_a_clock_that_goes_back_takes_no_watermark_back(site: Site) -> None:
         fm.advance()
         _to(fm, 60)
         fm.advance()
-        mark = fm.scheduler.cut().watermarks("s")["ts"]
+        mark = fm.warehouse.cut().watermarks("s")["ts"]
         assert mark == _at(50) and numbers(fm, "v") == [1]
         _to(fm, 5)
         assert not fm.has_new() and fm.advance() == []
         put_timed(site.landing, "2", [(_at(4), 2), (_at(55), 3)])
         fm.advance()
         assert (numbers(fm, "s"), numbers(fm, "s__late")) == ([1, 3], [2])
-        assert fm.scheduler.cut().watermarks("s")["ts"] == _at(55)
+        assert fm.warehouse.cut().watermarks("s")["ts"] == _at(55)
 
 
 @pytest.mark.spark
@@ -90,7 +90,7 @@ def test_rows_without_times_and_none_at_all(site: Site) -> None:
         assert not fm.has_new(), "there is nothing to close"
         put_timed(site.landing, "1", [(None, 1), (_at(121), 2)])
         fm.advance()
-        assert fm.scheduler.cut().watermarks("s")["ts"] - _at(50) < timedelta(milliseconds=1)
+        assert fm.warehouse.cut().watermarks("s")["ts"] - _at(50) < timedelta(milliseconds=1)
         put_timed(site.landing, "2", [(_at(49), 3), (_at(51), 4)])
         fm.advance()
         assert (numbers(fm, "s"), numbers(fm, "s__late")) == ([4], [3])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
 
 from floodmark.catalog.objects import Kind
 from floodmark.errors import UserError
@@ -16,9 +15,7 @@ from floodmark.stream.objects.dependencies import needs_of
 from floodmark.stream.objects.snapshot import takes_snapshot
 from floodmark.tables.current import current_at
 from floodmark.tables.cut import Cut
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 VARIABLE = "FLOODMARK_BACKFILL_BYTES"
 """The environment's word on how many bytes a view must read to be backfilled."""
@@ -27,17 +24,17 @@ LARGE_BYTES = 128 * 2**20
 
 
 def backfills(
-    scheduler: Scheduler, epoch: int, version: int, created: Collection[str]
+    warehouse: Warehouse, epoch: int, version: int, created: Collection[str]
 ) -> dict[str, ObjectRecord]:
     """Return the records with which an epoch goes on for views whose backfill begins or ends.
 
     A view begins a backfill where it, or something that it reads, is large. It ends when it is
     ready; or, without a row, when something is created that is filled from it in the epoch.
     """
-    pipeline = scheduler.at_version(version).pipeline
-    before = scheduler.cut(epoch - 1)
+    pipeline = warehouse.at_version(version).pipeline
+    before = warehouse.cut(epoch - 1)
     # What goes on from the rows of a former definition does so at once.
-    created = {*created} - {*scheduler.change_at(epoch, version).former}
+    created = {*created} - {*warehouse.change_at(epoch, version).former}
     under = [
         k
         for k, r in before.records.items()
@@ -51,14 +48,14 @@ def backfills(
         if key not in able:
             out[key] = ObjectRecord(key, {}, touched=False, position=epoch - 1)
             continue
-        standing = BackfillLog(scheduler.root, key, before.records[key].position).standing()
+        standing = BackfillLog(warehouse.root, key, before.records[key].position).standing()
         if standing.ready and standing.record is not None:
             out[key] = standing.record
     waiting = set(under) - out.keys()
     for found in pipeline.stored:
         if found.key in created and found.key in able:
             reads = [pipeline[key] for key in found.reads if key not in created]
-            large = _bytes_of(scheduler, reads, before) > large_bytes()
+            large = _bytes_of(warehouse, reads, before) > large_bytes()
             if large or waiting & set(found.reads):
                 waiting.add(found.key)
                 out[found.key] = ObjectRecord(
@@ -100,6 +97,6 @@ def large_bytes() -> int:
     return int(text)
 
 
-def _bytes_of(scheduler: Scheduler, objects: Iterable[AnalysedObject], before: Cut) -> int:
-    found = (current_at(scheduler.store, o, before) for o in objects)
+def _bytes_of(warehouse: Warehouse, objects: Iterable[AnalysedObject], before: Cut) -> int:
+    found = (current_at(warehouse.store, o, before) for o in objects)
     return sum(rows.bytes_of(rows.base.files) for rows in found if rows is not None)

@@ -3,82 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from floodmark.storage.backfill_log import BackfillLog, Standing, Step
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.lint.advice import merges_epochs
 from floodmark.stream.objects.analysed import AnalysedObject
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 REACH = 2
 """A view that is so many epochs behind joins: the epoch that takes it in does them first."""
 
 
-def under_way(scheduler: Scheduler) -> dict[str, ObjectRecord]:
+def under_way(warehouse: Warehouse) -> dict[str, ObjectRecord]:
     """Return the views that are backfilling as of the last sealed epoch, with their records."""
-    objects = scheduler.deployed().pipeline.objects
-    records = scheduler.cut().records
+    objects = warehouse.deployed().pipeline.objects
+    records = warehouse.cut().records
     return {k: r for k, r in records.items() if r.backfilling and k in objects}
 
 
-def can_go_on(scheduler: Scheduler) -> dict[str, int]:
+def can_go_on(warehouse: Warehouse) -> dict[str, int]:
     """Return the views whose backfill can go on, each with the epoch that created it.
 
     A suspended one cannot, nor one whose inputs are backfilling, or not there yet.
     """
-    found = under_way(scheduler)
+    found = under_way(warehouse)
     if not found:
         return {}
-    suspended = scheduler.log.suspended()
-    pipeline, records = scheduler.deployed().pipeline, scheduler.cut().records
+    suspended = warehouse.log.suspended()
+    pipeline, records = warehouse.deployed().pipeline, warehouse.cut().records
     return {
         key: record.position
         for key, record in found.items()
-        if key not in suspended and _reachable(scheduler, pipeline[key], records) is not None
+        if key not in suspended and _reachable(warehouse, pipeline[key], records) is not None
     }
 
 
-def next_step(scheduler: Scheduler, found: AnalysedObject, standing: Standing) -> Step | None:
+def next_step(warehouse: Warehouse, found: AnalysedObject, standing: Standing) -> Step | None:
     """Return what a backfill does next; None where the view is within reach of the epochs."""
     if standing.open is not None:
         return standing.open
-    last = _reachable(scheduler, found, scheduler.cut().records)
+    last = _reachable(warehouse, found, warehouse.cut().records)
     if standing.record is None:
         return None if last is None else Step(last)
     done = standing.record.position
     if last is None or last <= done:
         return None
-    whole = [e for e in range(done + 1, last + 1) if _is_whole(scheduler, found, e)]
+    whole = [e for e in range(done + 1, last + 1) if _is_whole(warehouse, found, e)]
     if last - done <= REACH and len(whole) == last - done:
         return None
     return Step(last if merges_epochs(found) else whole[0], done + 1)
 
 
-def _is_whole(scheduler: Scheduler, found: AnalysedObject, epoch: int) -> bool:
+def _is_whole(warehouse: Warehouse, found: AnalysedObject, epoch: int) -> bool:
     """Tell whether all that a view reads had taken in a sealed epoch when it was sealed."""
-    records = scheduler.log.sealed(epoch).objects
+    records = warehouse.log.sealed(epoch).objects
     return all(key in records and records[key].position == epoch for key in found.reads)
 
 
 def _reachable(
-    scheduler: Scheduler, found: AnalysedObject, records: Mapping[str, ObjectRecord]
+    warehouse: Warehouse, found: AnalysedObject, records: Mapping[str, ObjectRecord]
 ) -> int | None:
     """Return the newest sealed epoch with all that a view reads; None where there is none."""
     reads = [records.get(key) for key in found.reads]
     positions = [r.position for r in reads if r is not None and not r.backfilling]
     if len(positions) < len(reads):
         return None
-    last = min(positions, default=scheduler.log.head().sealed)
-    return last if last and _is_whole(scheduler, found, last) else None
+    last = min(positions, default=warehouse.log.head().sealed)
+    return last if last and _is_whole(warehouse, found, last) else None
 
 
-def words(scheduler: Scheduler, record: ObjectRecord) -> str:
+def words(warehouse: Warehouse, record: ObjectRecord) -> str:
     """Return how far a backfill is, for people."""
-    head = scheduler.log.head().sealed
-    standing = BackfillLog(scheduler.root, record.object, record.position).standing()
+    head = warehouse.log.head().sealed
+    standing = BackfillLog(warehouse.root, record.object, record.position).standing()
     if standing.record is not None:
         return f"backfilling, {head - standing.record.position} epochs behind"
     if standing.open is not None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from floodmark.epochs.backfill.choice import backfillable
 from floodmark.epochs.objects.epoch import Work, advance
@@ -17,9 +16,7 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import Tables
 from floodmark.warehouse.deployed import Deployed
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 
 class EndedError(Exception):
@@ -30,7 +27,7 @@ class EndedError(Exception):
 class Backfill:
     """The backfill of one view, by the definitions that were in force when it was taken up."""
 
-    scheduler: Scheduler
+    warehouse: Warehouse
     key: str
     created: int
     deployed: Deployed
@@ -43,39 +40,39 @@ class Backfill:
     @contextmanager
     def alive(self) -> Iterator[None]:
         """Keep the backfill from being ended meanwhile; raise `EndedError` where it was."""
-        with fence(self.scheduler.root):
+        with fence(self.warehouse.root):
             self._check()
             yield
 
     def _check(self) -> None:
         """Take in newer definitions, if they leave the view as it is."""
-        scheduler = self.scheduler
-        latest = scheduler.catalogs.latest()
+        warehouse = self.warehouse
+        latest = warehouse.catalogs.latest()
         assert latest is not None
         for version in range(self.deployed.version + 1, latest.version + 1):
-            logged = scheduler.catalogs.at(version)
-            deployed = scheduler.at_version(version)
-            again = scheduler.change_at(logged.epoch, version).created
+            logged = warehouse.catalogs.at(version)
+            deployed = warehouse.at_version(version)
+            again = warehouse.change_at(logged.epoch, version).created
             if self.key in again or self.key not in backfillable(deployed.pipeline):
                 raise EndedError(self.key)
             self.deployed = deployed
-        record = scheduler.cut().records.get(self.key)
+        record = warehouse.cut().records.get(self.key)
         if record is None or not record.backfilling or record.position != self.created:
             raise EndedError(self.key)
 
     def run(self, step: Step, standing: Standing) -> ObjectRecord:
         """Do a step, or what an earlier attempt has left of it, and return the view's record."""
-        scheduler = self.scheduler
-        sessions = scheduler.sessions()
-        tables = Tables(Fenced(scheduler.store, self.alive), sessions.main)
+        warehouse = self.warehouse
+        sessions = warehouse.sessions()
+        tables = Tables(Fenced(warehouse.store, self.alive), sessions.main)
         fills = f"{step.epoch}-{self.key}-backfill"
-        with sessions.guarded(fills, scheduler.timeouts.fill):
+        with sessions.guarded(fills, warehouse.settings.timeouts.fill):
             record = advance(self.found, self._work(step, standing), tables, sessions, None)
         return replace(record, position=step.epoch)
 
     def _work(self, step: Step, standing: Standing) -> Work:
-        scheduler = self.scheduler
-        opened = scheduler.log.opened(step.epoch)
+        warehouse = self.warehouse
+        opened = warehouse.log.opened(step.epoch)
         after = self._others(step.epoch)
         # The rows of an epoch are taken as if an empty one followed it and created the view.
         before = after if step.first is None else self._others(step.first - 1)
@@ -88,21 +85,21 @@ class Backfill:
             before,
             after,
             self.deployed.pipeline,
-            partial(scheduler.log.pin, step.epoch),
+            partial(warehouse.log.pin, step.epoch),
             frozenset() if step.first is not None else frozenset((self.key,)),
             metadata={
                 "catalog_version": self.deployed.version,
                 "record": step.id,
                 "step": True,
             },
-            seed=scheduler.seed,
+            seed=warehouse.seed,
             first=step.first,
             corrected=self.deployed.corrected,
-            time_of=scheduler.log.time_of,
-            plan_nodes=scheduler.plan_nodes,
+            time_of=warehouse.log.time_of,
+            plan_nodes=warehouse.settings.plan_nodes,
         )
 
     def _others(self, epoch: int) -> Cut:
         """Return what the view may read as of a sealed epoch."""
-        records = self.scheduler.log.sealed(epoch).objects
+        records = self.warehouse.log.sealed(epoch).objects
         return Cut(epoch, {k: r for k, r in records.items() if k != self.key})

@@ -5,18 +5,16 @@ from __future__ import annotations
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from floodmark.epochs.backfill.progress import can_go_on, next_step
 from floodmark.epochs.backfill.step import Backfill, EndedError
+from floodmark.epochs.run import Progressed
 from floodmark.errors import TransientError
 from floodmark.storage.backfill_log import BackfillLog, Standing
 from floodmark.storage.table import OtherHistory
 from floodmark.tables import failpoints
 from floodmark.warehouse.suspensions import suspend
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 AT_ONCE = 2
 _POLL_SECONDS = 0.5
@@ -26,8 +24,9 @@ _PATIENCE = 20
 class Workers:
     """The backfills that one run works on; within the block."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
+    def __init__(self, warehouse: Warehouse, on_progress: Progressed | None = None) -> None:
+        self._warehouse = warehouse
+        self._on_progress = on_progress
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self._running: dict[str, Future[bool]] = {}
@@ -49,9 +48,9 @@ class Workers:
     def start(self) -> None:
         """Take up the backfills that can go on and that nobody works on."""
         self._collect()
-        for key, created in can_go_on(self._scheduler).items():
+        for key, created in can_go_on(self._warehouse).items():
             if key not in self._running:
-                backfill = Backfill(self._scheduler, key, created, self._scheduler.deployed())
+                backfill = Backfill(self._warehouse, key, created, self._warehouse.deployed())
                 self._running[key] = self._pool.submit(self._work, backfill)
 
     def wait(self) -> bool:
@@ -71,7 +70,7 @@ class Workers:
 
     def _work(self, backfill: Backfill) -> bool:
         """Take steps until the view is within reach; tell whether anything was done."""
-        log = BackfillLog(self._scheduler.root, backfill.key, backfill.created)
+        log = BackfillLog(self._warehouse.root, backfill.key, backfill.created)
         with log.worked_on() as mine:
             if not mine:
                 return False
@@ -87,13 +86,13 @@ class Workers:
 
     def _steps(self, backfill: Backfill, log: BackfillLog) -> bool:
         """Take steps; ready is a view that is within reach."""
-        scheduler = self._scheduler
+        warehouse = self._warehouse
         behind: list[int] = []
         while not self._stop.is_set() or not behind:
             standing = log.standing()
             if standing.ready:
                 return True
-            step = next_step(scheduler, backfill.found, standing)
+            step = next_step(warehouse, backfill.found, standing)
             if step is None or self._gains_nothing(behind, standing):
                 if standing.record is not None:
                     with backfill.alive():
@@ -112,9 +111,9 @@ class Workers:
             with backfill.alive():
                 before = standing.record
                 log.done(number, record if before is None else record.after(before))
-            if scheduler.on_progress is not None:
-                scheduler.on_progress(step.epoch, record)
-            behind.append(scheduler.log.head().sealed - step.epoch)
+            if self._on_progress is not None:
+                self._on_progress(step.epoch, record)
+            behind.append(warehouse.log.head().sealed - step.epoch)
         return True
 
     def _gains_nothing(self, behind: list[int], standing: Standing) -> bool:
@@ -125,11 +124,11 @@ class Workers:
 
     def _suspend(self, backfill: Backfill, error: Exception) -> None:
         """Log a suspension, between two epochs; RESUME lets the backfill go on at its step."""
-        scheduler = self._scheduler
-        with scheduler.lease.held(f"suspending {backfill.key}", scheduler.wait):
+        warehouse = self._warehouse
+        with warehouse.lease.held(f"suspending {backfill.key}", warehouse.wait):
             try:
                 with backfill.alive():
                     pass
             except EndedError:
                 return
-            suspend(scheduler, backfill.key, error)
+            suspend(warehouse, backfill.key, error)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shutil
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,11 +20,11 @@ from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.epochs import removal
 from floodmark.epochs.backfill.progress import under_way
 from floodmark.epochs.maintenance import folding
+from floodmark.epochs.maintenance.after_seal import harmless, warn
 from floodmark.epochs.maintenance.compacting import compact, groups_of, merged, written
 from floodmark.epochs.maintenance.reclaiming import End, ending, reclaim
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.backfill_log import forget
-from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.object_record import versions_of
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
@@ -40,16 +40,12 @@ from floodmark.storage.warehouse import (
 )
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables import layout, scratch
+from floodmark.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.api import Floodmark
-    from floodmark.epochs.scheduler import Scheduler
 
-MOST_FILES = 40
-"""Active files of a table above which it is compacted after a seal."""
-CHECKPOINT_EVERY = 100
 CLEAN_UP_EVERY = timedelta(days=1)
 _LONGEST_STATEMENT = _LONGEST_REPLAY = timedelta(days=1)
 
@@ -89,27 +85,32 @@ class _Horizon:
     ending: Mapping[str, End]
 
 
-def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> MaintenanceReport:
+Hold = Callable[[str], AbstractContextManager[None]]
+"""Holds the lease for a purpose; whatever epoch is open is completed first."""
+
+
+def maintain(
+    warehouse: Warehouse, hold: Hold, retention: timedelta | None = None
+) -> MaintenanceReport:
     """Maintain every table of a warehouse; an open epoch is finished first.
 
-    Epochs of the last `retention` (the connection's by default) stay readable, and so do those that
-    a suspended object continues from. The lease is held for one table at a time.
+    Epochs of the last `retention` (that of the settings by default) stay readable, and so do those
+    that a suspended object continues from. The lease is held for one table at a time.
     """
-    scheduler = floodmark.scheduler
-    with scheduler.held("maintenance"):
-        if not scheduler.log.head().sealed:
+    with hold("maintenance"):
+        if not warehouse.log.head().sealed:
             return MaintenanceReport()
-        now = scheduler.clock.now()
-        limit = now - (floodmark.retention if retention is None else retention)
-        kept = scheduler.kept.keep_from(oldest_retained(scheduler, limit), now)
-        horizon = _horizon(scheduler, kept.oldest, limit)
-        forget(scheduler.root, [(r.object, r.position) for r in under_way(scheduler).values()])
-        _drop_scratch(scheduler)
-        _drop_left_over(scheduler, horizon)
-        expired = _expire_statements(scheduler, horizon)
-        folded = _fold_layers(scheduler)
-        tables = list(versions_of(scheduler.cut().records.values()))
-    reports = [_maintain_table(scheduler, table, horizon) for table in tables]
+        now = warehouse.clock.now()
+        limit = now - (warehouse.settings.retention if retention is None else retention)
+        kept = warehouse.retention_record.keep_from(oldest_retained(warehouse, limit), now)
+        horizon = _horizon(warehouse, kept.oldest, limit)
+        forget(warehouse.root, [(r.object, r.position) for r in under_way(warehouse).values()])
+        _drop_scratch(warehouse)
+        _drop_left_over(warehouse, horizon)
+        expired = _expire_statements(warehouse, horizon)
+        folded = _fold_layers(warehouse)
+        tables = list(versions_of(warehouse.cut().records.values()))
+    reports = [_maintain_table(warehouse, hold, table, horizon) for table in tables]
     return MaintenanceReport(
         sum(r.compacted_files for r in reports),
         sum(r.checkpoints for r in reports),
@@ -120,41 +121,40 @@ def maintain(floodmark: Floodmark, retention: timedelta | None = None) -> Mainte
     )
 
 
-def is_due(floodmark: Floodmark) -> bool:
+def is_due(warehouse: Warehouse) -> bool:
     """Tell whether enough time has passed since the last maintenance for another one."""
-    scheduler = floodmark.scheduler
-    if not scheduler.log.head().sealed:
+    if not warehouse.log.head().sealed:
         return False
-    since = scheduler.kept.read().cleaned_at or scheduler.log.sealed(1).sealed_at
-    return scheduler.clock.now() - since >= min(CLEAN_UP_EVERY, floodmark.retention)
+    since = warehouse.retention_record.read().cleaned_at or warehouse.log.sealed(1).sealed_at
+    return warehouse.clock.now() - since >= min(CLEAN_UP_EVERY, warehouse.settings.retention)
 
 
-def oldest_retained(scheduler: Scheduler, limit: datetime) -> int:
+def oldest_retained(warehouse: Warehouse, limit: datetime) -> int:
     """Return the oldest epoch that must stay: sealed at `limit` or later, or still needed."""
-    log = scheduler.log
-    needed = [max(r.position, 1) for r in scheduler.cut().records.values()]
+    log = warehouse.log
+    needed = [max(r.position, 1) for r in warehouse.cut().records.values()]
     first = min([log.head().sealed, *needed])
-    known = scheduler.kept.read().oldest
+    known = warehouse.retention_record.read().oldest
     older = bisect_left(
         range(1, first + 1), limit, lo=min(known, first) - 1, key=lambda e: log.sealed(e).sealed_at
     )
     return min(older + 1, first)
 
 
-def _horizon(scheduler: Scheduler, oldest: int, limit: datetime) -> _Horizon:
-    pipeline = scheduler.deployed().pipeline
+def _horizon(warehouse: Warehouse, oldest: int, limit: datetime) -> _Horizon:
+    pipeline = warehouse.deployed().pipeline
     return _Horizon(
         oldest,
         limit,
-        versions_of(scheduler.log.sealed(oldest).objects.values()),
+        versions_of(warehouse.log.sealed(oldest).objects.values()),
         frozenset(t for found in pipeline.stored for t in _histories(found)),
         frozenset(
             layout.dead_letter_table(found)
             for found in pipeline.stored
             if not layout.expires_dead_letters(found)
         ),
-        frozenset(_begun_after(scheduler, oldest)),
-        ending(pipeline, scheduler.cut().records),
+        frozenset(_begun_after(warehouse, oldest)),
+        ending(pipeline, warehouse.cut().records),
     )
 
 
@@ -166,19 +166,19 @@ def _histories(found: AnalysedObject) -> list[str]:
     return names
 
 
-def _begun_after(scheduler: Scheduler, oldest: int) -> Iterable[str]:
+def _begun_after(warehouse: Warehouse, oldest: int) -> Iterable[str]:
     """Yield the tables of objects that began anew after an epoch: their versions start over."""
-    for version in reversed(scheduler.catalogs.versions()):
+    for version in reversed(warehouse.catalogs.versions()):
         if version.epoch <= oldest:
             return
-        pipeline: Pipeline = scheduler.at_version(version.version).pipeline
-        for key in scheduler.change_at(version.epoch, version.version).created:
-            yield from layout.tables_of(pipeline[key], scheduler.store)
+        pipeline: Pipeline = warehouse.at_version(version.version).pipeline
+        for key in warehouse.change_at(version.epoch, version.version).created:
+            yield from layout.tables_of(pipeline[key], warehouse.store)
 
 
-def _fold_layers(scheduler: Scheduler) -> int:
+def _fold_layers(warehouse: Warehouse) -> int:
     """Put all layers of changes into the rows below them; return how many files that replaced."""
-    pipeline, records = scheduler.deployed().pipeline, scheduler.cut().records
+    pipeline, records = warehouse.deployed().pipeline, warehouse.cut().records
     layered = {
         key: record
         for key, record in records.items()
@@ -188,40 +188,44 @@ def _fold_layers(scheduler: Scheduler) -> int:
         return 0
     folded = 0
     for key, record in layered.items():
-        with _harmless(scheduler, key), scheduler.sessions().guarded():
-            folded += folding.fold(scheduler.tables, pipeline[key], record)
+        with harmless(warehouse, key), warehouse.sessions().guarded():
+            folded += folding.fold(warehouse.tables, pipeline[key], record)
     return folded
 
 
-def _maintain_table(scheduler: Scheduler, table: str, horizon: _Horizon) -> MaintenanceReport:
+def _maintain_table(
+    warehouse: Warehouse, hold: Hold, table: str, horizon: _Horizon
+) -> MaintenanceReport:
     """Maintain a table; what is wrong with it alone is logged, and keeps nothing from the others.
 
     What the world is at fault for ends the maintenance.
     """
     try:
-        return _maintained(scheduler, table, horizon)
+        return _maintained(warehouse, hold, table, horizon)
     except TransientError:
         raise
     except FloodmarkError as error:
-        _warn(scheduler, table, error)
+        warn(warehouse, table, error)
         return MaintenanceReport()
 
 
-def _maintained(scheduler: Scheduler, table: str, horizon: _Horizon) -> MaintenanceReport:
-    with scheduler.held(f"maintaining {table}"):
-        store = scheduler.store
+def _maintained(
+    warehouse: Warehouse, hold: Hold, table: str, horizon: _Horizon
+) -> MaintenanceReport:
+    with hold(f"maintaining {table}"):
+        store = warehouse.store
         if not store.exists(table):
             return MaintenanceReport()
-        expired = _expire_rows(scheduler, table, horizon) if table in horizon.histories else 0
+        expired = _expire_rows(warehouse, table, horizon) if table in horizon.histories else 0
         if table in horizon.letters:
-            expired = _expire_letters(scheduler, table, horizon)
+            expired = _expire_letters(warehouse, table, horizon)
         if table in horizon.ending:
-            with scheduler.sessions().guarded():
-                expired += reclaim(scheduler.tables, table, horizon.ending[table])
+            with warehouse.sessions().guarded():
+                expired += reclaim(warehouse.tables, table, horizon.ending[table])
         gone = 0
         if groups_of(store.open(table)):
-            with scheduler.sessions().guarded():
-                gone = compact(scheduler.tables, table)
+            with warehouse.sessions().guarded():
+                gone = compact(warehouse.tables, table)
         store.checkpoint(table)
         pinned = 0 if table in horizon.anew else horizon.versions.get(table, 0)
         deleted = store.vacuum(
@@ -232,38 +236,38 @@ def _maintained(scheduler: Scheduler, table: str, horizon: _Horizon) -> Maintena
     return MaintenanceReport(gone, 1, expired, deleted)
 
 
-def _expire_rows(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
+def _expire_rows(warehouse: Warehouse, table: str, horizon: _Horizon) -> int:
     """Take the rows of expired epochs out of a table; return how many files went.
 
     The commit is one that changes no data: nobody who follows the table is told of it.
     """
-    handle = scheduler.store.open(table)
+    handle = warehouse.store.open(table)
     old = [f for f in handle.files if f.low.get(EPOCH, horizon.oldest) < horizon.oldest]
     if not old:
         return 0
     mixed = [f for f in old if f.high.get(EPOCH, horizon.oldest) >= horizon.oldest]
     kept: tuple[DataFile, ...] = ()
     if mixed:
-        with scheduler.sessions().guarded():
-            kept = merged(scheduler.tables, handle, mixed, f"{EPOCH} >= {horizon.oldest}")
-    scheduler.store.commit(
+        with warehouse.sessions().guarded():
+            kept = merged(warehouse.tables, handle, mixed, f"{EPOCH} >= {horizon.oldest}")
+    warehouse.store.commit(
         handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
     )
     return len(old)
 
 
-def _expire_letters(scheduler: Scheduler, table: str, horizon: _Horizon) -> int:
+def _expire_letters(warehouse: Warehouse, table: str, horizon: _Horizon) -> int:
     """Take dead letters out that were taken back before the oldest epoch; return how many files."""
-    handle = scheduler.store.open(table)
+    handle = warehouse.store.open(table)
     old = [f for f in handle.files if f.low.get(EPOCH, horizon.oldest) < horizon.oldest]
     if not any(f.low.get(WEIGHT, 0) < 0 for f in old):
         return 0
-    with scheduler.sessions().guarded():
-        rows = scheduler.tables.read(handle, handle.schema, old)
+    with warehouse.sessions().guarded():
+        rows = warehouse.tables.read(handle, handle.schema, old)
         assert rows is not None
         standing = _standing(rows, horizon.oldest).coalesce(1)
-        kept = written(scheduler.tables, handle, standing)
-    scheduler.store.commit(
+        kept = written(warehouse.tables, handle, standing)
+    warehouse.store.commit(
         handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
     )
     return len(old)
@@ -280,16 +284,16 @@ def _standing(letters: DataFrame, oldest: int) -> DataFrame:
     return before.select(*names).unionAll(letters.where(f"{EPOCH} >= {oldest}").select(*names))
 
 
-def _expire_statements(scheduler: Scheduler, horizon: _Horizon) -> int:
+def _expire_statements(warehouse: Warehouse, horizon: _Horizon) -> int:
     """Remove the rows of statements before the oldest epoch, and of those that never got one."""
-    folder = engine_folder(scheduler.root) / STATEMENTS
+    folder = engine_folder(warehouse.root) / STATEMENTS
     limit = horizon.limit.timestamp()
     old = [p for p in folder.glob("*") if p.stat().st_mtime < limit]
     if not old:
         return 0
     needed: set[Path] = set()
-    for epoch in scheduler.log.epochs(after=horizon.oldest - 1):
-        opened = scheduler.log.opened(epoch)
+    for epoch in warehouse.log.epochs(after=horizon.oldest - 1):
+        opened = warehouse.log.opened(epoch)
         needed.update(Path(path).parent for item in opened.dml for path in item["paths"])
         if opened.opened_at > horizon.limit + _LONGEST_STATEMENT:
             break
@@ -299,93 +303,40 @@ def _expire_statements(scheduler: Scheduler, horizon: _Horizon) -> int:
     return len(gone)
 
 
-def _drop_scratch(scheduler: Scheduler) -> None:
+def _drop_scratch(warehouse: Warehouse) -> None:
     """Remove what operators put aside within epochs: folders beside their states, no tables."""
     # The steps of backfills hold no lease.
-    pipeline, records = scheduler.deployed().pipeline, under_way(scheduler)
+    pipeline, records = warehouse.deployed().pipeline, under_way(warehouse)
     busy = {layout.state_table(pipeline[key], "any").rpartition("/")[0] for key in records}
     folders = (
         folder
-        for folder in (scheduler.root / STATE).glob("*/*/*")
-        if folder.parent.relative_to(scheduler.root).as_posix() not in busy
+        for folder in (warehouse.root / STATE).glob("*/*/*")
+        if folder.parent.relative_to(warehouse.root).as_posix() not in busy
     )
-    scratch.drop_among(scheduler.root, scheduler.store, folders)
-    for folder in (engine_folder(scheduler.root) / REPLAYS).glob("*"):
+    scratch.drop_among(warehouse.root, warehouse.store, folders)
+    for folder in (engine_folder(warehouse.root) / REPLAYS).glob("*"):
         # What a replay leaves that was killed; one that runs holds no lease.
         if folder.stat().st_mtime < time.time() - _LONGEST_REPLAY.total_seconds():
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _drop_left_over(scheduler: Scheduler, horizon: _Horizon) -> None:
+def _drop_left_over(warehouse: Warehouse, horizon: _Horizon) -> None:
     """Remove tables that earlier definitions left and no epoch that is kept began with.
 
     Users may put tables of their own beside the objects' rows: those folders are not looked at.
     """
-    objects = scheduler.deployed().pipeline.objects.values()
-    known = {*horizon.versions, *versions_of(scheduler.cut().records.values())}
+    objects = warehouse.deployed().pipeline.objects.values()
+    known = {*horizon.versions, *versions_of(warehouse.cut().records.values())}
     # The first rows of a table are written before it is one, by a backfill beside this.
     known.update(t for found in objects for t in layout.names_of(found))
     parts = (CHANGES, LAYERS, LATE, DEAD_LETTER, CORRECTIONS)
     patterns = (f"{STATE}/*/*/*", *(f"{part}/*/*" for part in parts))
-    for folder in [f for pattern in patterns for f in scheduler.root.glob(pattern)]:
-        table = folder.relative_to(scheduler.root).as_posix()
+    for folder in [f for pattern in patterns for f in warehouse.root.glob(pattern)]:
+        table = folder.relative_to(warehouse.root).as_posix()
         # An epoch in between may have written it: replays need its rows as long as that is kept.
         if table not in known and _last_written(folder) < horizon.limit.timestamp():
-            removal.drop(scheduler, table)
+            removal.drop(warehouse, table)
 
 
 def _last_written(folder: Path) -> float:
     return max((p.stat().st_mtime for p in (folder / "_delta_log").glob("*.json")), default=0.0)
-
-
-def after_seal(
-    scheduler: Scheduler,
-    before: Mapping[str, ObjectRecord],
-    after: Mapping[str, ObjectRecord],
-) -> None:
-    """Compact and checkpoint the tables of a sealed epoch that are due; drop what is put aside.
-
-    A table is looked at only when the epoch has committed to it, through the handle that the commit
-    left behind. What goes wrong is logged and left to the next time.
-    """
-    was = versions_of(before.values())
-    for table, version in versions_of(after.values()).items():
-        old = was.get(table, 0)
-        if version == old:
-            continue
-        with _harmless(scheduler, table):
-            if len(scheduler.tables.at(table, version).files) > MOST_FILES:
-                with scheduler.sessions().guarded():
-                    compact(scheduler.tables, table)
-            if version // CHECKPOINT_EVERY > old // CHECKPOINT_EVERY:
-                scheduler.store.checkpoint(table)
-    pipeline = scheduler.deployed().pipeline
-    for key, record in after.items():
-        if record is before.get(key) or key not in pipeline.objects:
-            continue
-        _fold_if_due(scheduler, pipeline[key], record)
-        if not record.backfilling:
-            owners = (pipeline[owner] for owner in (key, *pipeline[key].feeders))
-            scratch.drop(scheduler.root, scheduler.store, owners)
-
-
-def _fold_if_due(scheduler: Scheduler, found: AnalysedObject, record: ObjectRecord) -> None:
-    table = layout.layer_table(found)
-    with _harmless(scheduler, table):
-        if table in record.versions and folding.is_due(scheduler.tables, found, record):
-            with scheduler.sessions().guarded():
-                folding.fold(scheduler.tables, found, record)
-
-
-@contextmanager
-def _harmless(scheduler: Scheduler, table: str) -> Iterator[None]:
-    """Log what goes wrong within: the epoch is sealed, and nothing after it may fail its run."""
-    try:
-        yield
-    except (FloodmarkError, OSError) as error:
-        _warn(scheduler, table, error)
-
-
-def _warn(scheduler: Scheduler, table: str, error: Exception) -> None:
-    with suppress(FloodmarkError):
-        scheduler.log.record("warning", scheduler.clock.now(), f"{table}: {error}")

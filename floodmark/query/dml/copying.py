@@ -24,8 +24,8 @@ from floodmark.dataflow.operators.merge import DML_ORDINAL
 from floodmark.plan.build.targets import not_writable
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.query.dml.planned import ORDINAL_FIELD, check_target, columns_of_table
-from floodmark.query.dml.staged import staged, write_pieces
 from floodmark.query.query import Reader
+from floodmark.query.staged import staged, write_pieces
 from floodmark.query.static_rows import check_static
 from floodmark.scalar.types import Field
 from floodmark.spark.session import Sessions

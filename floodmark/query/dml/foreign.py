@@ -26,33 +26,33 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.tables.tables import foreign_refused, own_commit
 from floodmark.warehouse.suspensions import suspend
+from floodmark.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.epochs.scheduler import Scheduler
 
 _RELATION = "__foreign"
 _AT = "__part"
 
 
-def changed_tables(scheduler: Scheduler, keys: Collection[str] | None = None) -> list[str]:
+def changed_tables(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[str]:
     """Return the tables, of `keys` or all, that another program has changed since their epoch.
 
     Asks no Spark, and of a table that nobody touched one file name.
     """
-    return [found.key for found, _ in _changed(scheduler, keys)]
+    return [found.key for found, _ in _changed(warehouse, keys)]
 
 
 def _changed(
-    scheduler: Scheduler, keys: Collection[str] | None
+    warehouse: Warehouse, keys: Collection[str] | None
 ) -> Iterator[tuple[AnalysedObject, tuple[Handle, Handle] | FloodmarkError]]:
     """Yield each table with its handles as its epoch left it, and as it is now.
 
     Of one that cannot be read, why.
     """
-    records, suspended = scheduler.cut().records, scheduler.log.suspended()
-    for found in scheduler.deployed().pipeline.stored:
+    records, suspended = warehouse.cut().records, warehouse.log.suspended()
+    for found in warehouse.deployed().pipeline.stored:
         if found.kind is not Kind.TABLE or found.relation.external or found.key in suspended:
             continue
         if keys is not None and found.key not in keys:
@@ -61,7 +61,7 @@ def _changed(
         if record is None or table not in record.versions:
             continue
         try:
-            handles = _handles(scheduler.store, table, record.versions[table])
+            handles = _handles(warehouse.store, table, record.versions[table])
         except TransientError:
             raise
         except FloodmarkError as error:
@@ -85,35 +85,35 @@ def _handles(store: Store, table: str, version: int) -> tuple[Handle, Handle] | 
     return None if same else (before, newest)
 
 
-def entries(scheduler: Scheduler, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
+def entries(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Write what other programs have changed as rows of statements; return them for the log.
 
     A table whose rows cannot be taken in is suspended (E0427), and one that cannot be read. The
     lease is held.
     """
     out = []
-    for found, handles in _changed(scheduler, keys):
+    for found, handles in _changed(warehouse, keys):
         try:
             if isinstance(handles, FloodmarkError):
                 raise handles
-            with scheduler.sessions().guarded():
-                out.append(_entry(scheduler, found, *handles))
+            with warehouse.sessions().guarded():
+                out.append(_entry(warehouse, found, *handles))
         except TransientError:
             raise
         except FloodmarkError as error:
-            suspend(scheduler, found.key, error)
+            suspend(warehouse, found.key, error)
     return out
 
 
 def _entry(
-    scheduler: Scheduler, found: AnalysedObject, before: Handle, after: Handle
+    warehouse: Warehouse, found: AnalysedObject, before: Handle, after: Handle
 ) -> dict[str, Any]:
     if after.schema != before.schema:
         raise _refused(found, before, "its columns were changed")
-    tables, cut = scheduler.tables, scheduler.cut()
-    reader = Reader(tables, scheduler.deployed().pipeline, cut, scheduler.clock.now(), {})
-    start = scheduler.log.positions().get(dml_of(found.key), {}).get(0, 0)
-    folder = new_folder(scheduler.root, found)
+    tables, cut = warehouse.tables, warehouse.cut()
+    reader = Reader(tables, warehouse.deployed().pipeline, cut, warehouse.clock.now(), {})
+    start = warehouse.log.positions().get(dml_of(found.key), {}).get(0, 0)
+    folder = new_folder(warehouse.root, found)
     frame = _changes(reader, found, before, after)
     numbered(frame, found, start, at=_AT).write.parquet(str(folder))
     files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]

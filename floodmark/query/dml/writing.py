@@ -10,7 +10,6 @@ from typing import Any
 
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import qualified
-from floodmark.epochs.scheduler import Scheduler
 from floodmark.errors import DataError
 from floodmark.query.dml.copying import Copying, copied
 from floodmark.query.dml.planned import Dml, Effect, PlannedDml, plan_dml
@@ -22,6 +21,7 @@ from floodmark.storage.statistics import read_footer
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.results import Result
 from floodmark.warehouse.deployed import Deployed
+from floodmark.warehouse.warehouse import Warehouse
 
 Writing = Dml | s.CopyFrom
 
@@ -53,26 +53,26 @@ def target_of(statement: Writing, deployed: Deployed) -> AnalysedObject:
 
 
 def write_rows(
-    statement: Writing, target: AnalysedObject, scheduler: Scheduler, reader: Reader, start: int
+    statement: Writing, target: AnalysedObject, warehouse: Warehouse, reader: Reader, start: int
 ) -> Written:
     """Write the rows that a statement results in, numbered from `start` on; nothing is logged.
 
     Raises what the statement may not say or write; nothing stays behind then.
     """
     if isinstance(statement, s.CopyFrom):
-        return _copied(statement, target, scheduler, reader, start)
-    return _written(statement, target, scheduler, reader, start)
+        return _copied(statement, target, warehouse, reader, start)
+    return _written(statement, target, warehouse, reader, start)
 
 
 def _copied(
-    statement: s.CopyFrom, target: AnalysedObject, scheduler: Scheduler, reader: Reader, start: int
+    statement: s.CopyFrom, target: AnalysedObject, warehouse: Warehouse, reader: Reader, start: int
 ) -> Written:
     copying = Copying.of(statement, target, reader)
-    folder, lasting = new_folder(scheduler.root, target), copying.lasting()
+    folder, lasting = new_folder(warehouse.root, target), copying.lasting()
     if lasting is None:
         try:
             insert, reader = copying.as_insert(reader, folder)
-            written = _written(insert, target, scheduler, reader, start, counted=True)
+            written = _written(insert, target, warehouse, reader, start, counted=True)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return replace(written, result=copied(written.result))
@@ -90,7 +90,7 @@ def _copied(
 def _written(
     statement: Dml,
     target: AnalysedObject,
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     reader: Reader,
     start: int,
     *,
@@ -98,10 +98,10 @@ def _written(
 ) -> Written:
     """Write the rows of a statement; `counted` ones have their number from 0 on already."""
     plan = plan_dml(statement, target, reader)
-    folder, beside = (new_folder(scheduler.root, target) for _ in range(2))
+    folder, beside = (new_folder(warehouse.root, target) for _ in range(2))
     reader = reader.bringing(beside)
     try:
-        with scheduler.sessions().guarded():
+        with warehouse.sessions().guarded():
             dml_frame(plan, target, reader, start, counted=counted).write.parquet(str(folder))
             return _checked(statement, plan, target, reader, folder, start)
     except BaseException as error:

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import EPOCH, KIND, WEIGHT
-from floodmark.epochs.scheduler import Scheduler
 from floodmark.session.ddl.renaming import renames_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.plain_files import plain
@@ -19,6 +18,7 @@ from floodmark.storage.table import Handle, Store
 from floodmark.storage.verification import RESTORE, Finding
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
+from floodmark.warehouse.warehouse import Warehouse
 
 _APPLIED = ("+I", "-D", "+U")
 """The kinds of a changelog, one for each key that an epoch changes."""
@@ -70,32 +70,32 @@ class Account:
         return tuple(found)
 
 
-def accounts(scheduler: Scheduler, but: Collection[str | None] = ()) -> Iterator[Account]:
+def accounts(warehouse: Warehouse, but: Collection[str | None] = ()) -> Iterator[Account]:
     """Yield the account of every stored object, but for some, over the sealed epochs that are kept.
 
     An object that began anew is looked at from then on. One that has had no epoch in which it had
     taken in all before it has no account yet.
     """
     # One cut throughout: epochs may go on meanwhile.
-    cut = scheduler.cut()
-    counted, records = _counted(scheduler, cut.epoch), cut.records
-    for found in scheduler.deployed().pipeline.stored:
+    cut = warehouse.cut()
+    counted, records = _counted(warehouse, cut.epoch), cut.records
+    for found in warehouse.deployed().pipeline.stored:
         if found.key in counted and found.key in records and found.key not in but:
             since, total = counted[found.key]
-            yield _account(scheduler.store, found, since, total, records[found.key].versions)
+            yield _account(warehouse.store, found, since, total, records[found.key].versions)
 
 
 def verify_accounts(
-    scheduler: Scheduler, keys: Collection[str] | None, but: Collection[str | None]
+    warehouse: Warehouse, keys: Collection[str] | None, but: Collection[str | None]
 ) -> Iterator[Finding]:
     """Yield, as E0463, what does not add up of all objects or of `keys`, but for those left out."""
-    stored = {o.key for o in scheduler.deployed().pipeline.stored}
-    for account in accounts(scheduler, {*but, *(() if keys is None else stored - {*keys})}):
+    stored = {o.key for o in warehouse.deployed().pipeline.stored}
+    for account in accounts(warehouse, {*but, *(() if keys is None else stored - {*keys})}):
         for fault in account.faults:
             yield Finding(f"{account.object}: {fault}", RESTORE, account.object, code="E0463")
 
 
-def _counted(scheduler: Scheduler, head: int) -> dict[str, tuple[int, ObjectRecord]]:
+def _counted(warehouse: Warehouse, head: int) -> dict[str, tuple[int, ObjectRecord]]:
     """Return, by key of today, from which epoch on an object's counts are whole, and their sum.
 
     The last epoch of the sum is `head`. Rows of an epoch that an object had missed are in that of
@@ -103,13 +103,13 @@ def _counted(scheduler: Scheduler, head: int) -> dict[str, tuple[int, ObjectReco
     """
     out: dict[str, tuple[int, ObjectRecord]] = {}
     before: Mapping[str, ObjectRecord] = {}
-    oldest = scheduler.kept.read().oldest
-    names = renames_of(scheduler)
-    for epoch in scheduler.log.epochs(after=oldest - 1):
+    oldest = warehouse.retention_record.read().oldest
+    names = renames_of(warehouse)
+    for epoch in warehouse.log.epochs(after=oldest - 1):
         if epoch > head:
             break
-        opened, sealed = scheduler.log.opened(epoch), scheduler.log.sealed(epoch).objects
-        former = scheduler.change_at(epoch, opened.catalog_version).former
+        opened, sealed = warehouse.log.opened(epoch), warehouse.log.sealed(epoch).objects
+        former = warehouse.change_at(epoch, opened.catalog_version).former
         known = {opened.renamed.get(key, key): record for key, record in before.items()}
         for key, record in sealed.items():
             today = names.now(key, epoch)

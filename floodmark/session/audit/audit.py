@@ -1,7 +1,8 @@
 """Replaying sealed epochs: each object's work once more, from what the log pins.
 
-The work is that of an epoch (`runtime.epoch.advance`) over a store whose commits go nowhere. Each
-object reads what its inputs published, not what their replay gives: a difference names its place.
+The work is that of an epoch (`epochs.objects.epoch.advance`) over a store whose commits go nowhere.
+Each object reads what its inputs published, not what their replay gives: a difference names its
+place.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from floodmark.epochs.carried import carried
 from floodmark.epochs.new_version import reshaped
 from floodmark.epochs.objects.epoch import Work, advance
 from floodmark.epochs.run import Run
-from floodmark.epochs.scheduler import Scheduler
 from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.scalar.types import Schema
 from floodmark.session.audit.causes import likely_cause
@@ -37,6 +37,7 @@ from floodmark.stream.objects.dependencies import needs_of
 from floodmark.tables import layout
 from floodmark.tables.cut import Cut, Progress
 from floodmark.tables.tables import Tables
+from floodmark.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -74,7 +75,7 @@ class Replayed:
 
 
 def replay(
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     epoch: int | None = None,
     sample: int | None = None,
     keys: Collection[str] | None = None,
@@ -84,39 +85,39 @@ def replay(
     Yields each object that the epoch touched, or those of `keys`. E0414 for an epoch whose inputs
     are not kept any more, E0410 for one that is not sealed.
     """
-    names = renames_of(scheduler)
-    for chosen in _epochs(scheduler, epoch, sample, keys, names):
-        again, asked = _Again(scheduler, chosen, names), names.all_then(keys, chosen)
+    names = renames_of(warehouse)
+    for chosen in _epochs(warehouse, epoch, sample, keys, names):
+        again, asked = _Again(warehouse, chosen, names), names.all_then(keys, chosen)
         for found in again.touched:
             if asked is None or found.key in asked:
                 yield again.replayed(found)
 
 
-def replay_newest(scheduler: Scheduler, key: str, most_rows: int) -> Replayed | None:
+def replay_newest(warehouse: Warehouse, key: str, most_rows: int) -> Replayed | None:
     """Replay the newest epoch that touched an object, did not create it, and had few rows in.
 
     None where there is none among the epochs that are looked at.
     """
-    last, names = scheduler.log.head().sealed, renames_of(scheduler)
-    for epoch in range(last, max(first_epoch(scheduler), last - _LOOKS + 1) - 1, -1):
+    last, names = warehouse.log.head().sealed, renames_of(warehouse)
+    for epoch in range(last, max(first_epoch(warehouse), last - _LOOKS + 1) - 1, -1):
         then = names.then(key, epoch)
-        record = scheduler.log.sealed(epoch).objects.get(then)
+        record = warehouse.log.sealed(epoch).objects.get(then)
         if record is None or not _touched(record, epoch) or record.rows_in > most_rows:
             continue
-        again = _Again(scheduler, epoch, names)
+        again = _Again(warehouse, epoch, names)
         if then not in again.created:
             return again.replayed(again.pipeline[then])
     return None
 
 
-def first_epoch(scheduler: Scheduler) -> int:
+def first_epoch(warehouse: Warehouse) -> int:
     """Return the oldest epoch that can be replayed: the one before it is kept, too."""
-    oldest = scheduler.kept.read().oldest
+    oldest = warehouse.retention_record.read().oldest
     return oldest if oldest == 1 else oldest + 1
 
 
 def _epochs(
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     epoch: int | None,
     sample: int | None,
     keys: Collection[str] | None,
@@ -126,14 +127,14 @@ def _epochs(
 
     It is one of epochs in which rows came, changed or went aside: there is nothing else to compare.
     """
-    first, last = first_epoch(scheduler), scheduler.log.head().sealed
+    first, last = first_epoch(warehouse), warehouse.log.head().sealed
     if sample is not None:
         kept = range(first, last + 1)
         looked = Random(last).sample(kept, min(len(kept), sample * _LOOKS))
-        found = (e for e in looked if _touches(scheduler, e, names.all_then(keys, e)))
+        found = (e for e in looked if _touches(warehouse, e, names.all_then(keys, e)))
         return sorted(islice(found, sample))
     chosen = last if epoch is None else epoch
-    scheduler.log.sealed(max(chosen, 1))
+    warehouse.log.sealed(max(chosen, 1))
     if chosen < first:
         raise DataError(
             "E0414",
@@ -144,8 +145,8 @@ def _epochs(
     return [chosen]
 
 
-def _touches(scheduler: Scheduler, epoch: int, keys: Collection[str] | None) -> bool:
-    records = scheduler.log.sealed(epoch).objects
+def _touches(warehouse: Warehouse, epoch: int, keys: Collection[str] | None) -> bool:
+    records = warehouse.log.sealed(epoch).objects
     chosen = [r for k, r in records.items() if keys is None or k in keys]
     return any(_touched(r, epoch) and _has_rows(r) for r in chosen)
 
@@ -162,19 +163,19 @@ def _touched(record: ObjectRecord, epoch: int) -> bool:
 class _Again:
     """One sealed epoch, as it was opened."""
 
-    def __init__(self, scheduler: Scheduler, epoch: int, names: Renames) -> None:
-        self.scheduler = scheduler
+    def __init__(self, warehouse: Warehouse, epoch: int, names: Renames) -> None:
+        self.warehouse = warehouse
         self.names = names
         self.epoch = epoch
-        self.opened = scheduler.log.opened(epoch)
-        self.records = scheduler.log.sealed(epoch).objects
-        self.deployed = scheduler.at_version(self.opened.catalog_version)
+        self.opened = warehouse.log.opened(epoch)
+        self.records = warehouse.log.sealed(epoch).objects
+        self.deployed = warehouse.at_version(self.opened.catalog_version)
         self.pipeline = self.deployed.pipeline
-        change = scheduler.change_at(epoch, self.opened.catalog_version)
+        change = warehouse.change_at(epoch, self.opened.catalog_version)
         self.created = change.created
-        before = scheduler.cut(epoch - 1).renamed(self.opened.renamed)
+        before = warehouse.cut(epoch - 1).renamed(self.opened.renamed)
         kept = carried(before, self.pipeline, self.created, change.former)
-        self.before = reshaped(scheduler, kept, self.opened)
+        self.before = reshaped(warehouse, kept, self.opened)
 
     @property
     def touched(self) -> list[AnalysedObject]:
@@ -186,10 +187,10 @@ class _Again:
     def _begun(self) -> dict[str, int]:
         """By object of today, the last epoch after this one in which it began anew."""
         out: dict[str, int] = {}
-        for version in reversed(self.scheduler.catalogs.versions()):
+        for version in reversed(self.warehouse.catalogs.versions()):
             if version.epoch <= self.epoch:
                 break
-            for key in self.scheduler.change_at(version.epoch, version.version).created:
+            for key in self.warehouse.change_at(version.epoch, version.version).created:
                 out.setdefault(self.names.now(key, version.epoch), version.epoch)
         return out
 
@@ -199,9 +200,9 @@ class _Again:
         reason = self._hindrance(found, work)
         if reason is not None:
             return Replayed(self.epoch, found.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
-        scratch = engine_folder(self.scheduler.root) / REPLAYS / secrets.token_hex(8)
+        scratch = engine_folder(self.warehouse.root) / REPLAYS / secrets.token_hex(8)
         try:
-            with self.scheduler.sessions().guarded():
+            with self.warehouse.sessions().guarded():
                 return self._compared(found, work, scratch)
         except TransientError:
             raise
@@ -220,14 +221,14 @@ class _Again:
             record = self.records.get(key)
             if record is not None and record != self.before.get(key):
                 progress.add(record)
-        work = Run(self.scheduler, self.opened, self.pipeline, progress, self.created).work()
+        work = Run(self.warehouse, self.opened, self.pipeline, progress, self.created).work()
         asked = self.records[found.key].asked
         return replace(work, pin=lambda table, version: asked.get(table, version), outside=False)
 
     def _hindrance(self, found: AnalysedObject, work: Work) -> str | None:
         """Return why the object cannot be replayed, as far as the logs and the source say."""
         needs = [found.key, *self._keeping(found), *sorted(needs_of(found, self.pipeline))]
-        present = self.scheduler.deployed().pipeline.objects
+        present = self.warehouse.deployed().pipeline.objects
         for key in needs:
             today = self.names.now(key, self.epoch)
             if today not in present:
@@ -253,10 +254,10 @@ class _Again:
 
     def _connector(self, found: AnalysedObject) -> Connector | None:
         reads = found.declared is not None and found.declared.connector is not None
-        return self.scheduler.offers.connector(found) if reads else None
+        return self.warehouse.offers.connector(found) if reads else None
 
     def _compared(self, found: AnalysedObject, work: Work, scratch: Path) -> Replayed:
-        sessions = self.scheduler.sessions()
+        sessions = self.warehouse.sessions()
         before = self.before.get(found.key)
         pinned = {} if before is None else dict(before.versions)
         # What came from elsewhere is part of the epoch's input: it is not asked for again.
@@ -266,15 +267,15 @@ class _Again:
         pinned |= {t: versions[t] for t in fetched if t in versions}
         corrected = layout.corrections_table(found)
         if found.key in work.corrected:
-            pinned[corrected] = self.scheduler.store.open(corrected).version
-        overlay = Overlay(self.scheduler.store, scratch, pinned)
+            pinned[corrected] = self.warehouse.store.open(corrected).version
+        overlay = Overlay(self.warehouse.store, scratch, pinned)
         again = Tables(overlay, sessions.main)
         record = advance(found, work, again, sessions, self._connector(found))
         parts = [
             Part(
                 label,
                 columns,
-                self._rows(self.scheduler.tables, self.records[found.key], table, columns),
+                self._rows(self.warehouse.tables, self.records[found.key], table, columns),
                 self._rows(again, record, table, columns),
             )
             for label, table, columns in published(found)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import EPOCH, KIND
-from floodmark.epochs.scheduler import Scheduler
 from floodmark.epochs.summary import fields_said
 from floodmark.errors import DataError
 from floodmark.session.inspect.finality import below_watermark
@@ -25,6 +24,7 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.outside import FILES
 from floodmark.tables import layout
 from floodmark.tables.current import stored_rows
+from floodmark.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -89,7 +89,7 @@ def checks_of(found: AnalysedObject) -> tuple[str, ...]:
 
 
 def run_checks(
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     reports: Sequence[ObjectReport],
     rules: Mapping[str, Sequence[Rule]],
 ) -> dict[str, tuple[Outcome, ...]]:
@@ -100,7 +100,7 @@ def run_checks(
     """
     stored = [r for r in reports if r.found.kind in STORED]
     audits = [
-        _Audit(scheduler, r, tuple(rules.get(r.key, ()))) for r in stored if r.suspended is None
+        _Audit(warehouse, r, tuple(rules.get(r.key, ()))) for r in stored if r.suspended is None
     ]
     counted = _count([a for a in audits if a.report.steps])
     out = {a.report.key: a.outcomes(counted.get(a.report.key, {})) for a in audits}
@@ -115,7 +115,7 @@ def run_checks(
 class _Audit:
     """The checks of one object over the epochs of its report."""
 
-    scheduler: Scheduler
+    warehouse: Warehouse
     report: ObjectReport
     rules: tuple[Rule, ...]
 
@@ -159,7 +159,7 @@ class _Audit:
         before = steps[0].before
         if before is not None and (before.backfilling or before.position < steps[0].epoch - 1):
             return None  # it caught up in between
-        store = self.scheduler.store
+        store = self.warehouse.store
         try:
             start = stored_rows(store, self.found, before)
             end = stored_rows(store, self.found, steps[-1].after)
@@ -170,7 +170,7 @@ class _Audit:
     def _files(self) -> tuple[DataFile, ...]:
         table = layout.current_table(self.found)
         version = self.report.steps[-1].after.versions.get(table)
-        return () if version is None else files_at(self.scheduler, table, version) or ()
+        return () if version is None else files_at(self.warehouse, table, version) or ()
 
     def _unaccounted(self, counted: Mapping[str, int]) -> dict[str, int]:
         """Rows that came in and are neither stored, left out or ignored, late nor dead letters."""
@@ -263,11 +263,11 @@ class _Audit:
         version = self.report.steps[-1].after.versions.get(table)
         if version is None:
             return None
-        handle = self.scheduler.tables.at(table, version)
+        handle = self.warehouse.tables.at(table, version)
         first, last = self.report.steps[0].epoch, self.report.steps[-1].epoch
         files = prune(handle, None, {EPOCH: (first, last)})
         schema = layout.current_schema if only_appends else layout.changes_schema
-        frame = self.scheduler.tables.read(handle, schema(self.found), files)
+        frame = self.warehouse.tables.read(handle, schema(self.found), files)
         if frame is None:
             return None
         frame = frame.where(f"{EPOCH} BETWEEN {first} AND {last}")
@@ -306,7 +306,7 @@ def _count(audits: Sequence[_Audit]) -> dict[str, dict[str, int]]:
     if not audits:
         return {}
     rules = max((i + 1 for audit in audits for i in audit.open_rules()), default=0)
-    sessions = audits[0].scheduler.sessions()
+    sessions = audits[0].warehouse.sessions()
     with sessions.guarded():
         frames = [frame for audit in audits if (frame := audit.frame(rules)) is not None]
         if not frames:

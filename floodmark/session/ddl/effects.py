@@ -9,7 +9,6 @@ import difflib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from floodmark.catalog.objects import Kind
 from floodmark.errors import DataError
@@ -20,9 +19,7 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables.current import stored_rows
 from floodmark.tables.cut import Cut
 from floodmark.warehouse.changes import Change
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -58,11 +55,11 @@ def sql_diff(effect: Effect) -> list[str]:
 _HEADS = ("---", "+++")
 
 
-def effects(plan: Plan, scheduler: Scheduler) -> list[Effect]:
+def effects(plan: Plan, warehouse: Warehouse) -> list[Effect]:
     """Return what a plan does, in the order of its changes, then what it keeps."""
-    before, after = scheduler.deployed().pipeline, plan.pipeline
+    before, after = warehouse.deployed().pipeline, plan.pipeline
     actions = {c.key: c.action for c in plan.changes}
-    log = _Counts(scheduler.store, scheduler.cut(), scheduler.log.positions())
+    log = _Counts(warehouse.store, warehouse.cut(), warehouse.log.positions())
     out = []
     for change in plan.changes:
         found = (before if change.action == "drop" else after)[change.key]

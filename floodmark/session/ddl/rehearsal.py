@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from floodmark.epochs.backfill.choice import backfillable
 from floodmark.epochs.carried import carried
@@ -15,13 +14,11 @@ from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
 from floodmark.tables import layout
 from floodmark.warehouse.deployed import Deployed, load
 from floodmark.warehouse.version_change import VersionChange
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 
 def rehearse(
-    scheduler: Scheduler,
+    warehouse: Warehouse,
     defined: Sequence[AppliedStatement],
     now: datetime,
     renamed: Mapping[str, str],
@@ -31,17 +28,17 @@ def rehearse(
     That is what the definitions are when they are read from the log, what changes, in which folders
     it lies, and whether the tables that get other columns can be opened.
     """
-    before, epoch = scheduler.deployed(), scheduler.log.head().sealed + 1
+    before, epoch = warehouse.deployed(), warehouse.log.head().sealed + 1
     version = CatalogVersion(before.version + 1, epoch, tuple(defined), now, renamed)
     after = load(version, before)
     change = VersionChange(before, after)
     for found in after.pipeline.stored:
         layout.names_of(found)
     backfillable(after.pipeline)
-    cut = scheduler.cut().renamed(renamed)
+    cut = warehouse.cut().renamed(renamed)
     kept = carried(cut, after.pipeline, change.created, change.former)
     if not change.stays:
         for key in change.reshaped:
             for table in kept[key].versions:
-                scheduler.store.open(table)
+                warehouse.store.open(table)
     return after

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from floodmark.epochs.backfill.progress import under_way, words
 from floodmark.errors import NotSupported
@@ -12,9 +11,7 @@ from floodmark.session.ddl.deployment import Plan
 from floodmark.sql import statements as s
 from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.warehouse.suspensions import remedy
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -42,28 +39,28 @@ class Renames:
         return None if keys is None else {self.then(key, epoch) for key in keys}
 
 
-def renames_of(scheduler: Scheduler) -> Renames:
+def renames_of(warehouse: Warehouse) -> Renames:
     """Return the renames of a warehouse; reads every version of its definitions."""
-    versions = scheduler.catalogs.versions()
+    versions = warehouse.catalogs.versions()
     return Renames(tuple((v.epoch, v.renamed) for v in versions if v.renamed))
 
 
-def check_at_rest(plan: Plan, scheduler: Scheduler, statement: s.Statement) -> None:
+def check_at_rest(plan: Plan, warehouse: Warehouse, statement: s.Statement) -> None:
     """Refuse a RENAME of what has epochs to catch up, or is read by such (E0792, E0793).
 
     Those epochs know the former name.
     """
     if not plan.renamed:
         return
-    for filling in under_way(scheduler).values():
+    for filling in under_way(warehouse).values():
         raise NotSupported(
             "E0793",
-            f"{filling.object} is {words(scheduler, filling)}: names stay as they are until then",
+            f"{filling.object} is {words(warehouse, filling)}: names stay as they are until then",
             span=statement.span,
             hint="`floodmark run` goes on with it; then RENAME",
         )
-    pipeline, cut = scheduler.deployed().pipeline, scheduler.cut()
-    suspended, objects = scheduler.log.suspended(), pipeline.catalog.objects
+    pipeline, cut = warehouse.deployed().pipeline, warehouse.cut()
+    suspended, objects = warehouse.log.suspended(), pipeline.catalog.objects
     for old in plan.renamed:
         homes = (objects[k].target or k for k in (old, *pipeline.catalog.dependents(old)))
         for home in dict.fromkeys(homes):

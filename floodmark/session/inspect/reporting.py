@@ -13,7 +13,6 @@ from datetime import datetime
 
 from floodmark.catalog.objects import Kind
 from floodmark.epochs.backfill.progress import under_way
-from floodmark.epochs.scheduler import Scheduler
 from floodmark.errors import DataError
 from floodmark.session.ddl.renaming import Renames, renames_of
 from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord
@@ -22,6 +21,7 @@ from floodmark.storage.table import DataFile, Scalar
 from floodmark.storage.warehouse import STATE
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables.current import stored_rows
+from floodmark.warehouse.warehouse import Warehouse
 
 RECENT = 100
 """Epochs that a check on demand looks at."""
@@ -80,23 +80,23 @@ class ObjectReport:
         )
 
 
-def reports(scheduler: Scheduler, book: Mapping[str, Reported]) -> list[ObjectReport]:
+def reports(warehouse: Warehouse, book: Mapping[str, Reported]) -> list[ObjectReport]:
     """Return a report for every object with something new to say, upstream first.
 
     An object has when rows of it, its definition or its state changed since the last report; a view
     that is backfilling, when it has joined the cut. What a selection has advanced in an epoch that
     is still open counts.
     """
-    pipeline = scheduler.deployed().pipeline
-    head = scheduler.log.head().sealed
-    suspended = _suspended(scheduler, pipeline)
+    pipeline = warehouse.deployed().pipeline
+    head = warehouse.log.head().sealed
+    suspended = _suspended(warehouse, pipeline)
     names = Renames()
     if not pipeline.objects.keys() <= book.keys():
-        names = renames_of(scheduler)
+        names = renames_of(warehouse)
         book = {names.now(key, last.epoch): last for key, last in book.items()} | dict(book)
-    filling = {key for key in under_way(scheduler) if key not in suspended}
+    filling = {key for key in under_way(warehouse) if key not in suspended}
     seen = {key: book.get(key, Reported()) for key in pipeline.objects if key not in filling}
-    steps = _steps(scheduler, seen, head, names)
+    steps = _steps(warehouse, seen, head, names)
     out: dict[str, ObjectReport] = {}
     for key, found in pipeline.objects.items():
         if key in filling:
@@ -126,19 +126,19 @@ def _joins(step: Step) -> bool:
     return step.before is not None and step.before.backfilling
 
 
-def recent(scheduler: Scheduler, keys: Collection[str]) -> list[ObjectReport]:
+def recent(warehouse: Warehouse, keys: Collection[str]) -> list[ObjectReport]:
     """Return reports of some objects over the last epochs, whatever has been reported before."""
-    first = max(scheduler.kept.read().oldest, scheduler.log.head().sealed - RECENT)
+    first = max(warehouse.retention_record.read().oldest, warehouse.log.head().sealed - RECENT)
     if first == 1:
         first = 0  # the first epoch has nothing before it
     book = dict.fromkeys(keys, Reported(first))
-    pipeline = scheduler.deployed().pipeline
-    suspended = _suspended(scheduler, pipeline)
-    steps = _steps(scheduler, book, scheduler.log.head().sealed, renames_of(scheduler))
+    pipeline = warehouse.deployed().pipeline
+    suspended = _suspended(warehouse, pipeline)
+    steps = _steps(warehouse, book, warehouse.log.head().sealed, renames_of(warehouse))
     return [
         ObjectReport(
             found,
-            scheduler.log.head().sealed,
+            warehouse.log.head().sealed,
             first,
             tuple(steps.get(key, ())),
             suspended.get(key),
@@ -176,9 +176,9 @@ def _changed(key: str, done: Mapping[str, ObjectReport], book: Mapping[str, Repo
     return done[key].changed if key in done else book.get(key, Reported()).changed
 
 
-def _suspended(scheduler: Scheduler, pipeline: Pipeline) -> dict[str, Event]:
+def _suspended(warehouse: Warehouse, pipeline: Pipeline) -> dict[str, Event]:
     """Return the suspended objects and what depends on them, with the reason of the first."""
-    out = dict(scheduler.log.suspended())
+    out = dict(warehouse.log.suspended())
     for key, found in pipeline.objects.items():
         cause = next((out[k] for k in (*found.reads, *found.feeders) if k in out), None)
         if cause is not None:
@@ -189,17 +189,17 @@ def _suspended(scheduler: Scheduler, pipeline: Pipeline) -> dict[str, Event]:
 
 
 def _steps(
-    scheduler: Scheduler, book: Mapping[str, Reported], head: int, names: Renames
+    warehouse: Warehouse, book: Mapping[str, Reported], head: int, names: Renames
 ) -> dict[str, list[Step]]:
     """Return the epochs that touched the objects of a book after those that it has."""
     last = {key: entry.epoch for key, entry in book.items()}
     first = min(last.values(), default=head)
     out: dict[str, list[Step]] = {}
     before: Mapping[str, ObjectRecord] = {}
-    for opened, records in _sealed(scheduler, first, head):
+    for opened, records in _sealed(warehouse, first, head):
         # What begins anew has nothing before it, and none of what it closed was closed before;
         # another query may go on from the rows that are there.
-        new, former = opened.renamed, _former(scheduler, opened)
+        new, former = opened.renamed, _former(warehouse, opened)
         anew = {*opened.restarted} - former
         known = {new.get(k, k): r for k, r in before.items() if k not in anew}
         for key, after in records.items() if opened.epoch > first else ():
@@ -208,35 +208,35 @@ def _steps(
                 step = Step(opened.epoch, opened.now, known.get(key), after, key in former)
                 out.setdefault(mine, []).append(step)
         before = records
-    if (open_ := scheduler.log.head().open) is not None:
-        for key, after in scheduler.log.advanced(open_.epoch).items():
+    if (open_ := warehouse.log.head().open) is not None:
+        for key, after in warehouse.log.advanced(open_.epoch).items():
             if open_.epoch > last.get(key, open_.epoch):
                 then = next((old for old, new in open_.renamed.items() if new == key), key)
-                former = _former(scheduler, open_)
+                former = _former(warehouse, open_)
                 last_one = None if key in {*open_.restarted} - former else before.get(then)
                 step = Step(open_.epoch, open_.now, last_one, after, key in former)
                 out.setdefault(key, []).append(step)
     return out
 
 
-def _former(scheduler: Scheduler, opened: OpenRecord) -> set[str]:
+def _former(warehouse: Warehouse, opened: OpenRecord) -> set[str]:
     """Return the objects of which another query goes on from the rows in an epoch."""
     if not opened.restarted:
         return set()
-    return {*scheduler.change_at(opened.epoch, opened.catalog_version).former}
+    return {*warehouse.change_at(opened.epoch, opened.catalog_version).former}
 
 
 def _sealed(
-    scheduler: Scheduler, first: int, head: int
+    warehouse: Warehouse, first: int, head: int
 ) -> Iterator[tuple[OpenRecord, Mapping[str, ObjectRecord]]]:
     """Yield the retained epochs from `first` to `head`."""
-    for epoch in scheduler.log.epochs(after=first - 1):
+    for epoch in warehouse.log.epochs(after=first - 1):
         if epoch > head:
             return
-        yield scheduler.log.opened(epoch), scheduler.log.sealed(epoch).objects
+        yield warehouse.log.opened(epoch), warehouse.log.sealed(epoch).objects
 
 
-def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float]:
+def numbers(report: ObjectReport, warehouse: Warehouse) -> dict[str, int | float]:
     """Return a report's numbers, under the names that every orchestrator shows.
 
     Rows are summed over the epochs, seconds too; the epoch and the lag are the last's.
@@ -261,7 +261,7 @@ def numbers(report: ObjectReport, scheduler: Scheduler) -> dict[str, int | float
     if lag is not None:
         out["watermark_lag_s"] = lag
     out["duration_s"] = round(sum(record.duration_s for record in done), 3)
-    return out | sizes(report, scheduler)
+    return out | sizes(report, warehouse)
 
 
 def share(part: float, whole: float) -> float:
@@ -281,14 +281,14 @@ class Intake:
         return f"{self.stored:,} of {self.received:,} ({part} %)"
 
 
-def intakes(scheduler: Scheduler, newest: int = RECENT) -> dict[str, Intake]:
+def intakes(warehouse: Warehouse, newest: int = RECENT) -> dict[str, Intake]:
     """Return what sources that transform their rows have made of them in the last epochs."""
-    keys = [o.key for o in scheduler.deployed().pipeline.stored if o.transforms]
+    keys = [o.key for o in warehouse.deployed().pipeline.stored if o.transforms]
     if not keys:
         return {}
-    head = scheduler.log.head().sealed
-    first = max(head - newest + 1, scheduler.kept.read().oldest)
-    found = [records for _, records in _sealed(scheduler, first, head)]
+    head = warehouse.log.head().sealed
+    first = max(head - newest + 1, warehouse.retention_record.read().oldest)
+    found = [records for _, records in _sealed(warehouse, first, head)]
     return {
         key: Intake(sum(r.rows_in for r in mine), sum(r.stored_rows for r in mine))
         for key in keys
@@ -302,19 +302,19 @@ def watermark_lag(step: Step) -> float | None:
     return None if lag is None else round(lag.total_seconds(), 3)
 
 
-def sizes(report: ObjectReport, scheduler: Scheduler) -> dict[str, int]:
+def sizes(report: ObjectReport, warehouse: Warehouse) -> dict[str, int]:
     """Return the rows of an object and the rows and bytes of its operators' state, from file lists.
 
     A state table belongs to the object; that of a sink to the table that it feeds.
     """
     steps = report.steps
-    record = steps[-1].after if steps else scheduler.cut().records.get(report.key)
+    record = steps[-1].after if steps else warehouse.cut().records.get(report.key)
     versions: Mapping[str, int] = {} if record is None else record.versions
     state = [f for table in versions if table.startswith(f"{STATE}/")
-             for f in files_at(scheduler, table, versions[table]) or ()]  # fmt: skip
+             for f in files_at(warehouse, table, versions[table]) or ()]  # fmt: skip
     row_count = None
     with suppress(DataError):  # a version that is not kept any more
-        row_count = stored_rows(scheduler.store, report.found, record)
+        row_count = stored_rows(warehouse.store, report.found, record)
     return {
         "state_rows": sum(f.rows for f in state),
         "state_bytes": sum(f.size for f in state),
@@ -322,9 +322,9 @@ def sizes(report: ObjectReport, scheduler: Scheduler) -> dict[str, int]:
     }
 
 
-def files_at(scheduler: Scheduler, table: str, version: int) -> tuple[DataFile, ...] | None:
+def files_at(warehouse: Warehouse, table: str, version: int) -> tuple[DataFile, ...] | None:
     """Return the files of a table at a version; None where it is not kept any more."""
     try:
-        return scheduler.store.open(table, version).files
+        return warehouse.store.open(table, version).files
     except DataError:
         return None

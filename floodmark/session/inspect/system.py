@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from floodmark.changelog import is_hidden
 from floodmark.epochs.backfill.progress import under_way
@@ -13,9 +13,7 @@ from floodmark.scalar.types import BIGINT, DOUBLE, TIMESTAMPTZ, VARCHAR, Field, 
 from floodmark.session.inspect.held_by import held_by
 from floodmark.storage.object_record import lag_of
 from floodmark.stream.objects.analysed import Pipeline
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 Rows = Callable[[], list[tuple[Any, ...]]]
 NEWEST = 1000
@@ -41,17 +39,17 @@ WATERMARKS: Schema = (
 )  # fmt: skip
 
 
-def tables(scheduler: Scheduler, pipeline: Pipeline) -> dict[str, tuple[Schema, Rows]]:
+def tables(warehouse: Warehouse, pipeline: Pipeline) -> dict[str, tuple[Schema, Rows]]:
     """Return the system tables by name, their rows computed when they are read."""
     return {
-        "floodmark.epochs": (EPOCHS, lambda: _epochs(scheduler)),
-        "floodmark.objects": (OBJECTS, lambda: _objects(scheduler, pipeline)),
-        "floodmark.watermarks": (WATERMARKS, lambda: _watermarks(scheduler, pipeline)),
+        "floodmark.epochs": (EPOCHS, lambda: _epochs(warehouse)),
+        "floodmark.objects": (OBJECTS, lambda: _objects(warehouse, pipeline)),
+        "floodmark.watermarks": (WATERMARKS, lambda: _watermarks(warehouse, pipeline)),
     }
 
 
-def _epochs(scheduler: Scheduler) -> list[tuple[Any, ...]]:
-    log = scheduler.log
+def _epochs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+    log = warehouse.log
     last = log.head().sealed
     out: list[tuple[Any, ...]] = []
     for epoch in log.epochs(after=max(0, last - NEWEST)):
@@ -72,9 +70,9 @@ def _epochs(scheduler: Scheduler) -> list[tuple[Any, ...]]:
     return out
 
 
-def _objects(scheduler: Scheduler, pipeline: Pipeline) -> list[tuple[Any, ...]]:
-    states = dict.fromkeys(under_way(scheduler), "backfilling")
-    states |= dict.fromkeys(scheduler.log.suspended(), "suspended")
+def _objects(warehouse: Warehouse, pipeline: Pipeline) -> list[tuple[Any, ...]]:
+    states = dict.fromkeys(under_way(warehouse), "backfilling")
+    states |= dict.fromkeys(warehouse.log.suspended(), "suspended")
     return [
         (
             o.name, o.kind.value, states.get(o.key, "active"),
@@ -86,12 +84,12 @@ def _objects(scheduler: Scheduler, pipeline: Pipeline) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
-def _watermarks(scheduler: Scheduler, pipeline: Pipeline) -> list[tuple[Any, ...]]:
+def _watermarks(warehouse: Warehouse, pipeline: Pipeline) -> list[tuple[Any, ...]]:
     """Return a row per column with a watermark, also before it has a value."""
-    cut = scheduler.cut()
+    cut = warehouse.cut()
     if not cut.epoch:
         return []
-    now, marks = scheduler.log.opened(cut.epoch).now, {k: cut.watermarks(k) for k in cut.records}
+    now, marks = warehouse.log.opened(cut.epoch).now, {k: cut.watermarks(k) for k in cut.records}
     out: list[tuple[Any, ...]] = []
     for found in (o for o in pipeline.stored if o.key in cut.records):
         for column, _ in found.relation.watermarks:

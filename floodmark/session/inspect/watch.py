@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from floodmark.changelog import EPOCH, KIND, RowKind
 from floodmark.errors import DataError
@@ -19,9 +19,7 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.tables.current import unstored, unwritten
 from floodmark.tables.results import python_rows
-
-if TYPE_CHECKING:
-    from floodmark.epochs.scheduler import Scheduler
+from floodmark.warehouse.warehouse import Warehouse
 
 AT_ONCE = 10_000
 """So many rows of an epoch are in memory."""
@@ -41,9 +39,9 @@ class Changed:
     changes: tuple[Change, ...]
 
 
-def check_kept(found: AnalysedObject, after: int, scheduler: Scheduler) -> None:
+def check_kept(found: AnalysedObject, after: int, warehouse: Warehouse) -> None:
     """Raise E0413 where the changes after an epoch are not all kept any more."""
-    oldest = scheduler.kept.read().oldest
+    oldest = warehouse.retention_record.read().oldest
     if after + 1 < oldest and not found.append_only:
         raise DataError(
             "E0413",
@@ -53,9 +51,9 @@ def check_kept(found: AnalysedObject, after: int, scheduler: Scheduler) -> None:
         )
 
 
-def watched(name: str, scheduler: Scheduler) -> AnalysedObject:
+def watched(name: str, warehouse: Warehouse) -> AnalysedObject:
     """Return an object that has changes of its own; E0376 for a sink or a plain view."""
-    found = scheduler.deployed().find(name)
+    found = warehouse.deployed().find(name)
     if found.kind not in STORED:
         raise unstored(found)
     if found.period:
@@ -63,30 +61,30 @@ def watched(name: str, scheduler: Scheduler) -> AnalysedObject:
     return found
 
 
-def position(found: AnalysedObject, scheduler: Scheduler) -> int:
+def position(found: AnalysedObject, warehouse: Warehouse) -> int:
     """Return the last sealed epoch that the object has taken part in; 0 for none."""
-    record = scheduler.cut().records.get(found.key)
+    record = warehouse.cut().records.get(found.key)
     return 0 if record is None else record.position
 
 
 def changes_after(
-    found: AnalysedObject, after: int, until: int, scheduler: Scheduler
+    found: AnalysedObject, after: int, until: int, warehouse: Warehouse
 ) -> Iterator[Changed]:
     """Yield what the sealed epochs after one up to another changed, at most `AT_ONCE` rows each."""
-    record = scheduler.cut().records.get(found.key)
+    record = warehouse.cut().records.get(found.key)
     table = layout.current_table(found) if found.append_only else layout.changes_table(found)
     version = None if record is None else record.versions.get(table)
     if version is None:
         return
-    handle = scheduler.store.open(table, version)
+    handle = warehouse.store.open(table, version)
     for epoch in range(after + 1, until + 1):
-        for rows in _of_epoch(found, handle, epoch, scheduler):
-            now = scheduler.log.opened(epoch).now
+        for rows in _of_epoch(found, handle, epoch, warehouse):
+            now = warehouse.log.opened(epoch).now
             yield Changed(epoch, now, found.relation.visible, rows)
 
 
 def _of_epoch(
-    found: AnalysedObject, handle: Handle, epoch: int, scheduler: Scheduler
+    found: AnalysedObject, handle: Handle, epoch: int, warehouse: Warehouse
 ) -> Iterator[tuple[Change, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -95,7 +93,7 @@ def _of_epoch(
     columns = (*(_HEAD[:1] if found.append_only else _HEAD), *shown)
     names = [f.name for f in columns]
     files = prune(handle, None, {EPOCH: (epoch, epoch)})
-    for file, path in zip(files, scheduler.store.paths(handle, files), strict=True):
+    for file, path in zip(files, warehouse.store.paths(handle, files), strict=True):
         for batch in pq.ParquetFile(plain(path)).iter_batches(AT_ONCE, columns=names):
             rows = with_epoch(pa.Table.from_batches([batch]), file).select(names)
             changes = tuple(_changes(found, epoch, python_rows(rows, columns)))

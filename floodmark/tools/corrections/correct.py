@@ -110,12 +110,12 @@ def _corrected(floodmark: Floodmark, name: str, span: Span) -> Corrected:
     for windows that are not closed, E0304 for a view that cannot be computed once more, E0415 where
     late rows are not kept any more.
     """
-    scheduler = floodmark.scheduler
-    with scheduler.held("a backfill"):
+    warehouse = floodmark.warehouse
+    with floodmark.loop.hold("a backfill"):
         pass  # an epoch that a selection has left open is complete now
     reader = floodmark.reader()
     found = _closing(floodmark, name)
-    again = Recomputation(reader, micros_of(scheduler.log.opened(reader.cut.epoch).now))
+    again = Recomputation(reader, micros_of(warehouse.log.opened(reader.cut.epoch).now))
     again.check(found)
     _check_closed(found, reader, span)
     _check_kept(found, floodmark, again, span)
@@ -129,7 +129,7 @@ def _corrected(floodmark: Floodmark, name: str, span: Span) -> Corrected:
             KIND,
             *(quoted(f.name) for f in layout.row_schema(found)),
             f"{number}L AS {layout.BACKFILL}",
-            f"timestamp_micros({micros_of(scheduler.clock.now())}L) AS {layout.CORRECTED_AT}",
+            f"timestamp_micros({micros_of(warehouse.clock.now())}L) AS {layout.CORRECTED_AT}",
         )
         files = _written(reader.tables, handle, number, stamped)
     if not files:
@@ -180,8 +180,8 @@ def _check_kept(
     found: AnalysedObject, floodmark: Floodmark, again: Recomputation, span: Span
 ) -> None:
     """Raise E0415 where late rows that could be of the span are not kept any more."""
-    sources, names = again.sources(found), renames_of(floodmark.scheduler)
-    log, oldest = floodmark.scheduler.log, floodmark.scheduler.kept.read().oldest
+    sources, names = again.sources(found), renames_of(floodmark.warehouse)
+    log, oldest = floodmark.warehouse.log, floodmark.warehouse.retention_record.read().oldest
     for epoch in islice(range(oldest - 1, 0, -1), _LOOKED_THROUGH):
         records = log.sealed(epoch).objects
         then = [names.then(key, epoch) for key in sources]
@@ -256,7 +256,7 @@ def _commit(
     number: int,
 ) -> None:
     """Commit corrections; another backfill of the view in the meantime is a conflict, E0501."""
-    with floodmark.scheduler.held(f"corrections of {found.name}"):
+    with floodmark.loop.hold(f"corrections of {found.name}"):
         done = floodmark.store.commit(
             handle, adds=files, app=application(found), epoch=number, metadata={"backfill": number}
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def check_readers(floodmark: Floodmark, found: AnalysedObject) -> None:
     """Raise E0305 for the first object fed by a view that cannot take back what it was given."""
     plan = deployment.plan_corrected(found.key, 0, floodmark.deployed)
-    positions = floodmark.scheduler.log.positions()
+    positions = floodmark.warehouse.log.positions()
     for change in plan.changes:
         reader = plan.pipeline[change.key]
         if reader.key == found.key:
@@ -54,14 +54,14 @@ def _refuses(reader: AnalysedObject) -> str | None:
 
 def take_in(floodmark: Floodmark, key: str) -> int:
     """Put the corrections of a view into its rows in one epoch, and return that; 0 for none."""
-    scheduler = floodmark.scheduler
+    loop, warehouse = floodmark.loop, floodmark.warehouse
     what = f"corrections of {key} in place"
-    with telling(what, scheduler) as begun, scheduler.held(what):
-        deployed = scheduler.deployed()
+    with telling(what, warehouse) as begun, loop.hold(what):
+        deployed = warehouse.deployed()
         found = deployed.pipeline[key]
         number = newest(floodmark.store, found)
         if number <= deployed.corrected.get(key, 0):
             return 0
         check_readers(floodmark, found)
         plan = deployment.plan_corrected(key, number, deployed)
-        return apply_plan(plan, scheduler, begun).epoch
+        return apply_plan(plan, loop, begun).epoch

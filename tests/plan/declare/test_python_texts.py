@@ -62,12 +62,12 @@ def test_code_runs_where_it_is_created(site: Path) -> None:
                           f"from pathlib import Path\nPath({str(site / 'ran')!r}).touch()\n"
                           "def f(a): return a\n$$")  # fmt: skip
         assert (site / "ran").exists()
-        before = warehouse.scheduler.log.head()
+        before = warehouse.warehouse.log.head()
         with pytest.raises(UserError) as refused:
             warehouse.execute("CREATE FUNCTION h() RETURNS INT LANGUAGE python AS $$\n1 / 0\n"
                               "def h(): return 1\n$$")  # fmt: skip
         assert refused.value.code == "E0281"
-        assert warehouse.scheduler.log.head() == before
+        assert warehouse.warehouse.log.head() == before
     (site / "ran").unlink()
     with connect(site / "warehouse") as again:
         assert "f(1)" in str(again.explain("SELECT f(1) AS x"))

@@ -1,0 +1,323 @@
+"""The loop of epochs: open, advance every object, seal.
+
+The lease is held for one epoch at a time. An epoch is written to the log before any work, so that
+whoever comes next finishes it with the same offsets, the same now and the same definitions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from floodmark.connectors.base import Split
+from floodmark.epochs import new_version, removal, summary, taking_back
+from floodmark.epochs.backfill.choice import backfills
+from floodmark.epochs.backfill.progress import can_go_on, under_way
+from floodmark.epochs.backfill.workers import Workers
+from floodmark.epochs.catch_up import behind, caught_up, put_aside, unreadable
+from floodmark.epochs.due import due, portion
+from floodmark.epochs.maintenance.after_seal import after_seal
+from floodmark.epochs.opening import open_epoch
+from floodmark.epochs.passing_time import closes
+from floodmark.epochs.run import Progressed, Run
+from floodmark.epochs.sinks.unreachable import UnreachableSinks
+from floodmark.epochs.summary import EpochSummary, of_fields
+from floodmark.query.dml import foreign
+from floodmark.storage.ahead import refuse_tables_ahead
+from floodmark.storage.backfill_log import forget
+from floodmark.storage.durability import choose
+from floodmark.storage.epoch_log import OpenRecord
+from floodmark.storage.local_files import disk_errors
+from floodmark.stream.objects.dependencies import upstream_of
+from floodmark.tables import failpoints
+from floodmark.tables.cut import Cut, Progress
+from floodmark.warehouse.moving import at_home, refuse_moved
+from floodmark.warehouse.warehouse import Warehouse
+
+Select = Collection[str] | None
+
+
+class EpochLoop:
+    """Runs the epochs of one warehouse; one per process, in one thread at a time."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self.warehouse = warehouse
+        self.on_progress: Progressed | None = None
+        self._sinks = UnreachableSinks(warehouse)
+        self._may_write = False
+
+    @contextmanager
+    def hold(self, purpose: str, *, moves: bool = False) -> Iterator[None]:
+        """Hold the lease; whatever epoch is open is completed first.
+
+        E0433 where the tables are ahead of the log; E0362 in another project than the one that was
+        applied, unless that is what `moves` it.
+        """
+        self._begin()
+        with self._lease(purpose, f"what {purpose} needs"):
+            failpoints.reach("lease_taken")
+            if not moves:
+                refuse_moved(self.warehouse.deployed(), self.warehouse.home)
+            self.complete()
+            self._take_in_foreign()
+            yield
+
+    @contextmanager
+    def _lease(self, purpose: str, what: str = "the warehouse") -> Iterator[None]:
+        """Hold the lease and nothing else; an error of the disk names `what` it is about."""
+        with disk_errors(what), self.warehouse.lease.held(purpose, self.warehouse.wait):
+            yield
+
+    def _take_in_foreign(self, select: Select = None) -> EpochSummary | None:
+        """Run an epoch of what other programs wrote into tables; None where that is nothing."""
+        warehouse = self.warehouse
+        needed = None if select is None else upstream_of(select, warehouse.deployed().pipeline)
+        entries = foreign.entries(warehouse, needed)
+        return self.run_once(dml=entries) if entries else None
+
+    def complete(self) -> EpochSummary | None:
+        """Finish what the log says was begun: an open epoch, or a catalog version without one."""
+        pending = self._pending()
+        return None if pending is None else self._run(pending)
+
+    def _pending(self) -> OpenRecord | None:
+        """Return the epoch that is open; one is opened for a catalog version that has none yet."""
+        self._begin()
+        warehouse = self.warehouse
+        head = warehouse.log.head()
+        if head.open is not None:
+            undone = taking_back.finished(warehouse, head.open, warehouse.catalogs.latest())
+            return warehouse.log.opened(head.open.epoch) if undone else head.open
+        removal.finish(warehouse)
+        latest = warehouse.catalogs.last()
+        if latest > self._in_force(head.sealed):
+            return self._open_without_offsets(latest)
+        return None
+
+    def roll_back(self) -> EpochSummary | None:
+        """Take back the definitions that wait to be applied, in an epoch; None where none do.
+
+        E0438 where the epoch that applies them has done a part already.
+        """
+        with self._lease("rollback"):
+            self._begin()
+            pending = None if taking_back.take_back(self.warehouse) is None else self._pending()
+            return None if pending is None else self._run(pending)
+
+    def _begin(self) -> None:
+        """Once, before anything is written: look for a lost log, record what the warehouse is.
+
+        No lease is held yet: its folder lies in that of the record.
+        """
+        if not self._may_write:
+            refuse_tables_ahead(self.warehouse.log, self.warehouse.store)
+            choose(self.warehouse.root, self.warehouse.durable)
+            self._may_write = True
+
+    def _in_force(self, epoch: int) -> int:
+        """Return the catalog version of an epoch, 0 before the first; E0431 where it is missing."""
+        version = self.warehouse.log.catalog_version(epoch)
+        self.warehouse.catalogs.check_has(version, epoch)
+        return version
+
+    def has_new(self, select: Select = None, now: datetime | None = None) -> bool:
+        """Tell whether there is an open epoch or new input; needs no Spark and no lease.
+
+        What is due at `now`, the clock's time by default, is input, what the clock closes, a table
+        that is older than the log, and a backfill that can go on. With `select`, keys of objects,
+        backfills are not, nor is what they do not need, and a source that they do not need may be
+        out of reach.
+        """
+        warehouse = self.warehouse
+        head = warehouse.log.head()
+        if head.open is not None:
+            return True
+        chosen = None if select is None else self._stored(select)
+        if warehouse.catalogs.last() > self._in_force(head.sealed) or (
+            select is None and (can_go_on(warehouse) or self._sinks.reachable())
+        ):
+            return True
+        if warehouse.pending_drops.read() is not None:
+            return True
+        until = now or warehouse.clock.now()
+        if foreign.changed_tables(warehouse, chosen):
+            return True
+        new = due(warehouse, until, chosen) or self._offered(chosen, limit=1)
+        return bool(new) or closes(warehouse, until, chosen) or bool(unreadable(warehouse))
+
+    def epochs(
+        self, max_epochs: int | None = None, now: datetime | None = None, select: Select = None
+    ) -> Iterator[EpochSummary]:
+        """Run epochs until the sources have nothing new, or `max_epochs` have been sealed.
+
+        Backfills go on beside them: until they are done, or the step at the last epoch is.
+        With `select`, keys of objects, nothing else advances: an epoch that others have a part in
+        stays open, and its summary, the last one, says what it waits for. The next run without a
+        selection completes it.
+        """
+        chosen = None if select is None else self._stored(select)
+        # What falls due later is for the next run: else time would pass, and this one never end.
+        self._begin()
+        until = now or self.warehouse.epoch_time()
+        done, out_of_reach = 0, set(self._sinks.keys())
+        with Workers(self.warehouse, self.on_progress) as workers:
+            while max_epochs is None or done < max_epochs:
+                if chosen is None:
+                    workers.start()
+                with self._lease("an epoch"):
+                    failpoints.reach("lease_taken")
+                    refuse_moved(self.warehouse.deployed(), self.warehouse.home)
+                    pending = self._pending()
+                    told = self._run(pending, chosen) if pending else self._take_in_foreign(chosen)
+                    told = told or self._next(now, until, chosen, out_of_reach)
+                if told is None and workers.wait():
+                    continue
+                if told is None:
+                    return
+                done += 1
+                yield told
+                if not told.sealed:
+                    return
+
+    def _stored(self, keys: Collection[str]) -> frozenset[str]:
+        """Return the stored objects that a selection stands for: a sink is a part of its table."""
+        pipeline = self.warehouse.deployed().pipeline
+        objects = (pipeline[key] for key in keys)
+        chosen = {o.key if o.object.target is None else o.object.target for o in objects}
+        return frozenset(o.key for o in pipeline.stored if o.key in chosen)
+
+    def _next(
+        self, now: datetime | None, until: datetime, select: Select, out_of_reach: set[str]
+    ) -> EpochSummary | None:
+        """Run the next epoch, if there is something for one; else look at what tables end with.
+
+        Sinks that were `out_of_reach` as the run began are tried again, once.
+        """
+        warehouse = self.warehouse
+        deployed, epoch = warehouse.deployed(), warehouse.log.head().sealed + 1
+        opening = partial(open_epoch, warehouse, epoch, deployed.version, by_clock=now is None)
+        again = select is None and self._sinks.lift(out_of_reach)
+        out_of_reach.clear()
+        changing = due(warehouse, until, select)
+        moment = portion(warehouse, changing, until)
+        if moment is not None:
+            return self._run(opening(moment), select)
+        offers = self._offered(select)
+        if not offers:
+            joins = select is None and backfills(warehouse, epoch, deployed.version, ())
+            if not (again or joins or changing or closes(warehouse, until, select)):
+                put_aside(warehouse, unreadable(warehouse))
+                return None
+        elif select is not None and not offers.keys() & select:
+            moment = now or warehouse.epoch_time()
+            return summary.unopened(epoch, moment, deployed.pipeline, offers.keys(), select)
+        failpoints.reach("offsets_chosen")
+        return self._run(opening(now or warehouse.epoch_time(), offers), select)
+
+    def _offered(self, select: Select, limit: int | None = None) -> dict[str, Sequence[Split]]:
+        pipeline = self.warehouse.deployed().pipeline
+        needed = None if select is None else upstream_of(select, pipeline)
+        return self.warehouse.offers.of(pipeline, limit, needed)
+
+    def run_once(
+        self, catalog_version: int | None = None, dml: Sequence[Mapping[str, Any]] = ()
+    ) -> EpochSummary:
+        """Run one epoch without offsets, for DDL or DML; the caller holds the lease.
+
+        Raises why the catalog version was taken back, once the epoch is sealed without it.
+        """
+        version = self.warehouse.deployed().version if catalog_version is None else catalog_version
+        told = self._run(self._open_without_offsets(version, dml))
+        if catalog_version is not None:
+            taking_back.raise_taken_back(self.warehouse, catalog_version)
+        return told
+
+    def _open_without_offsets(
+        self, version: int, dml: Sequence[Mapping[str, Any]] = ()
+    ) -> OpenRecord:
+        """Open an epoch without offsets, by the version before where that is taken back."""
+        warehouse = self.warehouse
+        epoch, now = warehouse.log.head().sealed + 1, warehouse.epoch_time()
+        opening = partial(open_epoch, warehouse, epoch, version, now, dml=dml)
+        opened = taking_back.attempt(warehouse, version, opening)
+        return opened or open_epoch(warehouse, epoch, warehouse.deployed().version, now, dml=dml)
+
+    def _run(self, record: OpenRecord, select: Select = None) -> EpochSummary:
+        """Advance every object, or the selected ones, to an open epoch; seal it if all are."""
+        started, warehouse = time.monotonic(), self.warehouse
+        preparing = partial(new_version.prepared, warehouse, record)
+        kept = taking_back.attempt(warehouse, record.catalog_version, preparing)
+        if kept is None:
+            return self._run(warehouse.log.opened(record.epoch), select)
+        deployed = at_home(warehouse.at_version(record.catalog_version), warehouse.home)
+        pipeline, change = deployed.pipeline, warehouse.change_at(record.epoch, deployed.version)
+        created = change.created
+        anew = {k for k, r in record.backfills.items() if not r.versions}
+        # From here on the epoch cannot be taken back.
+        removal.empty(warehouse, created | anew, deployed, record.epoch, change.former)
+        left: Collection[str] = ()
+        told = self.on_progress
+        if select is None:
+            kept = caught_up(warehouse, kept, pipeline, record, created, told)
+        else:
+            left = behind(warehouse, kept, pipeline, record.epoch)
+        progress = Progress(Cut(record.epoch - 1, kept), record.epoch)
+        earlier = warehouse.log.advanced(record.epoch)
+        for lost in Cut(record.epoch, earlier).settled(warehouse.store)[1]:
+            del earlier[lost]  # it is done again
+        for done in earlier.values():
+            progress.add(done)
+        run = Run(warehouse, record, pipeline, progress, created, select, left, on_progress=told)
+        run.advance({o.key for o in pipeline.stored} - earlier.keys())
+        if run.left:
+            return self._left_open(run, earlier.keys(), started)
+        failpoints.reach("before_seal")
+        advanced = progress.done.items()
+        records = {**kept, **{k: r.after(kept[k]) if k in kept else r for k, r in advanced}}
+        seal = warehouse.log.seal(record.epoch, list(records.values()), warehouse.clock.now())
+        failpoints.reach("after_seal")
+        removal.finish(warehouse)
+        suspended = {k: e.message for k, e in seal.suspended.items()}
+        took = _since(started)
+        if record.backfills:
+            forget(warehouse.root, [(r.object, r.position) for r in under_way(warehouse).values()])
+        after_seal(warehouse, kept, records)
+        notes = [*record.notes, *of_fields(progress.done, pipeline)]
+        return EpochSummary(record.epoch, record.now, records, suspended, took, notes=notes)
+
+    def _left_open(self, run: Run, earlier: Collection[str], started: float) -> EpochSummary:
+        """Log what a selection has advanced, and say what the open epoch waits for."""
+        record, log = run.record, self.warehouse.log
+        advanced = {k: r for k, r in run.progress.done.items() if r.touched and k not in earlier}
+        if advanced:
+            log.record_advanced(record.epoch, list(advanced.values()))
+        return summary.left_open(
+            EpochSummary(
+                record.epoch,
+                record.now,
+                advanced,
+                {k: e.message for k, e in log.suspended().items()},
+                _since(started),
+                notes=record.notes,
+            ),
+            run.pipeline,
+            run.left,
+            run.select or (),
+        )
+
+    def resume(self, key: str) -> EpochSummary:
+        """Lift a suspension; the epoch that this opens first catches up what was missed.
+
+        Then it takes in what other programs have written into its table meanwhile. What cannot be
+        taken in suspends it again, now and not in a later run.
+        """
+        self.warehouse.log.record("resume", self.warehouse.epoch_time(), object=key)
+        return self.run_once(dml=foreign.entries(self.warehouse, [key]))
+
+
+def _since(started: float) -> float:
+    return round(time.monotonic() - started, 3)

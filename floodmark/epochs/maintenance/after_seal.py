@@ -1,0 +1,73 @@
+"""After a seal: the tables that the epoch has written are kept small, what is put aside goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from floodmark.epochs.maintenance import folding
+from floodmark.epochs.maintenance.compacting import compact
+from floodmark.errors import FloodmarkError
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.object_record import versions_of
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout, scratch
+from floodmark.warehouse.warehouse import Warehouse
+
+MOST_FILES = 40
+"""Active files of a table above which it is compacted after a seal."""
+CHECKPOINT_EVERY = 100
+
+
+def after_seal(
+    warehouse: Warehouse,
+    before: Mapping[str, ObjectRecord],
+    after: Mapping[str, ObjectRecord],
+) -> None:
+    """Compact and checkpoint the tables of a sealed epoch that are due; drop what is put aside.
+
+    A table is looked at only when the epoch has committed to it, through the handle that the commit
+    left behind. What goes wrong is logged and left to the next time.
+    """
+    was = versions_of(before.values())
+    for table, version in versions_of(after.values()).items():
+        old = was.get(table, 0)
+        if version == old:
+            continue
+        with harmless(warehouse, table):
+            if len(warehouse.tables.at(table, version).files) > MOST_FILES:
+                with warehouse.sessions().guarded():
+                    compact(warehouse.tables, table)
+            if version // CHECKPOINT_EVERY > old // CHECKPOINT_EVERY:
+                warehouse.store.checkpoint(table)
+    pipeline = warehouse.deployed().pipeline
+    for key, record in after.items():
+        if record is before.get(key) or key not in pipeline.objects:
+            continue
+        _fold_if_due(warehouse, pipeline[key], record)
+        if not record.backfilling:
+            owners = (pipeline[owner] for owner in (key, *pipeline[key].feeders))
+            scratch.drop(warehouse.root, warehouse.store, owners)
+
+
+def _fold_if_due(warehouse: Warehouse, found: AnalysedObject, record: ObjectRecord) -> None:
+    table = layout.layer_table(found)
+    with harmless(warehouse, table):
+        if table in record.versions and folding.is_due(warehouse.tables, found, record):
+            with warehouse.sessions().guarded():
+                folding.fold(warehouse.tables, found, record)
+
+
+@contextmanager
+def harmless(warehouse: Warehouse, table: str) -> Iterator[None]:
+    """Log what goes wrong within: the epoch is sealed, and nothing after it may fail its run."""
+    try:
+        yield
+    except (FloodmarkError, OSError) as error:
+        warn(warehouse, table, error)
+
+
+def warn(warehouse: Warehouse, table: str, error: Exception) -> None:
+    """Log what is wrong with a table."""
+    with suppress(FloodmarkError):
+        warehouse.log.record("warning", warehouse.clock.now(), f"{table}: {error}")

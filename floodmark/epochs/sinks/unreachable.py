@@ -1,0 +1,81 @@
+"""Sinks whose path is out of reach: tried again after a pause, by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+
+from floodmark.epochs.sinks.identity import probe
+from floodmark.epochs.sinks.sender import sender_of
+from floodmark.errors import FloodmarkError
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.warehouse.suspensions import UNREACHABLE
+from floodmark.warehouse.warehouse import Warehouse
+
+_FIRST_PAUSE = timedelta(seconds=30)
+_LONGEST_PAUSE = timedelta(hours=1)
+
+
+def pause_after(tries: int) -> timedelta:
+    """Return how long a sink rests that has failed so many times in a row.
+
+    >>> [pause_after(tries).seconds for tries in (1, 2, 3, 4, 20)]
+    [0, 30, 60, 120, 3600]
+    """
+    if tries < 2:
+        return timedelta(0)
+    return min(_FIRST_PAUSE * (1 << min(tries - 2, 16)), _LONGEST_PAUSE)
+
+
+class UnreachableSinks:
+    """The sinks of a warehouse that were out of reach when they last wrote.
+
+    It remembers which of them this process has tried.
+    """
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+        self._tried = set[str]()
+
+    def keys(self) -> frozenset[str]:
+        """Return them."""
+        events = self._warehouse.log.suspended().items()
+        return frozenset(key for key, event in events if event.code == UNREACHABLE)
+
+    def reachable(self, keys: Collection[str] | None = None) -> list[str]:
+        """Return those, of `keys` or all, that seem to be within reach again.
+
+        One that this process has tried in vain, or any without `keys`, rests for a while before.
+        Those of `keys` are written to; without, nothing is written.
+        """
+        now, out = self._warehouse.clock.now(), []
+        for key, event in self._warehouse.log.suspended().items():
+            if event.code != UNREACHABLE or (keys is not None and key not in keys):
+                continue
+            rests = keys is None or key in self._tried
+            if not rests or now >= event.at + pause_after(event.tries):
+                out.append(key)
+        if not out:
+            return []
+        objects = self._warehouse.deployed().pipeline.objects
+        writes = keys is not None
+        return [k for k in sorted(out) if k in objects and self._can_write(objects[k], writes)]
+
+    def _can_write(self, sink: AnalysedObject, writes: bool) -> bool:
+        assert sink.outside is not None
+        try:
+            sender_of(sink, self._warehouse.seed).check()
+            if writes:
+                probe(sink.name, sink.outside.path)
+        except FloodmarkError:
+            return False
+        return True
+
+    def lift(self, keys: Collection[str]) -> bool:
+        """End the suspensions of some that can write again; tell whether there are any."""
+        reachable = self.reachable(keys)
+        self._tried.update(reachable)
+        for key in reachable:
+            said = "its path can be written to again"
+            self._warehouse.log.record("resume", self._warehouse.clock.now(), said, object=key)
+        return bool(reachable)

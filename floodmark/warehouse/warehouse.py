@@ -1,0 +1,173 @@
+"""The open warehouse: its logs, its tables, its clock and the definitions in force.
+
+Nothing here runs an epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from floodmark.catalog.places import project_of
+from floodmark.errors import DataError, TransientError
+from floodmark.spark.session import Sessions
+from floodmark.sql import statements as s
+from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.durability import check_choice
+from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.lease import Lease
+from floodmark.storage.leaving import LeavingTables
+from floodmark.storage.retention import Retention
+from floodmark.storage.seed import pipeline_seed
+from floodmark.storage.table import Store
+from floodmark.tables.clock import ClockGuard
+from floodmark.tables.cut import Cut
+from floodmark.tables.results import Result
+from floodmark.tables.tables import Tables
+from floodmark.warehouse.deployed import EMPTY, Deployed, load
+from floodmark.warehouse.offers import Offers
+from floodmark.warehouse.settings import Settings
+from floodmark.warehouse.version_change import VersionChange
+
+
+class Clock(Protocol):
+    """Where the time comes from."""
+
+    def now(self) -> datetime:
+        """Return the time, aware, in UTC."""
+
+
+class Warehouse:
+    """One warehouse as a process has it open.
+
+    Definitions and logs may be read from several threads.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        store: Store,
+        clock: Clock,
+        sessions: Callable[[], Sessions],
+        wait: float = 60.0,
+        durable: bool | None = None,
+    ) -> None:
+        check_choice(root, durable)
+        self.root = root
+        self.durable = durable
+        self.store = store
+        self.clock = clock
+        self.log = EpochLog(root)
+        self.catalogs = CatalogLog(root)
+        self.lease = Lease(root)
+        self.offers = Offers(self.log)
+        self.retention_record = Retention(root)
+        self.pending_drops = LeavingTables(root)
+        self.wait = wait
+        self.home: Path | None = None
+        self.guard = ClockGuard(root, self.log)
+        self.settings = Settings()
+        self._sessions = sessions
+        self._tables: Tables | None = None
+        self._deployed = EMPTY
+        self._change: tuple[tuple[int, int], VersionChange] | None = None
+
+    @cached_property
+    def seed(self) -> str:
+        """Return what makes this warehouse's random values its own."""
+        return pipeline_seed(self.root)
+
+    @property
+    def project(self) -> Path:
+        """Return where relative paths of statements start: `home`, else as for `pipelines`."""
+        return self.home or project_of(Path("pipelines"))
+
+    def set(self, statement: s.SetOption) -> Result:
+        """Give a setting its value."""
+        result = self.settings.set(statement)
+        self.guard.max_jump = self.settings.max_clock_jump
+        return result
+
+    @property
+    def has_machine_clock(self) -> bool:
+        """Tell whether the clock is the machine's; what another one says is a word of its user."""
+        return bool(getattr(self.clock, "is_machines", False))
+
+    def epoch_time(self) -> datetime:
+        """Return the clock's time for a new epoch; E0880 where it is too far ahead."""
+        now = self.clock.now()
+        if self.has_machine_clock:
+            self.guard.check(now)
+        return now
+
+    def sessions(self) -> Sessions:
+        """Return the Spark sessions; attaches to Spark at first use."""
+        return self._sessions()
+
+    @property
+    def tables(self) -> Tables:
+        """Return the tables as frames of the present sessions; attaches to Spark at first use."""
+        spark = self._sessions().main
+        if self._tables is None or self._tables.spark is not spark:
+            self._tables = Tables(self.store, spark)
+        return self._tables
+
+    def detach(self) -> None:
+        """Forget Spark sessions that have ended; the next use attaches anew."""
+        self._tables = None
+
+    def deployed(self) -> Deployed:
+        """Return the definitions in force: those of the newest logged catalog version.
+
+        Those of the last epoch, where it cannot be read. Whoever holds the lease is told why, and
+        takes it back.
+        """
+        newest = self.catalogs.last()
+        try:
+            return self.at_version(newest)
+        except (DataError, TransientError):
+            raise
+        except Exception:
+            sealed = self.sealed_version()
+            if sealed >= newest:
+                raise
+            return self.at_version(sealed)
+
+    def remember(self, rehearsed: Deployed) -> None:
+        """Take the definitions of a version that has just been logged as what reading it gives."""
+        self._deployed = rehearsed
+
+    def at_version(self, version: int) -> Deployed:
+        """Return the definitions of a catalog version."""
+        if version == 0:
+            return EMPTY
+        known = self._deployed
+        if version != known.version:
+            known = load(self.catalogs.at(version), known)
+            if version > self._deployed.version:
+                self._deployed = known
+        return known
+
+    def sealed_version(self) -> int:
+        """Return the catalog version of the last sealed epoch; 0 before the first."""
+        return self.log.catalog_version(self.log.head().sealed)
+
+    def change_at(self, epoch: int, version: int) -> VersionChange:
+        """Return what an epoch with a catalog version changes of the definitions before it."""
+        known = self._change
+        if known is None or known[0] != (epoch, version):
+            previous = self.log.catalog_version(epoch - 1)
+            after = self.at_version(version)
+            before = after if previous == version else self.at_version(previous)
+            known = self._change = (epoch, version), VersionChange(before, after)
+        return known[1]
+
+    def cut(self, epoch: int | None = None) -> Cut:
+        """Return the cut of a sealed epoch, the newest by default."""
+        chosen = self.log.head().sealed if epoch is None else epoch
+        if chosen == 0:
+            return Cut()
+        return Cut(chosen, self.log.sealed(chosen).objects)
