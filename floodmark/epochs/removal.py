@@ -6,16 +6,13 @@ A process may end at any step: the next one does what is left.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
 
 from floodmark.storage.backfill_log import fence
 from floodmark.storage.corrected import CorrectedTables
 from floodmark.storage.records import unless_newer
 from floodmark.tables import failpoints, layout
+from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.warehouse import Warehouse
-
-if TYPE_CHECKING:
-    from floodmark.warehouse.deployed import Deployed
 
 
 def empty(

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from floodmark.epochs.objects.task import Task
 from floodmark.scalar.functions.intervals import datetime_of, micros_of
 from floodmark.scalar.functions.model import RowError
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.tables.current import current_at, current_rows
 from floodmark.tables.visible import next_time, times
-
-if TYPE_CHECKING:
-    from floodmark.epochs.objects.task import Task
 
 
 def timed(task: Task, record: ObjectRecord) -> ObjectRecord:
