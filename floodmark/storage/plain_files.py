@@ -27,16 +27,17 @@ def plain(path: str | Path) -> str:
     return str(path)
 
 
-def check_plain(path: Path) -> None:
-    """Raise what `read_plain` does, of what has a name."""
+def check_plain(path: Path) -> os.stat_result:
+    """Return what the system says of a file; raises what `read_plain` does."""
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
     except FileNotFoundError:
         if path.is_symlink():
             raise OSError(errno.EINVAL, "it is a link to nothing", str(path)) from None
         raise
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is no file", str(path))
+    return found
 
 
 def is_other(path: Path) -> bool:

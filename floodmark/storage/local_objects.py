@@ -1,0 +1,237 @@
+"""The objects of a warehouse on a local disk: files and folders.
+
+An object gets its name by a hard link, which refuses one that is there, or by a rename over the one
+before it. In a durable warehouse a file is on the disk before it has its name, and the name when
+the call returns.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from floodmark.storage.local_files import flush, flush_files, make_folder, remove_folder
+from floodmark.storage.locks import exclusive, exclusive_if_free
+from floodmark.storage.objects import PARTIAL, Exists, Head, Stale, check_key, check_prefix
+from floodmark.storage.plain_files import check_plain
+
+_LONGEST_NAME = 50
+"""Characters of an object's name in that of the file that is to become it."""
+
+
+class LocalObjects:
+    """The files below one folder; `durable` may be asked for once it is needed."""
+
+    def __init__(self, root: str | Path, durable: bool | Callable[[], bool] = False) -> None:
+        self._root = Path(root)
+        self._chosen = durable
+
+    @cached_property
+    def durable(self) -> bool:
+        """Tell whether what is written is on the disk then."""
+        return self._chosen if isinstance(self._chosen, bool) else self._chosen()
+
+    @property
+    def place(self) -> str:
+        """See `Objects.place`."""
+        return str(self._root)
+
+    def below(self, folder: str) -> LocalObjects:
+        """See `Objects.below`."""
+        return LocalObjects(self._path(folder), lambda: self.durable)
+
+    def get(self, key: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
+        """See `Objects.get`."""
+        path = self._path(key)
+        try:
+            check_plain(path)
+            with path.open("rb") as file:
+                file.seek(start)
+                data = file.read(-1 if end is None else max(end - start, 0))
+                return data, _tag(os.fstat(file.fileno()))
+        except FileNotFoundError:
+            return None
+
+    def head(self, key: str) -> Head | None:
+        """See `Objects.head`."""
+        try:
+            found = check_plain(self._path(key))
+        except FileNotFoundError:
+            return None
+        return Head(found.st_size, _tag(found), found.st_mtime)
+
+    def create(self, key: str, data: bytes) -> str | Exists:
+        """See `Objects.create`."""
+        path = self._path(key)
+        with self._written(path, lambda new: new.write_bytes(data)) as temporary:
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                return Exists(key)
+            tag = _tag(temporary.stat())
+        self._flush_name(path)
+        return tag
+
+    def replace(self, key: str, data: bytes, tag: str) -> str | Stale:
+        """See `Objects.replace`."""
+        path = self._path(key)
+        with _held(path) as found:
+            if found is None or _tag(found) != tag:
+                return Stale(key)
+            with self._written(path, lambda new: new.write_bytes(data)) as temporary:
+                _date_after(temporary, found)
+                return self._move(temporary, path)
+
+    def list(self, prefix: str = "", after: str = "", *, deep: bool = True) -> Iterator[str]:
+        """See `Objects.list`."""
+        folder, slash, start = check_prefix(prefix).rpartition("/")
+        yield from self._listed(f"{folder}{slash}", start, after, deep)
+
+    def upload(self, key: str, path: Path) -> str:
+        """See `Objects.upload`."""
+        check_plain(path)
+        target = self._path(key)
+        with self._written(target, lambda new: shutil.copyfile(path, new)) as temporary:
+            return self._move(temporary, target)
+
+    def copy(self, source: str, key: str) -> str:
+        """See `Objects.copy`: both are one file, which nobody changes."""
+        path, target = self._path(source), self._path(key)
+        check_plain(path)
+        with self._written(target, lambda new: os.link(path, new)) as temporary:
+            return self._move(temporary, target)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """See `Objects.delete`."""
+        for key in keys:
+            self._path(key).unlink(missing_ok=True)
+
+    def remove(self, folder: str, aside: str) -> None:
+        """See `Objects.remove`."""
+        remove_folder(self._path(folder), self._path(aside))
+
+    def flush(self, keys: Iterable[str]) -> None:
+        """See `Objects.flush`."""
+        if self.durable:
+            flush_files(self._root, [check_key(key) for key in keys])
+
+    @contextmanager
+    def lock(self, key: str, *, wait: bool = True) -> Iterator[bool]:
+        """See `Objects.lock`."""
+        path = self._path(key)
+        make_folder(path.parent, durable=self.durable)
+        with _locked(path, wait) as mine:
+            yield mine
+
+    def spark_url(self, key: str) -> str:
+        """See `Objects.spark_url`."""
+        return str(self._path(key))
+
+    def _path(self, key: str) -> Path:
+        return self._root / check_key(key)
+
+    def _listed(self, folder: str, start: str, after: str, deep: bool) -> Iterator[str]:
+        for name in _names(self._root / folder, start):
+            key = folder + name
+            if deep and name.endswith("/"):
+                if key > after or after.startswith(key):
+                    yield from self._listed(key, "", after, deep)
+            elif key > after:
+                yield key
+
+    @contextmanager
+    def _written(self, path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
+        """Give what a call has written to a file beside that of an object, for the block."""
+        temporary = path.with_name(f".{path.name[:_LONGEST_NAME]}.{uuid.uuid4().hex}")
+        try:
+            try:
+                write(temporary)
+            except FileNotFoundError:
+                make_folder(path.parent, durable=self.durable)
+                write(temporary)
+            if self.durable:
+                flush(temporary)
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _move(self, temporary: Path, path: Path) -> str:
+        tag = _tag(temporary.stat())
+        temporary.replace(path)
+        self._flush_name(path)
+        return tag
+
+    def _flush_name(self, path: Path) -> None:
+        if self.durable:
+            flush(path.parent)
+
+
+def _tag(found: os.stat_result) -> str:
+    """Return the tag of a file: inodes alone are used again for the next one."""
+    return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_size:x}"
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[os.stat_result | None]:
+    """Give what a file is while nobody else replaces it; None where it goes meanwhile, or is not.
+
+    Who waits for the lock of a file finds another one under its name afterwards.
+    """
+    try:
+        check_plain(path)
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield _if_named(os.fstat(handle), path)
+    finally:
+        os.close(handle)
+
+
+def _if_named(found: os.stat_result, path: Path) -> os.stat_result | None:
+    try:
+        return found if os.path.samestat(found, path.stat()) else None
+    except FileNotFoundError:
+        return None
+
+
+def _date_after(path: Path, before: os.stat_result) -> None:
+    """Let a file be later than another, whatever the clock says: no tag comes back."""
+    found = path.stat()
+    if found.st_mtime_ns <= before.st_mtime_ns:
+        os.utime(path, ns=(found.st_atime_ns, before.st_mtime_ns + 1))
+
+
+def _names(folder: Path, start: str) -> list[str]:
+    """Return the names in a folder that begin so, in order; those of folders end with `/`."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [e.name + "/" * e.is_dir() for e in entries if e.name.startswith(start)]
+    except FileNotFoundError:
+        return []
+    return sorted(name for name in found if _is_name(name))
+
+
+def _is_name(name: str) -> bool:
+    """Tell whether a name can be part of a key, and is not of what is being written."""
+    if PARTIAL.fullmatch(name):
+        return False
+    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
+
+
+@contextmanager
+def _locked(path: Path, wait: bool) -> Iterator[bool]:
+    if wait:
+        with exclusive(path):
+            yield True
+    else:
+        with exclusive_if_free(path) as mine:
+            yield mine

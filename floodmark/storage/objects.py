@@ -1,0 +1,189 @@
+"""A store of objects: what a warehouse lies in, be it a disk, a bucket or memory.
+
+Keys are relative to the store's place, their parts separated by `/`. An object is written whole or
+not at all, and its tag changes with every write. One contract suite holds for all implementations.
+
+What refuses is an `OSError`, as the builtin classes say: a path that is none, no permission, a full
+disk. `Unavailable` is the one of which a write may have been done all the same.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from floodmark.errors import DataError
+
+_KEY = re.compile(r"(?:(?!\.\.?(?:/|$))[^/\0]+/)*(?!\.\.?$)[^/\0]+")
+_LONGEST_KEY = 1024
+_LONGEST_PART = 255
+"""In bytes: what the narrowest of the stores holds."""
+PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}")
+"""The last part of a key that a store keeps for what is not whole yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a store knows of an object without reading it; `modified` is in Unix seconds."""
+
+    size: int
+    tag: str
+    modified: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """The answer of `create` where the key has an object."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """The answer of `replace` where the key has an object of another tag, or none."""
+
+    key: str
+
+
+class Unavailable(OSError):
+    """The store gave no answer; a write may be done where `maybe_done` says so."""
+
+    def __init__(self, why: str, key: str, *, maybe_done: bool) -> None:
+        super().__init__(errno.EIO, why, key)
+        self.maybe_done = maybe_done
+
+
+class Objects(Protocol):
+    """The objects below one place.
+
+    What a store lists, it lists in the order of the keys' bytes.
+    """
+
+    @property
+    def place(self) -> str:
+        """Return where the objects lie, as people and Spark know it."""
+
+    def below(self, folder: str) -> Objects:
+        """Return the objects below a folder, with keys that are relative to it."""
+
+    def get(self, key: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
+        """Return the bytes of an object from `start` up to `end`, and its tag; None without one."""
+
+    def head(self, key: str) -> Head | None:
+        """Return what is known of an object; None without one."""
+
+    def create(self, key: str, data: bytes) -> str | Exists:
+        """Write an object where there is none, and return its tag; one of many writers wins."""
+
+    def replace(self, key: str, data: bytes, tag: str) -> str | Stale:
+        """Write an object over that of a tag, and return its new one."""
+
+    def list(self, prefix: str = "", after: str = "", *, deep: bool = True) -> Iterator[str]:
+        """Yield the keys that begin with a prefix and come after one.
+
+        Unless `deep`, a folder right below that of the prefix stands for its keys, with a `/`.
+        """
+
+    def upload(self, key: str, path: Path) -> str:
+        """Write a local file as an object, over one that is there, and return its tag."""
+
+    def copy(self, source: str, key: str) -> str:
+        """Write an object of this store under another key, too; `FileNotFoundError` without it."""
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects; those that are not there are passed over."""
+
+    def remove(self, folder: str, aside: str) -> None:
+        """Remove all below a folder, at once for who looks for it where the store can do that.
+
+        `aside` is the folder of this store for what is being removed; what is left there goes, too.
+        """
+
+    def flush(self, keys: Iterable[str]) -> None:
+        """Wait until objects that others have written outlive a power cut, as all others do."""
+
+    def lock(self, key: str, *, wait: bool = True) -> AbstractContextManager[bool]:
+        """Hold a key alone for a block; without `wait`, it may be given as False, not held.
+
+        Who dies lets go of it.
+        """
+
+    def spark_url(self, key: str) -> str:
+        """Return the name by which Spark finds an object."""
+
+
+def check_key(key: str) -> str:
+    """Return a key; E0401 for one that could leave its place, or that no store holds.
+
+    >>> check_key("public/t/_delta_log/0.json")
+    'public/t/_delta_log/0.json'
+    """
+    if not _is_key(key):
+        _refuse(key)
+    return key
+
+
+def _is_key(key: str) -> bool:
+    parts = key.split("/")
+    if not _KEY.fullmatch(key) or PARTIAL.fullmatch(parts[-1]):
+        return False
+    try:
+        sizes = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        return False
+    return max(sizes) <= _LONGEST_PART and sum(sizes) + len(sizes) - 1 <= _LONGEST_KEY
+
+
+def check_prefix(prefix: str) -> str:
+    """Return the beginning of keys; E0401 where no key begins so."""
+    folder, slash, _ = prefix.rpartition("/")
+    if "\0" in prefix:
+        _refuse(prefix)
+    if slash:
+        check_key(folder)
+    return prefix
+
+
+def _refuse(key: str) -> NoReturn:
+    raise DataError(
+        "E0401",
+        f"{key[:80]!r} is not the key of an object",
+        hint="make table names with floodmark.storage.warehouse",
+    )
+
+
+def create_once(objects: Objects, key: str, data: bytes) -> bool:
+    """Create an object that nobody else writes alike; return False where there is another.
+
+    Where the answer is lost, the object says whether it came.
+    """
+    try:
+        return not isinstance(objects.create(key, data), Exists)
+    except Unavailable as error:
+        found = _read_back(objects, key, error)
+        if found is None:
+            raise
+        return found == data
+
+
+def replace_once(objects: Objects, key: str, data: bytes, tag: str) -> bool:
+    """Replace an object by one that nobody else writes alike; return False for a stale tag."""
+    try:
+        return not isinstance(objects.replace(key, data, tag), Stale)
+    except Unavailable as error:
+        if _read_back(objects, key, error) != data:
+            raise
+        return True
+
+
+def _read_back(objects: Objects, key: str, error: Unavailable) -> bytes | None:
+    """Return what a key has after a write whose answer was lost."""
+    if not error.maybe_done:
+        raise error
+    found = objects.get(key)
+    return None if found is None else found[0]
