@@ -6,9 +6,6 @@ from pathlib import Path
 
 import dagster as dg
 
-from floodmark.epochs.maintenance.maintenance import maintain
-from floodmark_dagster.assets.factory import POOL, errors_for_dagster
-from floodmark_dagster.resources.warehouse import Warehouse
 from floodmark_dagster.assets.factory import POOL, errors_for_dagster
 from floodmark_dagster.resources.warehouse import Warehouse
 

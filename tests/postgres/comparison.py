@@ -10,11 +10,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from floodmark.plan.build.build import build_query
-
 from floodmark.errors import FloodmarkError, Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.build.builder import build_query
 from floodmark.plan.expr.evaluate import evaluate

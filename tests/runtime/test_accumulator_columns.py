@@ -14,7 +14,8 @@ from floodmark.errors import FloodmarkError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector
-from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.bind.context import BindContext
+from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.expr.expressions import AggCall
 from floodmark.scalar.functions import AGGREGATES
 from floodmark.scalar.types import Field, Schema

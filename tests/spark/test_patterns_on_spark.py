@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from floodmark.reference.expressions import evaluate
 
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.scalar.casts import cast_value

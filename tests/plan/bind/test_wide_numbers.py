@@ -3,7 +3,6 @@
 from datetime import datetime
 
 import pytest
-from floodmark.plan.build.build import build_query
 
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n

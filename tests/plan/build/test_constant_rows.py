@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from floodmark.plan.build.build import build_query
 
 from floodmark.errors import FloodmarkError
 from floodmark.plan import nodes as n

@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from floodmark.plan.bind.python_functions import check_loaded
-from floodmark.plan.bind.user_functions import check, functions_of
 
 from floodmark.catalog.dropping import without
 from floodmark.errors import UserError

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from floodmark.plan.bind.user_functions import functions_of
-
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.bind.context import BindContext, SchemaScope
+from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.expr.evaluate import evaluate
