@@ -17,14 +17,13 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector
 from floodmark.plan.bind.scope import OUTER, Correlated, OuterScope, QueryScope
-from floodmark.plan.build.joins import join_on
 from floodmark.plan.build.parentheses import without_parentheses
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.stars import expand_star
 from floodmark.plan.build.table_functions import ONE_ROW
-from floodmark.plan.expr.expressions import BoolOp, ColumnRef, Expr, Literal, columns_of, transform
-from floodmark.scalar.types import BOOLEAN, VARCHAR, Kind
+from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of, transform
+from floodmark.scalar.types import VARCHAR, Kind
 
 _CLAUSES = {"group": "GROUP BY", "order": "ORDER BY", "windows": "WINDOW"}
 SHAPES = ("group", "having", "distinct", "limit", "offset", "windows", "order")
@@ -154,22 +153,6 @@ def typed_literal(value: Expr) -> Expr:
     if isinstance(value, Literal) and value.type.kind is Kind.UNKNOWN:
         return replace(value, type=VARCHAR)
     return value
-
-
-def join_rows(
-    left: n.Node,
-    right: n.Node,
-    kind: n.JoinKind,
-    conditions: Sequence[Expr],
-    builder: QueryBuilder,
-    place: exp.Expression | None,
-) -> n.Join:
-    """Return the join on all conditions; equalities become its keys."""
-    span = builder.span(place)
-    if not conditions:
-        return n.Join(left, right, kind, (), span=span)
-    both = conditions[0] if len(conditions) == 1 else BoolOp(BOOLEAN, "and", tuple(conditions))
-    return replace(join_on(left, right, kind, both, builder, exp.Null()), span=span)
 
 
 def mark_outer(expr: Expr) -> Expr:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from floodmark.changelog import is_hidden
-from floodmark.errors import BindError
+from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_condition
 from floodmark.plan.bind.calls import bind_call
@@ -67,7 +67,8 @@ def join_relations(
     )
     # What is kept elsewhere is asked by few types only.
     by_value = looked_up and not any(scan.external for scan in n.scans(right.node))
-    node: n.Node = join_on(left.node, right.node, kind, condition, builder, join, by_value=by_value)
+    span = builder.span(join)
+    node: n.Node = join_on(left.node, right.node, kind, condition, span, by_value=by_value)
     if looked_up:
         node = lookup_join(builder, node, join)
     return _merge_columns(Bound(node, both), kind, pairs)
@@ -78,8 +79,7 @@ def join_on(
     right: n.Node,
     kind: n.JoinKind,
     condition: Expr | None,
-    builder: QueryBuilder,
-    place: exp.Expression,
+    span: Span | None,
     *,
     by_value: bool = False,
 ) -> n.Join:
@@ -98,7 +98,7 @@ def join_on(
                 left, left_name = with_column(left, a, avoid=frozenset(right.names))
                 right, right_name = with_column(right, b, avoid=frozenset(left.names))
                 equi.append((left_name, right_name))
-    return n.Join(left, right, kind, tuple(equi), all_of(rest), span=builder.span(place))
+    return n.Join(left, right, kind, tuple(equi), all_of(rest), span=span)
 
 
 def _sides(

@@ -19,7 +19,6 @@ from floodmark.plan.build.correlated_subqueries import (
     SubqueryRows,
     correlated_rows,
     is_outer,
-    join_rows,
     mark_outer,
     one_value,
     refusal,
@@ -29,8 +28,10 @@ from floodmark.plan.build.correlated_subqueries import (
     unmark_outer,
     values_of,
 )
+from floodmark.plan.build.joins import join_on
 from floodmark.plan.build.parentheses import without_parentheses
 from floodmark.plan.build.protocol import QueryBuilder
+from floodmark.plan.expr.conjunctions import all_of
 from floodmark.plan.expr.expressions import (
     AggCall,
     BoolOp,
@@ -106,7 +107,7 @@ class Subqueries:
                 continue
             self.found.remove(attached)
             conditions = [unmark_outer(c, change) for c in attached.conditions]
-            node = join_rows(node, attached.right, attached.kind, conditions, self.builder, None)
+            node = join_on(node, attached.right, attached.kind, all_of(conditions), None)
         return node
 
     def reads(self) -> list[Expr]:

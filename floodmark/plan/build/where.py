@@ -16,15 +16,15 @@ from floodmark.plan.bind.scope import OUTER, OuterScope
 from floodmark.plan.build.correlated_subqueries import (
     SubqueryRows,
     is_outer,
-    join_rows,
     rows_of,
     rows_of_exists,
     typed_literal,
     unmark_outer,
 )
+from floodmark.plan.build.joins import join_on
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.subqueries import Subqueries
-from floodmark.plan.expr.conjunctions import conjuncts
+from floodmark.plan.expr.conjunctions import all_of, conjunction, conjuncts
 from floodmark.plan.expr.expressions import (
     BoolOp,
     Call,
@@ -59,13 +59,13 @@ def filter_rows(
         expr = bind_condition(part, bound.scope, inner.context, "WHERE")
         if _is_dynamic(expr, collector, node):
             (attached,) = collector.found
-            node = join_rows(node, attached.right, n.JoinKind.SEMI, [expr], builder, part)
+            node = join_on(node, attached.right, n.JoinKind.SEMI, expr, builder.span(part))
             continue
         node = collector.attach(node)
         rest += conjuncts(expr) if is_outer(expr) else [expr]
     own = [e for e in rest if not is_outer(e)]
     if own:
-        predicate = own[0] if len(own) == 1 else BoolOp(BOOLEAN, "and", tuple(own))
+        predicate = conjunction(own)
         place = where.this if len(parts) == 1 else where
         predicate = replace(predicate, span=predicate.span or builder.span(place))
         node = n.Filter(node, predicate, span=builder.span(where))
@@ -201,7 +201,7 @@ def _reduce_rows(
         return e
 
     meet = [unmark_outer(transform(e, renamed), lambda c: c) for e in conditions]
-    return join_rows(node, right, kind, meet, builder, place)
+    return join_on(node, right, kind, all_of(meet), builder.span(place))
 
 
 def _is_dynamic(expr: Expr, collector: Subqueries, node: n.Node) -> bool:
