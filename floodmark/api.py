@@ -30,7 +30,7 @@ from floodmark.session.ddl.desired import Desired, read_files
 from floodmark.session.inspect import system
 from floodmark.session.inspect.sizes import TableSize, sizes_of
 from floodmark.session.inspect.watch import check_kept
-from floodmark.session.logged import telling
+from floodmark.session.logged import statement_progress
 from floodmark.session.show import explain_name, explain_result, show
 from floodmark.session.transaction import Transaction
 from floodmark.spark.confs import SparkConfig, default_config
@@ -197,7 +197,7 @@ class Floodmark:
         what, discards = "change of the definitions", ("drop", "rebuild") if discard_rows else ()
         self.warehouse.home = self.warehouse.home or project_of(Path(pipelines))
         with (
-            telling(what, self.warehouse) as begun,
+            statement_progress(what, self.warehouse) as begun,
             self.loop.hold("applying the pipeline files", moves=True),
         ):
             plan = self.plan(pipelines)

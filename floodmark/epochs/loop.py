@@ -19,13 +19,13 @@ from floodmark.epochs.backfill.choice import backfills
 from floodmark.epochs.backfill.progress import can_go_on, under_way
 from floodmark.epochs.backfill.workers import Workers
 from floodmark.epochs.catch_up import behind, caught_up, put_aside, unreadable
-from floodmark.epochs.due import due, portion
 from floodmark.epochs.maintenance.after_seal import after_seal
 from floodmark.epochs.opening import open_epoch
 from floodmark.epochs.passing_time import closes
 from floodmark.epochs.run import Progressed, Run
 from floodmark.epochs.sinks.unreachable import UnreachableSinks
 from floodmark.epochs.summary import EpochSummary, of_fields
+from floodmark.epochs.timers import due_timers, timer_batch
 from floodmark.query.dml import foreign
 from floodmark.storage.ahead import refuse_tables_ahead
 from floodmark.storage.backfill_log import forget
@@ -146,7 +146,7 @@ class EpochLoop:
         until = now or warehouse.clock.now()
         if foreign.changed_tables(warehouse, chosen):
             return True
-        new = due(warehouse, until, chosen) or self._offered(chosen, limit=1)
+        new = due_timers(warehouse, until, chosen) or self._offered(chosen, limit=1)
         return bool(new) or closes(warehouse, until, chosen) or bool(unreadable(warehouse))
 
     def epochs(
@@ -202,8 +202,8 @@ class EpochLoop:
         opening = partial(open_epoch, warehouse, epoch, deployed.version, by_clock=now is None)
         again = select is None and self._sinks.lift(out_of_reach)
         out_of_reach.clear()
-        changing = due(warehouse, until, select)
-        moment = portion(warehouse, changing, until)
+        changing = due_timers(warehouse, until, select)
+        moment = timer_batch(warehouse, changing, until)
         if moment is not None:
             return self._run(opening(moment), select)
         offers = self._offered(select)

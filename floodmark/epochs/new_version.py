@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from floodmark.epochs.carried import carried
 from floodmark.epochs.catch_up import put_aside
 from floodmark.epochs.reshape import reshape
+from floodmark.epochs.start_records import epoch_start_records
 from floodmark.epochs.taking_back import restored
 from floodmark.plan.declared import Ttl
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
@@ -23,7 +23,7 @@ def prepared(warehouse: Warehouse, record: OpenRecord) -> dict[str, ObjectRecord
     """
     change = warehouse.change_at(record.epoch, record.catalog_version)
     cut = warehouse.cut(record.epoch - 1).renamed(record.renamed)
-    begun = carried(cut, change.after.pipeline, change.created, change.former)
+    begun = epoch_start_records(cut, change.after.pipeline, change.created, change.former)
     settled, damaged = Cut(cut.epoch, begun).settled(warehouse.store)
     put_aside(warehouse, damaged)
     rest = {k: r.at_rest() for k, r in settled.records.items()}

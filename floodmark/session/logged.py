@@ -19,7 +19,9 @@ class Begun:
 
 
 @contextmanager
-def telling(what: str, warehouse: Warehouse, begun: Begun | None = None) -> Iterator[Begun]:
+def statement_progress(
+    what: str, warehouse: Warehouse, begun: Begun | None = None
+) -> Iterator[Begun]:
     """Let a TransientError of the block say whether `what` is logged, and so done by the next run.
 
     Done again by hand, what is logged would be done twice.

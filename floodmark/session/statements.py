@@ -23,7 +23,7 @@ from floodmark.session.ddl.rehearsal import rehearse
 from floodmark.session.ddl.renaming import check_at_rest
 from floodmark.session.ddl.rereading import refuse_rereading
 from floodmark.session.ddl.sink_paths import check_sink_paths, probe_sink_paths
-from floodmark.session.logged import Begun, telling
+from floodmark.session.logged import Begun, statement_progress
 from floodmark.session.show import explain_statement
 from floodmark.session.suspension import notices
 from floodmark.sql import statements as s
@@ -51,7 +51,7 @@ def run_definition(
     kind = _kind(statement)
     status = f"{word}_{kind}".replace(" ", "_")
     warehouse = loop.warehouse
-    with telling(f"{word} {kind}", warehouse) as begun, loop.hold(f"{word} {kind}"):
+    with statement_progress(f"{word} {kind}", warehouse) as begun, loop.hold(f"{word} {kind}"):
         deployed = warehouse.deployed()
         with placed_in(statement, deployed):
             plan = deployment.plan_statement(statement, deployed, project=warehouse.project)
@@ -246,7 +246,7 @@ def run_dml(statement: Writing, loop: EpochLoop, reader: Callable[[], Reader]) -
     """Change rows of a table in one epoch; `reader` is called when the lease is held."""
     word = "COPY" if isinstance(statement, s.CopyFrom) else type(statement).__name__.upper()
     warehouse = loop.warehouse
-    with telling(word, warehouse) as begun, loop.hold(word):
+    with statement_progress(word, warehouse) as begun, loop.hold(word):
         target = target_of(statement, warehouse.deployed())
         start = warehouse.log.positions().get(dml_of(target.key), {}).get(0, 0)
         written = write_rows(statement, target, warehouse, reader(), start)

@@ -18,7 +18,7 @@ from floodmark.query.dml.overlay import overlaid
 from floodmark.query.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.query.query import Reader
 from floodmark.query.static_rows import check_static
-from floodmark.session.logged import Begun, logged_in, telling
+from floodmark.session.logged import Begun, logged_in, statement_progress
 from floodmark.session.statements import notices_after, take_in
 from floodmark.sql import statements as s
 from floodmark.storage.epoch_log import dml_of
@@ -155,7 +155,7 @@ class Transaction:
             return Result(status="COMMIT")
         logged = Begun()
         try:
-            with telling("COMMIT", self._warehouse, logged), self._loop.hold("COMMIT"):
+            with statement_progress("COMMIT", self._warehouse, logged), self._loop.hold("COMMIT"):
                 self._check(begun)
                 epoch = take_in(begun.written, self._loop, logged)
         except BaseException as error:

@@ -15,9 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 WORKERS = (
-    "epochs.objects.epoch", "epochs.run", "epochs.catch_up", "epochs.carried", "warehouse.offers",
-    "epochs.new_version", "epochs.removal",
-    "epochs.taking_back",
+    "epochs.objects.epoch", "epochs.run", "epochs.catch_up", "epochs.start_records",
+    "epochs.new_version", "epochs.removal", "epochs.taking_back", "warehouse.offers",
 )  # fmt: skip
 """What an epoch runs after its record is put in place; what these import runs there, too."""
 ABOVE = {"sql", "scalar", "catalog", "plan", "stream", "reference"}

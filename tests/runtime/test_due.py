@@ -11,7 +11,7 @@ from typing import Any
 from program_reference import compile_sql
 
 import floodmark
-from floodmark.epochs.due import due, portion
+from floodmark.epochs.timers import due_timers, timer_batch
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
@@ -73,36 +73,36 @@ def test_a_run_at_a_time_is_asked_about_that_time(tmp_path: Path) -> None:
 
 def test_an_object_is_due_at_its_time_and_not_before() -> None:
     warehouse = _warehouse({"t": None, "v": _at(5), "w": _at(6)})
-    assert due(warehouse, _at(5) - MICROSECOND, None) == set()
-    assert due(warehouse, _at(5), None) == {"v"}
-    assert due(warehouse, _at(9), None) == {"v", "w"}
+    assert due_timers(warehouse, _at(5) - MICROSECOND, None) == set()
+    assert due_timers(warehouse, _at(5), None) == {"v"}
+    assert due_timers(warehouse, _at(9), None) == {"v", "w"}
 
 
 def test_of_a_selection_only_what_it_needs_is_due() -> None:
     warehouse = _warehouse({"v": _at(5), "w": _at(5), "kept": _at(5)})
-    assert due(warehouse, _at(5), {"v"}) == {"v"}
-    assert due(warehouse, _at(5), {"w"}) == {"v", "w"}
-    assert due(warehouse, _at(5), {"t"}) == set()
+    assert due_timers(warehouse, _at(5), {"v"}) == {"v"}
+    assert due_timers(warehouse, _at(5), {"w"}) == {"v", "w"}
+    assert due_timers(warehouse, _at(5), {"t"}) == set()
 
 
 def test_what_cannot_advance_opens_no_epoch() -> None:
     dues = {"v": _at(5), "w": _at(5), "kept": _at(5)}
-    assert due(_warehouse(dues, suspended=("v",)), _at(9), None) == {"kept"}
-    assert due(_warehouse(dues, backfilling=("v",)), _at(9), None) == {"kept"}
+    assert due_timers(_warehouse(dues, suspended=("v",)), _at(9), None) == {"kept"}
+    assert due_timers(_warehouse(dues, backfilling=("v",)), _at(9), None) == {"kept"}
 
 
 def test_time_goes_in_portions_of_whole_files() -> None:
     table, other = "_state/public/v/r1_due", "_state/public/into_kept__sink/r1_due"
     files = {table: [_file(1, 4), _file(8, 4), _file(3, 4)], other: [_file(2, 4)]}
     warehouse = _warehouse({"v": _at(1), "kept": _at(2)}, files=files)
-    assert portion(warehouse, {"v", "kept"}, _at(9)) == _at(3) - MICROSECOND
-    assert portion(warehouse, {"v"}, _at(9)) == _at(8) - MICROSECOND
-    assert portion(warehouse, {"v"}, _at(7)) is None
-    assert portion(warehouse, {"kept"}, _at(9)) is None
+    assert timer_batch(warehouse, {"v", "kept"}, _at(9)) == _at(3) - MICROSECOND
+    assert timer_batch(warehouse, {"v"}, _at(9)) == _at(8) - MICROSECOND
+    assert timer_batch(warehouse, {"v"}, _at(7)) is None
+    assert timer_batch(warehouse, {"kept"}, _at(9)) is None
 
 
 def test_a_large_file_alone_is_not_cut() -> None:
     files = {"_state/public/v/r1_due": [_file(1, 50), _file(4, 50)]}
     warehouse = _warehouse({"v": _at(1)}, files=files)
-    assert portion(warehouse, {"v"}, _at(3)) is None
-    assert portion(warehouse, {"v"}, _at(9)) == _at(4) - MICROSECOND
+    assert timer_batch(warehouse, {"v"}, _at(3)) is None
+    assert timer_batch(warehouse, {"v"}, _at(9)) == _at(4) - MICROSECOND

@@ -19,10 +19,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from floodmark.connectors.base import Connector
-from floodmark.epochs.carried import carried
 from floodmark.epochs.new_version import reshaped
 from floodmark.epochs.objects.epoch import Work, advance
 from floodmark.epochs.run import Run
+from floodmark.epochs.start_records import epoch_start_records
 from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.scalar.types import Schema
 from floodmark.session.audit.causes import likely_cause
@@ -174,7 +174,7 @@ class _Again:
         change = warehouse.change_at(epoch, self.opened.catalog_version)
         self.created = change.created
         before = warehouse.cut(epoch - 1).renamed(self.opened.renamed)
-        kept = carried(before, self.pipeline, self.created, change.former)
+        kept = epoch_start_records(before, self.pipeline, self.created, change.former)
         self.before = reshaped(warehouse, kept, self.opened)
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from floodmark.epochs.backfill.choice import backfillable
-from floodmark.epochs.carried import carried
+from floodmark.epochs.start_records import epoch_start_records
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
 from floodmark.tables import layout
 from floodmark.warehouse.deployed import Deployed, load
@@ -36,7 +36,7 @@ def rehearse(
         layout.names_of(found)
     backfillable(after.pipeline)
     cut = warehouse.cut().renamed(renamed)
-    kept = carried(cut, after.pipeline, change.created, change.former)
+    kept = epoch_start_records(cut, after.pipeline, change.created, change.former)
     if not change.stays:
         for key in change.reshaped:
             for table in kept[key].versions:

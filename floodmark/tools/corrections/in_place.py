@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from floodmark.catalog.objects import Kind
 from floodmark.errors import NotSupported
 from floodmark.session.ddl import deployment
-from floodmark.session.logged import telling
+from floodmark.session.logged import statement_progress
 from floodmark.session.statements import apply_plan
 from floodmark.storage.epoch_log import dml_of
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -56,7 +56,7 @@ def take_in(floodmark: Floodmark, key: str) -> int:
     """Put the corrections of a view into its rows in one epoch, and return that; 0 for none."""
     loop, warehouse = floodmark.loop, floodmark.warehouse
     what = f"corrections of {key} in place"
-    with telling(what, warehouse) as begun, loop.hold(what):
+    with statement_progress(what, warehouse) as begun, loop.hold(what):
         deployed = warehouse.deployed()
         found = deployed.pipeline[key]
         number = newest(floodmark.store, found)

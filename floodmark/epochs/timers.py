@@ -18,7 +18,7 @@ from floodmark.tables.visible import times
 from floodmark.warehouse.warehouse import Warehouse
 
 
-def due(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -> set[str]:
+def due_timers(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -> set[str]:
     """Return the objects that change by a time; with `select` those that the selected ones need.
 
     What is suspended or backfilling, or needs something that is, cannot.
@@ -34,15 +34,15 @@ def due(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -
     return (found & needed) - held
 
 
-def portion(warehouse: Warehouse, objects: Collection[str], until: datetime) -> datetime | None:
+def timer_batch(warehouse: Warehouse, objects: Collection[str], until: datetime) -> datetime | None:
     """Return the time of the next epoch where too much is due by a time for one; None elsewhere."""
-    moments = [_portion_of_changes(warehouse, objects, until)]
-    moments += [_portion_of_rows(warehouse, key, until) for key in objects]
-    moments += [_portion_of_ends(warehouse, key, until) for key in objects]
+    moments = [_batch_of_changes(warehouse, objects, until)]
+    moments += [_batch_of_rows(warehouse, key, until) for key in objects]
+    moments += [_batch_of_ends(warehouse, key, until) for key in objects]
     return min((moment for moment in moments if moment is not None), default=None)
 
 
-def _portion_of_rows(warehouse: Warehouse, key: str, until: datetime) -> datetime | None:
+def _batch_of_rows(warehouse: Warehouse, key: str, until: datetime) -> datetime | None:
     """Return the last time before which no more rows of a source come and go than in one epoch."""
     found, record = warehouse.deployed().pipeline[key], warehouse.cut().records[key]
     rows = current_rows(warehouse.store, found, record) if found.period else None
@@ -56,7 +56,7 @@ def _portion_of_rows(warehouse: Warehouse, key: str, until: datetime) -> datetim
     return datetime_of(max(int(moments[most]) - 1, int(moments[0])), zoned=True)
 
 
-def _portion_of_ends(warehouse: Warehouse, key: str, until: datetime) -> datetime | None:
+def _batch_of_ends(warehouse: Warehouse, key: str, until: datetime) -> datetime | None:
     """Return the last time before which no more rows of a table end by TTL than in one epoch."""
     found, record = warehouse.deployed().pipeline[key], warehouse.cut().records[key]
     if found.declared is None or found.declared.ttl is None or not found.declared.ttl.deletes:
@@ -72,7 +72,7 @@ def _portion_of_ends(warehouse: Warehouse, key: str, until: datetime) -> datetim
     return None
 
 
-def _portion_of_changes(
+def _batch_of_changes(
     warehouse: Warehouse, objects: Collection[str], until: datetime
 ) -> datetime | None:
     files = sorted(_files(warehouse, objects, micros_of(until)), key=first_of)

@@ -12,7 +12,7 @@ from floodmark.tables import layout
 from floodmark.tables.cut import Cut
 
 
-def carried(
+def epoch_start_records(
     cut: Cut, pipeline: Pipeline, created: Collection[str], former: Collection[str] = ()
 ) -> dict[str, ObjectRecord]:
     """Return the records with which an epoch that creates some objects begins.
