@@ -58,6 +58,7 @@ Read = Callable[[n.Scan | n.Aggregate, Keeps | None], "DataFrame | None"]
 class Scans(Inputs, Protocol):
     """What the scans of a plan read in one epoch; None is an empty relation."""
 
+    now: int
     origin: Origin
 
     def changes(self, scan: n.Scan) -> Rows | None:
@@ -79,7 +80,7 @@ class Evaluation:
         self.stages = stages
         self.now = inputs.now
         self._changes: dict[n.Node, Rows | None] = {}
-        self._settled: dict[n.Node, DataFrame | None] = {}
+        self._materialized: dict[n.Node, DataFrame | None] = {}
         self._bounds: dict[n.Node, Bounds] = {}
         self._readers = Counter(child for node in {*plan.nodes} for child in node.inputs)
         self._parts = Parts({*plan.nodes}, stages)
@@ -96,7 +97,7 @@ class Evaluation:
         """Return the changes of a node in this epoch, None when there are none."""
         if node not in self._changes:
             rows = self._changes[node] = self._delta(node)
-            if rows is not None and self._is_settled_first(node, rows):
+            if rows is not None and self._is_written_first(node, rows):
                 settled = self.materialized_delta(node)
                 self._changes[node] = (
                     None
@@ -105,7 +106,7 @@ class Evaluation:
                 )
         return self._changes[node]
 
-    def _is_settled_first(self, node: n.Node, rows: Rows) -> bool:
+    def _is_written_first(self, node: n.Node, rows: Rows) -> bool:
         """Tell whether changes are written first: large ones, and where several would refuse."""
         several = rows.failing and self._readers[node] > 1
         return several or self._parts.are_large(node, rows)
@@ -157,16 +158,16 @@ class Evaluation:
 
     def materialized_delta(self, node: n.Node) -> DataFrame | None:
         """Return the changes of a node without failing rows, cheap to read more than once."""
-        if node not in self._settled:
-            self._settled[node] = self._settle(node)
-        return self._settled[node]
+        if node not in self._materialized:
+            self._materialized[node] = self._materialize(node)
+        return self._materialized[node]
 
     def single_use_delta(self, node: n.Node) -> DataFrame | None:
         """Return the changes of a node without failing rows, for a reader who reads them once."""
         rows = self.delta(node)
         if rows is None:
             return None
-        if rows.failing or node in self._settled or self._readers[node] > 1:
+        if rows.failing or node in self._materialized or self._readers[node] > 1:
             return self.materialized_delta(node)
         return rows.frame.selectExpr(*map(quoted, node.names), WEIGHT)
 
@@ -177,7 +178,7 @@ class Evaluation:
             return self.after(node)
         return frame.selectExpr(*map(quoted, node.names))
 
-    def _settle(self, node: n.Node) -> DataFrame | None:
+    def _materialize(self, node: n.Node) -> DataFrame | None:
         rows = self.delta(node)
         if rows is None:
             return None

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
+from floodmark.dataflow.operators.context import Stages
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.plan_size import PlanSizes
@@ -20,7 +21,6 @@ from floodmark.spark.rows import Rows, weighted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from floodmark.dataflow.operators.context import Stages
 
 _OF_EACH = 4
 """So many parts does an operator read of an input at most: its changes twice, for the keys and the

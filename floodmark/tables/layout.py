@@ -104,7 +104,7 @@ def own_node(found: AnalysedObject) -> n.TopN | n.OverWindow | None:
 def own_state(found: AnalysedObject) -> Schema:
     """Return the accumulator columns of the object's own table.
 
-    At which time expressions print does not matter: aggregates with state read no clock.
+    Expressions print as of one time, whichever: what is kept alike is so at every time.
     """
     node = own_aggregate(found)
     if node is None or found.plan is None:

@@ -78,7 +78,7 @@ CLOSING = (
     ),
     Planted(
         "one row too few of a partition stays",
-        "dataflow/operators/unneeded.py",
+        "dataflow/operators/state_cleaning.py",
         'f"__last - __place < {last}"',
         'f"__last - __place < {last - 1}"',
         ("tests/runtime/test_bounded_state.py::test_state_is_what_is_open[daily]",),

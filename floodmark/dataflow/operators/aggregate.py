@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import distinct_values
-from floodmark.dataflow.operators.context import AggregateState, EpochContext
+from floodmark.dataflow.operators.context import AggregateState, EpochContext, Keeps
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import bound_columns
 from floodmark.dataflow.operators.transitions import (
@@ -41,8 +41,6 @@ from floodmark.stream.properties.strategy import distinct_arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from floodmark.dataflow.operators.context import Keeps
 
 
 def delta(node: n.Aggregate, rows: Rows | None, ctx: EpochContext) -> Rows | None:

@@ -113,7 +113,6 @@ class Inputs(Protocol):
     """What operators ask of the epoch and of the objects that the plan reads."""
 
     spark: SparkSession
-    now: int
     epoch: int
     fills: bool
     """The plan's object is new: its input changes are all rows, and there was nothing before."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.operators.context import Arrangement, EpochContext
-from floodmark.dataflow.operators.unneeded import arrangement_of
+from floodmark.dataflow.operators.state_cleaning import arrangement_of
 from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.properties.state import rereadable

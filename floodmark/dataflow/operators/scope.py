@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.dataflow.operators.context import EpochContext, RowsAtRest
-from floodmark.dataflow.operators.unneeded import arrangement_of
+from floodmark.dataflow.operators.state_cleaning import arrangement_of
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
 from floodmark.spark.rows import Rows, empty

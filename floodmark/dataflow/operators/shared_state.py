@@ -13,7 +13,7 @@ _NAME = re.compile(r"\{p\}(\w+)")
 
 
 def shared(parts: Iterable[Kept], kept: Mapping[str, str]) -> list[Kept]:
-    """Return the aggregates with each state column once: in the place of each stands that `kept`.
+    """Return the aggregates with each state column once; `kept` names the one that stands for it.
 
     So sum and avg of one argument are kept together, and what isn't NULL is counted once.
     """

@@ -14,7 +14,7 @@ from floodmark.changelog import WEIGHT, is_hidden
 from floodmark.dataflow.operators import scope
 from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.scope import AFTER
-from floodmark.dataflow.operators.unneeded import unneeded
+from floodmark.dataflow.operators.state_cleaning import unneeded
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark import keyed

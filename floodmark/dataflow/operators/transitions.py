@@ -11,7 +11,7 @@ from floodmark.dataflow.operators import panes
 from floodmark.dataflow.operators.context import EpochContext, StoredGroups
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import shared
-from floodmark.dataflow.operators.unneeded import arrangement_of
+from floodmark.dataflow.operators.state_cleaning import arrangement_of
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -30,11 +30,10 @@ from floodmark.stream.properties.accumulator_columns import (
 )
 from floodmark.stream.properties.state import rereadable
 from floodmark.stream.properties.strategy import distinct_arguments
+from floodmark.tables.bounds import Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from floodmark.tables.bounds import Bounds
 
 
 def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Kept]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from floodmark.dataflow.operators.context import Keeps
 from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -22,8 +23,6 @@ from floodmark.tables.tables import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from floodmark.dataflow.operators.context import Keeps
 
 
 @dataclass
