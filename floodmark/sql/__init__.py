@@ -1,8 +1,9 @@
 """SQL text to statements: the only place that knows how SQL is spelled.
 
-`parse.py` is the door. A statement is a frozen dataclass of `statements.py`; queries and scalar
-expressions inside it are sqlglot expressions of few, fixed shapes, built by this package's own
-strict parser and each with its place in the text (`spans.span_of`):
+`parse.py` reads a text, `normalise.py` prints a statement; behind them are the packages `parser`
+and `printer`, by family of statement. A statement is a frozen dataclass of `statements.py`; queries
+and scalar expressions inside it are sqlglot expressions of few, fixed shapes, built by this
+package's own strict parser and each with its place in the text (`spans.span_of`):
 
 - Unquoted identifiers are folded to lower case already.
 - Every function call, aggregate or not, is `exp.Anonymous(this=<lower name>, expressions=args)`,

@@ -7,8 +7,10 @@ from sqlglot import exp
 
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_script, parse_statement
+from floodmark.sql.parser.statement import STATEMENTS
 from floodmark.sql.spans import span_of
 from floodmark.sql.statements import Statement
+from floodmark.sql.words import FIRST_WORDS
 
 CORPUS = parse_script((Path(__file__).parent / "corpus.sql").read_text(), "corpus.sql")
 
@@ -70,3 +72,7 @@ def test_spans_are_exact() -> None:
 def test_an_empty_list_of_options_is_none() -> None:
     view = "CREATE MATERIALIZED VIEW v WITH (refresh = 'full') AS SELECT 1 AS a"
     assert to_sql(parse_statement(f"{view} WITH ()")) == to_sql(parse_statement(view))
+
+
+def test_each_first_word_has_its_reader() -> None:
+    assert sorted({*STATEMENTS, "select", "values", "with"}) == list(FIRST_WORDS)

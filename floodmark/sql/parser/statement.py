@@ -70,7 +70,7 @@ def _refuse_stray(cursor: Cursor) -> NoReturn:
     raise cursor.unexpected("the end of the statement", hint=hint)
 
 
-_STATEMENTS: dict[str, Callable[[Cursor, int], Statement]] = {
+STATEMENTS: dict[str, Callable[[Cursor, int], Statement]] = {
     "create": read_create,
     "alter": read_alter,
     "drop": read_drop,
@@ -90,6 +90,7 @@ _STATEMENTS: dict[str, Callable[[Cursor, int], Statement]] = {
     "describe": read_describe,
     "set": read_set,
 }
+"""What reads a statement behind its first word; a query starts with one of three more."""
 
 
 def read_statement(cursor: Cursor) -> Statement:
@@ -99,7 +100,7 @@ def read_statement(cursor: Cursor) -> Statement:
         return _read_query_statement(cursor, start)
     if token.kind is not TokenKind.WORD:
         raise cursor.unexpected("a statement")
-    read = _STATEMENTS.get(token.value)
+    read = STATEMENTS.get(token.value)
     if read is None:
         _refuse_unknown(cursor)
     cursor.advance()
