@@ -13,10 +13,10 @@ import pytest
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.storage.durability import VARIABLE as DURABLE
+from tests.warehouses import Site
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from warehouses import Site
 
 # Power cuts are a matter of tests of their own: the others need not wait for the disk.
 os.environ.setdefault(DURABLE, "false")
@@ -52,8 +52,8 @@ def tmp_warehouse(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def week(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site:
     """Return a week of the demo: `warehouse` before its last epoch, `undisturbed` after it."""
-    from demo_week import start_week
-    from warehouses import Site
+    from tests.demo_week import start_week
+    from tests.warehouses import Site
 
     site = Site(tmp_path_factory.mktemp("week"), sessions)
     start_week(site)
@@ -61,3 +61,9 @@ def week(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site:
     ended = site.run("undisturbed")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return site
+
+
+@pytest.fixture
+def site(tmp_path: Path, sessions: Sessions) -> Site:
+    """Return an empty site."""
+    return Site(tmp_path, sessions)

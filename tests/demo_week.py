@@ -6,11 +6,10 @@ import re
 import shutil
 from pathlib import Path
 
-from warehouses import NOW, Site
-
 from demo.flights import write_landing
 from floodmark.api import Floodmark
 from floodmark.sql.parse import parse_script
+from tests.warehouses import NOW, Site
 
 ROOT = Path(__file__).parents[1]
 STREAMS = ("departures", "arrivals", "weather")

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from program_reference import compile_sql
-
 import floodmark
 from floodmark.catalog.objects import SINK_PREFIX
 from floodmark.changelog import RowKind
@@ -36,6 +34,7 @@ from floodmark.testing.program import Epoch, Program, input_names
 from floodmark.testing.text import START, Line, Shown, decoded, mismatch
 from floodmark.tools.equivalence import compare, compares
 from floodmark.warehouse.deployed import Deployed, statements_of
+from tests.program_reference import compile_sql
 
 AT_ONCE = 8
 """How many views one Spark job compares with their queries."""

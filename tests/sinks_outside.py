@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
-from warehouses import NOW, Site, contents, put, readings
 
 from floodmark.api import Floodmark
 from floodmark.storage.warehouse import changes
+from tests.warehouses import NOW, Site, contents, put, readings
 
 COUNTED = "CREATE MATERIALIZED VIEW st AS SELECT k, count(*) AS n, max(v) AS mx FROM s GROUP BY k;"
 SINKS = """

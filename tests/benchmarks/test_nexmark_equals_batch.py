@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from warehouses import visible
 
 from benchmarks.nexmark.data import Data, Landing, write
 from benchmarks.nexmark.queries import NAMES, definition, query, schema
@@ -15,6 +14,7 @@ from benchmarks.nexmark.spark import offer
 from floodmark.api import Floodmark, connect
 from floodmark.spark.session import Sessions
 from floodmark.tools.equivalence import compare
+from tests.warehouses import visible
 
 pytestmark = pytest.mark.spark
 DATA = Data(events=3_000, rate=100, parts=4)

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from warehouses import visible
 
 from benchmarks.nexmark.data import Data, Landing, write
 from benchmarks.nexmark.queries import ON_CLOSE, STREAMS, definition, query, schema
 from benchmarks.nexmark.spark import offer
 from floodmark.api import Floodmark, connect
 from floodmark.spark.session import Sessions
+from tests.warehouses import visible
 
 pytestmark = pytest.mark.spark
 DATA = Data(events=3_000, rate=100, parts=4)

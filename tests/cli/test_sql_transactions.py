@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from warehouses import Site
 
 from floodmark.cli.app import app
 from floodmark.spark.session import Sessions
+from tests.warehouses import Site
 
 pytestmark = pytest.mark.spark
 

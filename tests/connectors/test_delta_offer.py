@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from program_reference import compile_sql
 
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.registry import connector_of, make_connector
 from floodmark.errors import FloodmarkError, OutOfReach
 from floodmark.scalar.types import INT, VARCHAR, Field
+from tests.program_reference import compile_sql
 
 SCHEMA = (Field("k", INT), Field("v", VARCHAR))
 FEED = {"delta.enableChangeDataFeed": "true"}

@@ -17,7 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from warehouses import (
+
+from floodmark.spark.session import Sessions
+from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.warehouse import engine_folder
+from floodmark.tables.failpoints import NAMES as OF_EPOCHS
+from floodmark.tables.failpoints import OF_CHANGES, VARIABLE
+from tests.warehouses import (
     GROUPED,
     JOINED,
     NAMES,
@@ -30,12 +36,6 @@ from warehouses import (
     readings,
     tables,
 )
-
-from floodmark.spark.session import Sessions
-from floodmark.storage.epoch_log import EpochLog
-from floodmark.storage.warehouse import engine_folder
-from floodmark.tables.failpoints import NAMES as OF_EPOCHS
-from floodmark.tables.failpoints import OF_CHANGES, VARIABLE
 
 pytestmark = pytest.mark.spark
 AT_ONCE = 2

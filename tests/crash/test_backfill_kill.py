@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from warehouses import GROUPED, JOINED, NAMES, NOW, READINGS, Site, put, readings, rows_at_rest
 
 from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.spark.session import Sessions
+from tests.warehouses import (
+    GROUPED,
+    JOINED,
+    NAMES,
+    NOW,
+    READINGS,
+    Site,
+    put,
+    readings,
+    rows_at_rest,
+)
 
 pytestmark = pytest.mark.spark
 SOME = ("view_committed", "backfill_step_done", "backfill_ready")

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
-from warehouses import (
+
+from floodmark.api import connect
+from floodmark.spark.session import Sessions
+from floodmark.storage.epoch_log import EpochLog
+from floodmark.tables.failpoints import NAMES as FAILPOINTS
+from floodmark.testing import FixedClock
+from tests.warehouses import (
     GROUPED,
     JOINED,
     NAMES,
@@ -23,12 +29,6 @@ from warehouses import (
     put,
     readings,
 )
-
-from floodmark.api import connect
-from floodmark.spark.session import Sessions
-from floodmark.storage.epoch_log import EpochLog
-from floodmark.tables.failpoints import NAMES as FAILPOINTS
-from floodmark.testing import FixedClock
 
 AT_ONCE = 2
 """How many killed runs, each on a warehouse of its own, share the machine."""

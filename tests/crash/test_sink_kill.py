@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sinks_outside import COUNTED, SINKS, check, define, epoch
-from warehouses import READINGS, Site, put, readings
 
 from floodmark.spark.session import Sessions
+from tests.sinks_outside import COUNTED, SINKS, check, define, epoch
+from tests.warehouses import READINGS, Site, put, readings
 
 pytestmark = pytest.mark.spark
 SOME = ("outside_written:2", "outside_in_place", "sent_committed:3", "before_seal")

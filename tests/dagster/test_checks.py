@@ -6,7 +6,6 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from warehouses import double
 
 from floodmark.connectors.files import FilesConnector
 from floodmark.session.audit.checks import Rule, answered, run_checks
@@ -16,6 +15,7 @@ from floodmark.storage.table import DataFile
 from floodmark.tools.equivalence import difference
 from floodmark_dagster.assets.audits import REPLAY
 from tests.dagster.pipeline_skin import QUIET, Skin, make_skin  # noqa: F401
+from tests.warehouses import double
 
 CHECKS = """
 import pandera.pyspark as pa

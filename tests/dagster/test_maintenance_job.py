@@ -6,12 +6,12 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from pipeline_skin import QUIET
 
 from floodmark_dagster.jobs.maintenance_job import maintenance_job
 from floodmark_dagster.resources.clock import EngineClock
 from floodmark_dagster.resources.spark import FloodmarkSpark
 from floodmark_dagster.resources.warehouse import Warehouse
+from tests.dagster.pipeline_skin import QUIET
 
 
 def _maintain(root: Path) -> dg.ExecuteInProcessResult:

@@ -12,7 +12,6 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 import pytest
-from opened_records import Opened, count_opened  # noqa: F401
 
 from floodmark.connectors import files_discovery
 from floodmark.session.ddl import deployment
@@ -26,6 +25,7 @@ from tests.dagster.pipeline_skin import (  # noqa: F401
     make_skin,
     requested,
 )
+from tests.opened_records import Opened
 
 Names = Callable[[dg.ExecuteInProcessResult], set[str]]
 REFUSED = {

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from program_reference import compile_sql, run_reference
 
 from floodmark.connectors.delta_options import OPTIONS
 from floodmark.connectors.registry import connector_of
 from floodmark.testing.program import parse
+from tests.program_reference import compile_sql, run_reference
 
 PAGE = (Path(__file__).parents[2] / "docs/sinks.md").read_text()
 EXAMPLES = re.findall(r"^```\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

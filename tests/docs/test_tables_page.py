@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from program_reference import run_reference
 
 from floodmark.testing.program import parse
+from tests.program_reference import run_reference
 
 PAGE = (Path(__file__).parents[2] / "docs/tables.md").read_text()
 TITLES = re.findall(r"^### (.+)$", PAGE, re.MULTILINE)

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from program_reference import compile_sql
 
 from floodmark.errors import FloodmarkError
 from floodmark.stream.explain.explain import explain_object
+from tests.program_reference import compile_sql
 
 PAGE = (Path(__file__).parents[2] / "docs" / "transform.md").read_text()
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)

@@ -13,7 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from warehouses import (
+
+from floodmark.errors import FloodmarkError
+from floodmark.session.audit import ReplayOutcome
+from floodmark.spark.session import Sessions
+from floodmark.storage.backup import MANIFEST, back_up, backups
+from floodmark.storage.restoring import restore
+from tests.warehouses import (
     GROUPED,
     JOINED,
     NAMES,
@@ -27,12 +33,6 @@ from warehouses import (
     readings,
     visible,
 )
-
-from floodmark.errors import FloodmarkError
-from floodmark.session.audit import ReplayOutcome
-from floodmark.spark.session import Sessions
-from floodmark.storage.backup import MANIFEST, back_up, backups
-from floodmark.storage.restoring import restore
 
 pytestmark = pytest.mark.spark
 VIEWS = ("j", "st", "h", "t", "f")

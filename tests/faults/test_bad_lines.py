@@ -6,12 +6,12 @@ import gzip
 from pathlib import Path
 
 import pytest
-from warehouses import NOW, Site, visible
 
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
 from floodmark.scalar.types import INT, VARCHAR, Field
 from floodmark.spark.session import Sessions
+from tests.warehouses import NOW, Site, visible
 
 BOM = b"\xef\xbb\xbf"
 DEFINED = """

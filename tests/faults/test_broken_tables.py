@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from warehouses import (
+
+from floodmark.api import Floodmark
+from floodmark.cli.app import app
+from floodmark.errors import UserError
+from floodmark.spark.session import Sessions
+from tests.warehouses import (
     GROUPED,
     JOINED,
     NAMES,
@@ -20,11 +25,6 @@ from warehouses import (
     readings,
     visible,
 )
-
-from floodmark.api import Floodmark
-from floodmark.cli.app import app
-from floodmark.errors import UserError
-from floodmark.spark.session import Sessions
 
 pytestmark = pytest.mark.spark
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mounts import mounted_at
 from typer.testing import CliRunner, Result
 
 from floodmark.api import connect
 from floodmark.cli.app import app
+from tests.faults.mounts import mounted_at
 
 QUERY = "CREATE SOURCE s (a INT) WITH (connector = 'files', path = '{}') FORMAT PLAIN ENCODE JSON;"
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from warehouses import dying_at
 
 from floodmark.api import connect
 from floodmark.cli.app import app
@@ -16,6 +15,7 @@ from floodmark.storage.backfill_log import BackfillLog, Step
 from floodmark.storage.backup import back_up
 from floodmark.storage.corrected import CorrectedTables
 from floodmark.storage.epoch_log import ObjectRecord
+from tests.warehouses import dying_at
 
 
 def lose(root: Path, table: str) -> None:

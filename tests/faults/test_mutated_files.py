@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
-from mutated_files import COLUMNS, ENCODES, mutated
-from warehouses import NOW, Site, visible
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import FloodmarkError
 from floodmark.spark.session import Sessions
+from tests.faults.mutated_files import COLUMNS, ENCODES, mutated
+from tests.warehouses import NOW, Site, visible
 
 LOOKED_AT, TAKEN_IN = 120, 20
 """Files of each encoding that are looked at, and that Spark reads, each day."""

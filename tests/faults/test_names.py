@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from warehouses import Site
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import DataError, FloodmarkError
@@ -15,6 +14,7 @@ from floodmark.spark.session import Sessions
 from floodmark.sql.parse import parse_statement
 from floodmark.warehouse.deployed import statements_of
 from floodmark.warehouse.version_change import VersionChange
+from tests.warehouses import Site
 
 NAMES = ("é" * 34, "数" * 23, "n" * 200, "é" * 100, "a b/c".replace("/", "|"), "a.", "a-b", "..x")
 REFUSED = {

@@ -9,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from warehouses import NOW, PROJECTED, READINGS, SUNK, Reading, Site, dying_at, put, visible
 
 from floodmark.api import Floodmark
 from floodmark.errors import DataError
@@ -19,6 +18,7 @@ from floodmark.storage.durability import NAME as SETTINGS
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.records import read_record, to_text
 from floodmark.storage.table import OtherHistory
+from tests.warehouses import NOW, PROJECTED, READINGS, SUNK, Reading, Site, dying_at, put, visible
 
 pytestmark = pytest.mark.spark
 ENGINE = "_floodmark"

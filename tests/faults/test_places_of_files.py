@@ -19,7 +19,6 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
-from warehouses import GROUPED, JOINED, NAMES, READINGS, SUNK, Site, put, readings
 
 import floodmark
 from floodmark.api import connect
@@ -40,6 +39,7 @@ from floodmark.storage.restoring import restore
 from floodmark.storage.retention import Retention
 from floodmark.stream.objects.outside import Outside, SinkType
 from floodmark.tables.clock import ClockGuard
+from tests.warehouses import GROUPED, JOINED, NAMES, READINGS, SUNK, Site, put, readings
 
 SECONDS = 30
 CODED = r"\bE0\d{3}\b|suspended  |is missing"

@@ -6,15 +6,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from power_cut import Disk
-from sinks_outside import of_epochs, of_table
-from warehouses import GROUPED, NAMES, NOW, READINGS, Site, put, readings, rows_at_rest
 
 from floodmark.api import Floodmark
 from floodmark.epochs.backfill.choice import VARIABLE as BACKFILL_BYTES
 from floodmark.spark.session import Sessions
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.tables import failpoints
+from tests.power_cut import Disk
+from tests.sinks_outside import of_epochs, of_table
+from tests.warehouses import GROUPED, NAMES, NOW, READINGS, Site, put, readings, rows_at_rest
 
 pytestmark = pytest.mark.spark
 

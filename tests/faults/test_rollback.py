@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from typer.testing import CliRunner
-from warehouses import NOW, dying_at, numbers
 
 from floodmark.api import connect
 from floodmark.cli.app import app
@@ -22,6 +21,7 @@ from floodmark.storage.backup import back_up
 from floodmark.storage.catalog_log import AppliedStatement
 from floodmark.storage.restoring import restore
 from floodmark.tables.failpoints import VARIABLE
+from tests.warehouses import NOW, dying_at, numbers
 
 REFUSED = "CREATE MATERIALIZED VIEW v AS SELECT no_function_any_more(k) FROM t"
 DEFECT = "SELECT 1"

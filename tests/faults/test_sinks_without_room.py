@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from mounts import mounted_at
-from warehouses import NOW, READINGS, Site, put, readings
 
 from floodmark.epochs.sinks.unreachable import pause_after
 from floodmark.spark.session import Sessions
 from floodmark.testing import FixedClock
+from tests.faults.mounts import mounted_at
+from tests.warehouses import NOW, READINGS, Site, put, readings
 
 pytestmark = pytest.mark.spark
 

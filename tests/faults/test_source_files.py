@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from warehouses import NOW, Site, contents, visible
 
 from floodmark.api import connect
 from floodmark.connectors.base import Connector, Discovery, SourceSpec
@@ -21,6 +20,7 @@ from floodmark.errors import DataError
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, struct_of
 from floodmark.session.inspect.dead_letters import frequent
 from floodmark.spark.session import Sessions
+from tests.warehouses import NOW, Site, contents, visible
 
 TWO = """
 CREATE SOURCE bad (a INT, b VARCHAR) WITH (connector = 'files', path = '{landing}/bad')

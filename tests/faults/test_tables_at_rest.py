@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from warehouses import GROUPED, NAMES, NOW, READINGS, SUNK, Site, put, readings
 
 from floodmark.cli.app import app
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import EpochLog
+from tests.warehouses import GROUPED, NAMES, NOW, READINGS, SUNK, Site, put, readings
 
 pytestmark = pytest.mark.spark
 

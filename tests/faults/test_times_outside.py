@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
-from warehouses import NOW, Site
 
 from floodmark.connectors.files_unreadable import _broken
 from floodmark.spark.session import Sessions
+from tests.warehouses import NOW, Site
 
 COLUMNS = (
     "(id INT, a TIMESTAMP[], s STRUCT<t TIMESTAMP, d DATE>, m MAP(VARCHAR, DATE), n TIMESTAMPTZ)"

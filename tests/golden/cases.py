@@ -1,7 +1,7 @@
 """Golden plans: SQL to the text of EXPLAIN or of the error, in YAML files beside this one.
 
 A case has a `name`, the `sql` of one or more statements (the last one is explained, or the object
-that `explains` names) or the `node` of `tests.analysis.every_node`, and `expect`. `setup` at the
+that `explains` names) or the `node` of `tests.stream.every_node`, and `expect`. `setup` at the
 head of a file runs before each case; `runs: false` there explains what does not run yet, too.
 """
 
@@ -25,7 +25,7 @@ from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.passes.planning import plan_of
 from floodmark.stream.properties.analyse import analyse
-from tests.analysis.every_node import unanalysed
+from tests.stream.every_node import unanalysed
 
 FOLDER = Path(__file__).parent
 

@@ -10,8 +10,8 @@ import pytest
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from tests.analysis.every_node import unanalysed
 from tests.golden.cases import Case, actual, load
+from tests.stream.every_node import unanalysed
 
 
 @pytest.mark.parametrize("case", load(), ids=lambda c: f"{c.file}-{c.name}".replace(" ", "_"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planted import Planted, on_spark
+from tests.mutants.planted import Planted, on_spark
 
 _FINAL = "tests/property/test_closing_reference.py::test_what_has_closed_is_final_and_all_of_it"
 CLOSING = (
@@ -81,7 +81,7 @@ CLOSING = (
         "dataflow/operators/state_cleaning.py",
         'f"__last - __place < {last}"',
         'f"__last - __place < {last - 1}"',
-        ("tests/runtime/test_bounded_state.py::test_state_is_what_is_open[daily]",),
+        ("tests/dataflow/test_bounded_state.py::test_state_is_what_is_open[daily]",),
     ),
     Planted(
         "rows come before the time of all of them has",

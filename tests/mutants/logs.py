@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planted import Planted
+from tests.mutants.planted import Planted
 
 _COMMITS = "tests/storage/test_commits.py::"
 _RECORDS = "tests/storage/test_records.py::"
@@ -79,7 +79,7 @@ LOGS = (
         "        if found >= first:",
         "        if found < 0:",
         (
-            "tests/runtime/test_senders_of_other_logs.py::"
+            "tests/epochs/test_senders_of_other_logs.py::"
             "test_a_folder_goes_on_once_the_files_of_lost_epochs_are_gone",
         ),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planted import Planted, on_reference, on_spark
+from tests.mutants.planted import Planted, on_reference, on_spark
 
 _FOLD = "dataflow/operators/owned.py"
 _MODEL = "tests/property/test_owned_spark.py::test_the_reference_holds_rows_as_the_model_does"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _ON_SPARK = "tests/programs/test_programs_spark.py::test_spark_emits_what_the_program_says"
 _ON_REFERENCE = "tests/programs/test_programs.py::test_reference_emits_what_the_program_says"
-_RANGES = "tests/runtime/test_touched_ranges.py::test_touched_rows_are_all_that_change"
+_RANGES = "tests/dataflow/test_touched_ranges.py::test_touched_rows_are_all_that_change"
 _OPERATORS = "dataflow/operators"
 
 
@@ -365,7 +365,7 @@ PROTOCOL = (
         f"{_OPERATORS}/materialize_project.py",
         "parts.append(_joined(node, old, before, key, ctx))",
         "parts.append(_joined(node, old, stored, key, ctx))",
-        ("tests/runtime/test_volatile_values.py::test_what_was_drawn_is_taken_back",),
+        ("tests/dataflow/test_volatile_values.py::test_what_was_drawn_is_taken_back",),
     ),
     Planted(
         "zeros of both signs draw different values",

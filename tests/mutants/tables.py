@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planted import Planted, on_spark
+from tests.mutants.planted import Planted, on_spark
 
 _OPERATORS = "dataflow/operators"
 TABLES = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planted import Planted, on_reference, on_spark
+from tests.mutants.planted import Planted, on_reference, on_spark
 
 _PERIODS = "tests/property/test_temporal_periods.py::test_periods_say_when_a_condition_is_true"
 _OPERATOR = "dataflow/operators/temporal_filter.py"

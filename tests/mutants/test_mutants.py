@@ -11,19 +11,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from closing import CLOSING
-from ending import ENDING
-from imported import SAYS
-from logs import LOGS
-from owning import OWNING
-from planted import PLANTED as OTHERS
-from planted import Planted
-from tables import TABLES
-from temporal import TEMPORAL
-from thinning import THINNING
-from watermarks import WATERMARKS
 
 from floodmark.spark.session import Sessions
+from tests.mutants.closing import CLOSING
+from tests.mutants.ending import ENDING
+from tests.mutants.imported import SAYS
+from tests.mutants.logs import LOGS
+from tests.mutants.owning import OWNING
+from tests.mutants.planted import PLANTED as OTHERS
+from tests.mutants.planted import Planted
+from tests.mutants.tables import TABLES
+from tests.mutants.temporal import TEMPORAL
+from tests.mutants.thinning import THINNING
+from tests.mutants.watermarks import WATERMARKS
 
 PLANTED = (*OTHERS, *CLOSING, *ENDING, *LOGS, *OWNING, *TABLES, *TEMPORAL, *THINNING, *WATERMARKS)
 HERE = Path(__file__).parent

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planted import Planted, on_spark
+from tests.mutants.planted import Planted, on_spark
 
-_RESTART = "tests/runtime/test_transform_restart.py"
+_RESTART = "tests/epochs/test_transform_restart.py"
 _TRANSFORM = "dataflow/operators/transform.py"
 THINNING = (
     Planted(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from planted import Planted, on_spark
+from tests.mutants.planted import Planted, on_spark
 
 _MARKS = "epochs/objects/watermarks.py"
 _JUDGED = "dataflow/operators/judged.py"
-_TABLES = "tests/runtime/test_watermarked_tables.py"
-_CLOCK = "tests/runtime/test_watermarks_by_clock.py"
+_TABLES = "tests/epochs/test_watermarked_tables.py"
+_CLOCK = "tests/epochs/test_watermarks_by_clock.py"
 WATERMARKS = (
     Planted(
         "a row of a statement at the watermark is late",

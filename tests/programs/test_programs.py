@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program_reference import run_rebatched, run_reference
 
 from floodmark.testing.program import load
+from tests.program_reference import run_rebatched, run_reference
 
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program_spark import case_of, isolated, mismatches, run_all
-from test_programs_spark import PROGRAMS
 
 from floodmark.epochs import run as epoch_run
 from floodmark.spark import keyed
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import load
+from tests.program_spark import case_of, isolated, mismatches, run_all
+from tests.programs.test_programs_spark import PROGRAMS
 
 pytestmark = pytest.mark.spark
 

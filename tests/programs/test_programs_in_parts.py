@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
-from test_programs_spark import PROGRAMS, refusal
 
 from floodmark.epochs import run as epoch_run
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import load
 from floodmark.warehouse.settings import Settings
+from tests.program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
+from tests.programs.test_programs_spark import PROGRAMS, refusal
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(2400)]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
-from test_programs_spark import PROGRAMS, refusal
 
 from floodmark.epochs import run as epoch_run
 from floodmark.epochs.maintenance import folding
 from floodmark.epochs.objects import at_rest
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import load
+from tests.program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
+from tests.programs.test_programs_spark import PROGRAMS, refusal
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(2400)]
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from program_reference import compile_sql
-from program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
 
 from floodmark.epochs import run as epoch_run
 from floodmark.errors import NotSupported
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import Program, load
+from tests.program_reference import compile_sql
+from tests.program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
 
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
 VIEW = re.compile(r"(CREATE MATERIALIZED VIEW \w+)( \([^)]*\))?( WITH \([^)]*\))?\s+AS\s")

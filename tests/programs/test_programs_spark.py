@@ -11,8 +11,16 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from program_reference import compile_sql
-from program_spark import (
+
+from floodmark.catalog.objects import SINK_PREFIX
+from floodmark.epochs import run as epoch_run
+from floodmark.errors import NotSupported
+from floodmark.spark.confs import SparkConfig
+from floodmark.spark.session import Sessions, open_sessions
+from floodmark.testing.program import Program, load
+from floodmark.testing.text import encode
+from tests.program_reference import compile_sql
+from tests.program_spark import (
     Case,
     Outcome,
     Run,
@@ -26,14 +34,6 @@ from program_spark import (
     unequal,
     whole,
 )
-
-from floodmark.catalog.objects import SINK_PREFIX
-from floodmark.epochs import run as epoch_run
-from floodmark.errors import NotSupported
-from floodmark.spark.confs import SparkConfig
-from floodmark.spark.session import Sessions, open_sessions
-from floodmark.testing.program import Program, load
-from floodmark.testing.text import encode
 
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
 FEW = 2

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, assert_never
 
-from duckdb_windows import NotInDuckDB, over_window, top_n
-
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import (
@@ -25,6 +23,7 @@ from floodmark.reference.rows import Row
 from floodmark.scalar.functions import ORDERED_SETS
 from floodmark.scalar.types import Field, Kind, SqlType
 from floodmark.stream.properties import stream_key
+from tests.property.duckdb_windows import NotInDuckDB, over_window, top_n
 
 _TYPES = {
     Kind.BOOLEAN: "BOOLEAN",

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
-from nested_strategies import called, integers
-from plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, keyed_changes
 
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
@@ -40,6 +38,8 @@ from floodmark.sql.parse import parse_statement
 from floodmark.stream.ndu import DeterminismMode, Root, resolve
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.properties.analyse import AnalysedPlan, analyse
+from tests.property.nested_strategies import called, integers
+from tests.property.plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, keyed_changes
 
 METADATA = "at"
 _M = (Field("k", INT, False), Field("a", INT), Field(METADATA, BIGINT))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
-from subqueries import QUERIES, plan_of
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, BoolOp, Call, ColumnRef, Expr, Literal
 from floodmark.scalar.functions import Operand, aggregate_for, function_for
 from floodmark.scalar.types import BOOLEAN, INT, INTERVAL, TIMESTAMP, Field
+from tests.property.subqueries import QUERIES, plan_of
 
 if TYPE_CHECKING:
-    from plan_strategies import Builder
+    from tests.property.plan_strategies import Builder
 
 
 def called(name: str, *args: Expr) -> Call:

@@ -12,7 +12,7 @@ from floodmark.scalar.functions import Operand, aggregate_for
 from floodmark.scalar.types import BIGINT, DOUBLE, INT, Field
 
 if TYPE_CHECKING:
-    from plan_strategies import Builder
+    from tests.property.plan_strategies import Builder
 
 Frame = tuple[str, str, str, str]
 _RANKS = ("row_number", "rank", "dense_rank")

@@ -12,17 +12,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
-from nested_strategies import (
-    apart,
-    called,
-    compared,
-    distinct,
-    integers,
-    spread,
-    unrolled,
-    written,
-)
-from ordered_strategies import over_window, top_n
 
 from floodmark.changelog import ROW_ID, ChangelogMode, RowKind
 from floodmark.plan import nodes as n
@@ -42,6 +31,17 @@ from floodmark.reference.watermarks import Watermark
 from floodmark.scalar.functions import Operand, aggregate_for
 from floodmark.scalar.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMP, Field
 from floodmark.stream.passes.keep_keys import keep_keys
+from tests.property.nested_strategies import (
+    apart,
+    called,
+    compared,
+    distinct,
+    integers,
+    spread,
+    unrolled,
+    written,
+)
+from tests.property.ordered_strategies import over_window, top_n
 
 LARGEST = 2**31 - 1
 VALUES = (None, 0, -1, 1, 2, 3, LARGEST)

@@ -9,10 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from loose_plans import is_cut_dependent, loose_plans, settled
-from plan_examples import drawn, operator
-from plan_strategies import CHANGED, CHANGES, OBJECTS, SCANS, epochs
-from program_spark import Case, Outcome, Run
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported, TransientError
@@ -36,6 +32,10 @@ from floodmark.stream.objects.supported import check_supported
 from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 from floodmark.testing.program import Epoch, Program
 from floodmark.testing.text import Line, Shown, encode, mismatch
+from tests.program_spark import Case, Outcome, Run
+from tests.property.loose_plans import is_cut_dependent, loose_plans, settled
+from tests.property.plan_examples import drawn, operator
+from tests.property.plan_strategies import CHANGED, CHANGES, OBJECTS, SCANS, epochs
 
 LARGEST_PLAN = 14
 _FUNCTION = re.compile(r"function='([a-z_]+)'")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from program_reference import compile_sql
-
 from floodmark.plan import nodes as n
+from tests.program_reference import compile_sql
 
 _TABLES = """
 CREATE TABLE t1 (k INT PRIMARY KEY, a INT, b INT);

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from plan_strategies import plans
-from plans_on_spark import PlansRun, busiest, chosen
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.epochs.backfill import workers
@@ -18,6 +16,8 @@ from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.tools.equivalence import compare, compares
 from floodmark.warehouse.deployed import Deployed, statements_of
+from tests.property.plan_strategies import plans
+from tests.property.plans_on_spark import PlansRun, busiest, chosen
 
 OPEN, BEFORE, MISSED = 8, 2, 4
 pytestmark = pytest.mark.spark

@@ -7,8 +7,6 @@ from datetime import UTC, timedelta
 from random import Random
 
 import pytest
-from closing_queries import SHAPES, START, Shape, land, source
-from program_reference import compile_sql
 
 from floodmark.changelog import RowKind, is_hidden
 from floodmark.plan import nodes as n
@@ -17,6 +15,8 @@ from floodmark.reference.engine import advance
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.reference.rows import Row, bag, sort_value
 from floodmark.stream.objects.analysed import Pipeline
+from tests.program_reference import compile_sql
+from tests.property.closing_queries import SHAPES, START, Shape, land, source
 
 OPTIONS = "WITH (connector = 'files', path = 'landing') FORMAT PLAIN ENCODE JSON"
 RUNS, MOST_RUNS = 5, 30

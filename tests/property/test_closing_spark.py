@@ -12,7 +12,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from closing_queries import SHAPES, START, Rows, land, source
 
 import floodmark
 from floodmark import Floodmark
@@ -21,6 +20,7 @@ from floodmark.errors import TransientError
 from floodmark.plan import nodes as n
 from floodmark.spark.session import Sessions
 from floodmark.tables import failpoints
+from tests.property.closing_queries import SHAPES, START, Rows, land, source
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 CRASH_EVERY, LATER = 23, 7

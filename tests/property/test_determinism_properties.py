@@ -13,13 +13,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-import loose_plans
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from loose_plans import LOOSE_OBJECTS, METADATA, is_cut_dependent, loose_epochs, settled
-from plan_examples import PROFILE, counted, drawn, joined
-from plan_strategies import SCANS
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
@@ -33,6 +29,16 @@ from floodmark.reference.rows import Row, bag, key_of
 from floodmark.stream.ndu import DeterminismMode
 from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.expressions_of import expressions_of
+from tests.property import loose_plans
+from tests.property.loose_plans import (
+    LOOSE_OBJECTS,
+    METADATA,
+    is_cut_dependent,
+    loose_epochs,
+    settled,
+)
+from tests.property.plan_examples import PROFILE, counted, drawn, joined
+from tests.property.plan_strategies import SCANS
 
 States = Mapping[str, ObjectState]
 STRICT = DeterminismMode.STRICT

@@ -13,15 +13,23 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from plan_strategies import CHANGES, SCANS, closing_plans, plans
-from plans_on_spark import Both, PlansRun, busiest, chosen, chosen_loose, mismatches, on_reference
-from program_spark import Advance, isolated, unequal
 
 from floodmark.epochs import run as epoch_run
 from floodmark.errors import TransientError
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject
+from tests.program_spark import Advance, isolated, unequal
+from tests.property.plan_strategies import CHANGES, SCANS, closing_plans, plans
+from tests.property.plans_on_spark import (
+    Both,
+    PlansRun,
+    busiest,
+    chosen,
+    chosen_loose,
+    mismatches,
+    on_reference,
+)
 
 OPEN, CLOSING, STORING, PLAIN, EPOCHS = 22, 4, 12, 2, 6
 STOP = 70

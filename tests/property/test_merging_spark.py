@@ -14,8 +14,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from program_reference import objects_of
-from program_spark import Case, run_all
 
 from floodmark.changelog import RowKind, is_hidden
 from floodmark.reference.engine import advance
@@ -23,6 +21,8 @@ from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import Epoch, Program, parse
 from floodmark.testing.text import Line, decoded
+from tests.program_reference import objects_of
+from tests.program_spark import Case, run_all
 
 pytestmark = pytest.mark.spark
 TARGETS = {

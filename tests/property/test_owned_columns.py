@@ -7,13 +7,13 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from program_reference import compile_sql
 
 from floodmark.changelog import RowKind
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.testing import FixedClock
+from tests.program_reference import compile_sql
 
 SQL = """
 CREATE TABLE x (k INT PRIMARY KEY, v INT, w INT);

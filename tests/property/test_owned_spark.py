@@ -13,8 +13,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from program_reference import objects_of
-from program_spark import Case, run_all
 
 from floodmark.changelog import RowKind, is_hidden
 from floodmark.reference.engine import advance
@@ -22,6 +20,8 @@ from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import Epoch, Program, parse
 from floodmark.testing.text import Line, decoded
+from tests.program_reference import objects_of
+from tests.program_spark import Case, run_all
 
 SQL = """sql:  CREATE TABLE x (id INT PRIMARY KEY, k INT, a INT, b INT);
       CREATE TABLE y (id INT PRIMARY KEY, k INT, c INT);

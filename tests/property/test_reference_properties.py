@@ -15,12 +15,8 @@ from typing import Any
 
 import duckdb
 import pytest
-from duckdb_sql import render
-from duckdb_windows import NotInDuckDB
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
-from plan_examples import PROFILE, counted, joined
-from plan_strategies import OBJECTS, START, closing_plans, epochs, plans
 
 from floodmark.changelog import ChangelogMode, RowKind
 from floodmark.plan import nodes as n
@@ -37,6 +33,10 @@ from floodmark.reference.pipeline import (
 )
 from floodmark.reference.rows import Row, bag, key_of, sort_value
 from floodmark.stream.properties.analyse import analyse
+from tests.property.duckdb_sql import render
+from tests.property.duckdb_windows import NotInDuckDB
+from tests.property.plan_examples import PROFILE, counted, joined
+from tests.property.plan_strategies import OBJECTS, START, closing_plans, epochs, plans
 
 
 def views_of(root: n.Node) -> dict[str, tuple[n.Node, ReferenceObject]]:

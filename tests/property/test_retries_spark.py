@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_examples import joined
-from plans_on_spark import (
+
+from floodmark.errors import TransientError
+from floodmark.session.audit import ReplayOutcome
+from floodmark.spark.session import Sessions
+from floodmark.storage.warehouse import engine_folder
+from floodmark.tables import failpoints
+from tests.program_spark import Outcome
+from tests.property.plan_examples import joined
+from tests.property.plans_on_spark import (
     Both,
     Plans,
     PlansRun,
@@ -18,13 +25,6 @@ from plans_on_spark import (
     mismatches,
     on_reference,
 )
-from program_spark import Outcome
-
-from floodmark.errors import TransientError
-from floodmark.session.audit import ReplayOutcome
-from floodmark.spark.session import Sessions
-from floodmark.storage.warehouse import engine_folder
-from floodmark.tables import failpoints
 
 STORING, PLAIN, EPOCHS = 5, 3, 3
 CRASH_EVERY, CRASHES = 11, 3

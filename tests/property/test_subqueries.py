@@ -11,13 +11,13 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_examples import PROFILE
-from subqueries import QUERIES, plan_of
 
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.reference.interpreter import evaluate
 from floodmark.reference.moment import DeadLetter
+from tests.property.plan_examples import PROFILE
+from tests.property.subqueries import QUERIES, plan_of
 
 _value = st.sampled_from([None, 0, 1, 2])
 _rows = st.lists(st.tuples(_value, _value), max_size=4)

@@ -8,12 +8,12 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from program_reference import compile_sql
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.rules.temporal_filters import temporal_filters
+from tests.program_reference import compile_sql
 
 START = datetime(2024, 1, 31, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import test_determinism_properties
-import test_reference_properties
-from plan_examples import CHECKED, OPERATORS
 
 from floodmark.plan import nodes as n
+from tests.property import test_determinism_properties, test_reference_properties
+from tests.property.plan_examples import CHECKED, OPERATORS
 
 PROGRAMS = 2_000
 OFTEN = 5

@@ -9,13 +9,13 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program_reference import compile_sql
 
 from floodmark.changelog import RowKind
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.reference.rows import Row
+from tests.program_reference import compile_sql
 
 START = datetime(2024, 1, 1, 10, tzinfo=UTC)
 LENGTH = 5

@@ -1,0 +1,67 @@
+"""Every node class passes through every analysis and printer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import AggCall, ColumnRef
+from floodmark.scalar.types import BIGINT, INT
+from floodmark.stream.explain.explain import explain_plan
+from floodmark.stream.properties.accumulator_columns import Upkeep, upkeep_of
+from floodmark.stream.properties.strategy import aggregate_strategy
+from tests.stream.every_node import every_node
+
+PLANS = every_node()
+
+
+def test_no_class_is_left_out() -> None:
+    roots = {type(plan.root) for plan in PLANS.values()}
+    assert roots == set(n.NODE_CLASSES)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_properties_hold(name: str) -> None:
+    plan = PLANS[name]
+    for node in plan.nodes:
+        known = plan[node]
+        assert set(known.stream_key) <= set(node.names)
+        assert {w.column for w in known.watermarks} <= set(node.names)
+        assert all(table.cleaning for table in known.state)
+        if isinstance(node, n.CloseAggregate | n.CloseSession | n.SortBuffer):
+            assert known.mode is ChangelogMode.APPEND_ONLY
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_text_and_json_hold_every_node(name: str) -> None:
+    plan = PLANS[name]
+    for owner in (None, "v"):
+        explanation = explain_plan(plan, owner=owner)
+        data = json.loads(explanation.to_json())
+        assert data == json.loads(json.dumps(explanation.as_dict()))
+        assert "&lt;" not in str(explanation) and explanation.to_html().startswith("<pre")
+        assert [node["id"] for node in data["nodes"]] == [plan[x].identifier for x in plan.nodes]
+        shown = [node for node in explanation.nodes if not node.plain]
+        assert all(f"{node.identifier} := {node.operator}" in str(explanation) for node in shown)
+        assert "__" not in str(explanation)
+
+
+@pytest.mark.parametrize("mode", [ChangelogMode.APPEND_ONLY, ChangelogMode.RETRACT])
+@pytest.mark.parametrize("name", ["sum", "count", "min", "max", "avg"])
+@pytest.mark.parametrize("distinct", [True, False])
+def test_explained_strategy_is_the_one_that_runs(
+    name: str, distinct: bool, mode: ChangelogMode
+) -> None:
+    call = AggCall(name, (ColumnRef(INT, "v"),), BIGINT, distinct=distinct)
+    runs = upkeep_of(call, mode)
+    scoped = aggregate_strategy(call, mode, group=("g",)).text.startswith("touched groups")
+    assert scoped == (runs is Upkeep.SCOPE)
+
+
+def test_without_groups_everything_is_recomputed() -> None:
+    call = AggCall("max", (ColumnRef(INT, "v"),), INT)
+    how = aggregate_strategy(call, ChangelogMode.RETRACT)
+    assert how.text == "everything recomputed because max is over a retracting input"

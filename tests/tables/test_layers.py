@@ -1,0 +1,147 @@
+"""Changes that touch too much are kept over the rows, and folded into them after a seal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from floodmark.api import Floodmark
+from floodmark.epochs.maintenance import folding
+from floodmark.epochs.objects import at_rest
+from floodmark.storage.table import Conflict
+from floodmark.tables.current import stored_rows
+from floodmark.tables.tables import Writer
+from floodmark.tools.equivalence import differences
+from tests.warehouses import Site
+
+pytestmark = pytest.mark.spark
+
+_PIPELINE = """
+CREATE TABLE t (k INT PRIMARY KEY, g VARCHAR, v INT);
+CREATE MATERIALIZED VIEW copied AS SELECT k, g, v FROM t WHERE v >= 0;
+CREATE MATERIALIZED VIEW summed AS SELECT g, count(*) AS n, sum(v) AS total FROM t GROUP BY g;
+CREATE MATERIALIZED VIEW joined AS
+    SELECT copied.k, copied.v, summed.total FROM copied JOIN summed ON copied.g = summed.g;
+CREATE MATERIALIZED VIEW best AS SELECT g, k, v FROM (
+    SELECT *, row_number() OVER (PARTITION BY g ORDER BY v DESC, k) AS place FROM t
+) WHERE place <= 2;
+"""
+_STATEMENTS = (
+    "INSERT INTO t SELECT i, CASE WHEN i % 5 = 0 THEN NULL ELSE 'g' || (i % 4) END, i"
+    " FROM generate_series(1, 40) AS s(i)",
+    "UPDATE t SET v = v + 100 WHERE k % 3 = 0",
+    "DELETE FROM t WHERE k % 4 = 0",
+    "INSERT INTO t VALUES (4, 'g9', -1), (41, NULL, 5)",
+    "UPDATE t SET g = 'g1' WHERE g IS NULL AND k > 10",
+    "DELETE FROM t WHERE k < 5",
+    "INSERT INTO t VALUES (3, 'g3', 7)",
+)
+_VIEWS = ("copied", "summed", "joined", "best")
+_OBJECTS = ("t", *_VIEWS)
+
+
+Rows = dict[str, list[tuple[object, ...]]]
+
+
+@pytest.fixture
+def layered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layer whatever touches a file, and fold when told to."""
+    monkeypatch.setattr(at_rest, "LAYER_BYTES", 0)
+    monkeypatch.setattr(at_rest, "LAYER_FACTOR", 0)
+    monkeypatch.setattr(folding, "_SHARE", 0)
+
+
+def _layers(fm: Floodmark) -> dict[str, int]:
+    """Return the rows of each object's layer."""
+    sizes = [table for key in _OBJECTS for table in fm.sizes(key)]
+    return {t.table.split("/")[-1]: t.rows or 0 for t in sizes if t.table.startswith("_layers/")}
+
+
+def _rows(fm: Floodmark, at_epoch: int | None = None) -> Rows:
+    """Return what a reader through the engine sees."""
+    frames = {key: fm.sql(f"SELECT * FROM {key}", at_epoch=at_epoch) for key in _OBJECTS}
+    return {key: sorted(map(tuple, frame.collect()), key=repr) for key, frame in frames.items()}
+
+
+def _plain(site: Site) -> Rows:
+    """Return what somebody else reads."""
+    out: Rows = {}
+    for key in _OBJECTS:
+        rows = DeltaTable(site.root / "warehouse" / "public" / key).to_pyarrow_table().to_pylist()
+        seen = (tuple(v for c, v in row.items() if not c.startswith("__")) for row in rows)
+        out[key] = sorted(seen, key=repr)
+    return out
+
+
+def _counted(fm: Floodmark) -> dict[str, int | None]:
+    pipeline, records = fm.deployed.pipeline, fm.status()
+    return {key: stored_rows(fm.store, pipeline[key], records[key]) for key in _OBJECTS}
+
+
+def test_rows_under_a_layer_are_those_of_the_query(site: Site, layered: None) -> None:
+    site.define(_PIPELINE)
+    seen: dict[int, Rows] = {}
+    with site.connect() as fm:
+        for statement in _STATEMENTS:
+            fm.execute(statement)
+            epoch = fm.warehouse.log.head().sealed
+            seen[epoch] = _rows(fm)
+            assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
+            assert _counted(fm) == {key: len(rows) for key, rows in seen[epoch].items()}
+        assert set(_layers(fm)) == set(_OBJECTS)
+        assert not any(fm.warehouse.log.suspended())
+        first = min(seen)
+        assert _plain(site) == seen[first]
+
+        report = fm.maintain()
+        assert report.folded_files >= len(_OBJECTS)
+        assert _plain(site) == _rows(fm) == seen[max(seen)]
+        assert {epoch: _rows(fm, epoch) for epoch in seen} == seen
+        assert _counted(fm) == {key: len(rows) for key, rows in seen[max(seen)].items()}
+
+        fm.execute("UPDATE t SET v = 200 WHERE k = 39")
+        assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
+        assert _plain(site) == seen[max(seen)] != _rows(fm)
+        assert max(_layers(fm).values()) <= 24, "what was folded is in no layer"
+
+
+def test_a_layer_is_folded_when_it_is_large_or_old(
+    site: Site, layered: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.define(_PIPELINE)
+    with site.connect() as fm:
+        fm.execute(_STATEMENTS[0])
+        for setting, value in (("_SHARE", 1000), ("MOST_EPOCHS", 1)):
+            with monkeypatch.context() as patched:
+                patched.setattr(folding, setting, value)
+                fm.execute(f"UPDATE t SET v = v + {value} WHERE k % 3 = 0")
+            assert _plain(site) == _rows(fm), setting
+        fm.execute("UPDATE t SET v = v + 1 WHERE k % 3 = 0")
+        assert _plain(site) != _rows(fm)
+
+
+def test_an_epoch_that_failed_behind_its_layer_is_done_again(
+    site: Site, layered: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.define(_PIPELINE)
+    commit = Writer.commit
+    with site.connect() as fm:
+        for statement in _STATEMENTS[:2]:
+            fm.execute(statement)
+
+        def failing(writer: Writer, table: str, *args: Any, **kwargs: Any) -> Any:
+            if table == "public/copied" and writer.recorded("_layers/public/copied"):
+                raise Conflict("E0501", "planned")
+            return commit(writer, table, *args, **kwargs)
+
+        monkeypatch.setattr(Writer, "commit", failing)
+        with pytest.raises(Conflict):
+            fm.execute(_STATEMENTS[2])
+        monkeypatch.setattr(Writer, "commit", commit)
+        monkeypatch.setattr(at_rest, "LAYER_BYTES", 2**40)
+        fm.advance()
+        assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
+        fm.execute(_STATEMENTS[3])
+        assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
