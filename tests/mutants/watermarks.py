@@ -7,6 +7,9 @@ from tests.mutants.planted import Planted, on_spark
 _MARKS = "epochs/objects/watermarks.py"
 _JUDGED = "dataflow/operators/judged.py"
 _TABLES = "tests/epochs/test_watermarked_tables.py"
+_VALUES = "stream/properties/watermark_values.py"
+_HAS = "test_the_engine_has_the_watermarks_of_the_reference"
+_RULES = f"tests/property/test_watermark_rules.py::{_HAS}"
 _CLOCK = "tests/epochs/test_watermarks_by_clock.py"
 WATERMARKS = (
     Planted(
@@ -71,5 +74,47 @@ WATERMARKS = (
         "waits = earlier is None or earlier <= high",
         "waits = True",
         (f"{_CLOCK}::test_each_view_is_closed_by_one_epoch_of_time_alone",),
+    ),
+    Planted(
+        "the watermark of a join is that of its faster side",
+        _VALUES,
+        "bound = min(values, key=rank)",
+        "bound = max(values, key=rank)",
+        (_RULES,),
+    ),
+    Planted(
+        "the left column of a join has the watermark of the right side",
+        _VALUES,
+        "bounded(a, left[a], right[b])",
+        "bounded(a, right[b])",
+        (_RULES,),
+    ),
+    Planted(
+        "a distance does not bound a join's times",
+        _VALUES,
+        "bounded(far.column, both[far.column], least)",
+        "bounded(far.column, both[far.column])",
+        (_RULES,),
+    ),
+    Planted(
+        "a union has the watermark of its first input",
+        _VALUES,
+        "out[name] = _lowest(bounds, node.field(name).type)",
+        "out[name] = bounds[0]",
+        (_RULES,),
+    ),
+    Planted(
+        "a set operation has the watermark of its left side",
+        _VALUES,
+        "return {a: _lowest((left[a], right[b]), node.field(a).type) for a, b in met}",
+        "return {a: left[a] for a, b in met}",
+        (_RULES,),
+    ),
+    Planted(
+        "a window without rows between two is the one that is over",
+        _VALUES,
+        "(following, moved_by(following, node.size))",
+        "(align(values[node.time], node.slide, node.offset), following)",
+        (_RULES,),
     ),
 )

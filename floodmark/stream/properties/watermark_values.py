@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from floodmark.plan import nodes as n
@@ -100,12 +101,13 @@ def _tumble(node: n.Tumble, values: Values) -> Values:
 
 
 def _hop(node: n.Hop, values: Values) -> Values:
-    """Return the earliest window that a row at the watermark can still be in."""
+    """Return the earliest window that a row at the watermark or above can still be in."""
     if node.time not in values:
         return values
     found = windows_of(values[node.time], node.slide, node.size, node.offset)
-    last = align(values[node.time], node.slide, node.offset)
-    start, end = found[0] if found else (last, moved_by(last, node.size))
+    # Between two windows that one is over, and the next one is open.
+    following = moved_by(align(values[node.time], node.slide, node.offset), node.slide)
+    start, end = found[0] if found else (following, moved_by(following, node.size))
     return {**values, node.start: start, node.end: end}
 
 
@@ -184,21 +186,26 @@ def _set(node: n.SetOperation, left: Values, right: Values) -> Values:
 
 
 def _join(node: n.Join, left: Values, right: Values) -> Values:
-    out: dict[str, Any] = {}
+    """Return the bounds of pairs of rows; of several for one column each holds, so the highest."""
     types = {f.name: f.type for side in node.inputs for f in side.schema}
+    out: dict[str, Any] = {}
+
+    def bounded(column: str, *values: Any) -> None:
+        rank = partial(order_key, type_=types[column])
+        bound = min(values, key=rank)
+        out[column] = max((out.get(column, bound), bound), key=rank)
+
     for a, b in node.equi:
-        if a not in left or b not in right:
-            continue
-        bound = _lowest((left[a], right[b]), types[a])
-        out |= {a: bound, b: bound}
+        if a in left and b in right:
+            bounded(a, left[a], right[b])
+            bounded(b, left[a], right[b])
     both = {**left, **right}
     for far in distances(node):
-        if far.column in out or far.column not in both or far.other not in both:
-            continue
-        least = at_distance(both[far.other], far.by, far.kind)
-        out[far.column] = _lowest((both[far.column], least), types[far.column])
+        if far.column in both and far.other in both:
+            least = at_distance(both[far.other], far.by, far.kind)
+            bounded(far.column, both[far.column], least)
     return _among(out, node.names)
 
 
 def _lowest(values: Iterable[Any], type_: SqlType) -> Any:
-    return min(values, key=lambda value: order_key(value, type_))
+    return min(values, key=partial(order_key, type_=type_))
